@@ -18,12 +18,12 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.catalogs.domains import GIVEN, Part
+from gre_bench.catalogs.domains import Part
 from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
-from gre_bench.flows.annual_refresh import outcome_of, scorable
+from gre_bench.flows.annual_refresh import scorable
 from gre_bench.metrics.agreement import (
     GradedItem,
     agreements,
@@ -32,31 +32,24 @@ from gre_bench.metrics.agreement import (
     plan_agreement,
     review_scores,
 )
-from gre_bench.metrics.cases import Lack, Moved, Response, scored_writer_of
-from gre_bench.pipeline.backends import backends
-from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.metrics.cases import Moved, Response, scored_writer_of
+from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, add_plan, lacks, synopses
+from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.runs.endings import ended
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import counts, reasons_of, score
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
-from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS, SYNOPSES
+from gre_bench.store.queries import FINISHED_PAIRS
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
 
-@flow(
-    name="agree-with-humans",
-    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
-    timeout_seconds=None,
-    validate_parameters=True,
-    persist_result=False,
-)
+@flow(name="agree-with-humans", flow_run_name=EDITION, persist_result=False)
 def agree_with_humans(
     settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
 ) -> dict[str, Any]:
@@ -71,22 +64,18 @@ def agree_with_humans(
 
 
 def agree(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `agree_with_humans` with the steps *run*, and returns its summary.
-
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
-    """
+    """Does the work of `agree_with_humans` with the steps *run*, with or without Prefect; returns its summary."""
     job = scorable(job)
-    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
-    with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
+    with working(job, run, "agree") as (store, workers, progress):
         if job.retry_failed:
             store.write(("forget_unwritten", {}))
         progress.stage("importing")
-        import_sources(store, progress.status["run_id"], job.settings)
+        import_sources(store, progress.run_id, job.settings)
         items, work = plan_graded(store, job, workers.steps, progress)
         score(store, job, workers, work, progress)
         progress.stage("correlating")
-        rows = correlate_all(store, job, work, items, progress.status["run_id"])
-        return _summary(store, work, progress, rows)
+        rows = correlate_all(store, job, work, items, progress.run_id)
+        return conclude(store, work, progress, items=work.papers, agreements=rows)
 
 
 def plan_graded(
@@ -118,7 +107,7 @@ def plan_graded(
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
-    identity, signatures = run.sign_metrics(backends(store, job), scoring, writer)
+    identity, signatures = run.sign_metrics(job.backends, scoring, writer)
     moved: dict[Source, list[Moved]] = {}
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":
@@ -133,7 +122,7 @@ def plan_graded(
     ]
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
     every = list(chain.from_iterable(moved.values()))
-    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates, every)
+    add_plan(store, job, progress.run_id, planned, signatures, candidates, every)
     return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items), learnt, learnt.notes)
 
 
@@ -142,30 +131,19 @@ def graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    - *parts*: the parts of an item, such as its abstract, that make its synopsis.
-    - *judged_by*: the identity of the writer of judgments. If this writer failed on a review, the failure is stated as
-      the reason why the review has no judgments.
-    - *ungraded*: whether to return instead every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make its synopsis. *judged_by*: as in `responses`. *ungraded*: whether to return
+    instead every item with two or more human reviews, and only these reviews.
     """
-    judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows(JUDGMENTS):
-        judged[row["review_id"]][row["writer"]] = row["text"]
-    lacking = lacks(store, "judgments", judged_by)
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for review in known_reviews(store):
+    for review, response in responses(store, judged_by):
         if ungraded and review.candidate != HUMAN:
             continue
-        missing: dict[Source, Lack] = {}
-        if review.review_id in lacking:
-            missing["judgments"] = lacking[review.review_id]
-        by_paper[review.paper_id].append(
-            Response(review.review_id, review.text, judged.get(review.review_id, {}), missing)
-        )
+        by_paper[review.paper_id].append(response)
         if review.grade is not None:
             grades[review.paper_id][review.review_id] = review.grade
     papers = {paper.paper_id: paper for paper in known_papers(store)}
-    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    categories = given_categories(store)
     return [
         GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, categories, parts))
         for name in sorted(by_paper if ungraded else grades)
@@ -204,22 +182,3 @@ def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem
         ("put_agreements", [{name: row[name] for name in row if name != "metric"} | {"run_id": run_id} for row in rows])
     )
     return rows
-
-
-def _summary(store: Store, work: Work, progress: Progress, rows: list[Row]) -> dict[str, Any]:
-    store.copy_for_readers()
-    metrics, reasons = counts(store, work), reasons_of(store, work)
-    outcome, message = outcome_of(metrics, reasons)
-    progress.end(outcome, message, metrics)
-    return {
-        "edition": store.key,
-        "run_id": progress.status["run_id"],
-        "outcome": outcome,
-        "message": message,
-        "items": work.papers,
-        "writer": work.writer,
-        "metrics": metrics,
-        "reasons": reasons,
-        "agreements": rows,
-        "notes": work.notes,
-    }

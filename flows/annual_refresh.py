@@ -8,7 +8,7 @@ and writes the step's results. A run that is killed at any point continues when 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,33 +19,29 @@ from prefect import flow
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
 from gre_bench.core.known_names import whole
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Paper
 from gre_bench.core.settings import Settings
 from gre_bench.lm.catalog import check_here
 from gre_bench.pipeline.changes import write_changes
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
 from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
-from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.pipeline.runs.runners import check_runner
 from gre_bench.pipeline.runs.spending import in_flight_when_killed
 from gre_bench.pipeline.runs.unchanged import remember
-from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import score, store_separation
+from gre_bench.pipeline.runs.workers import check_runner, working
+from gre_bench.pipeline.scoring import conclude, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
-from gre_bench.store import Row, Store, no_edition
+from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import (
     DRAW,
     KNOWN_CANDIDATES,
     LEADERBOARD,
     MISSING,
-    PROGRESS,
-    REASONS,
     TEXT_OUTCOMES,
     UNCOVERED,
     WAITING_TEXTS,
@@ -55,13 +51,7 @@ from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
 
-@flow(
-    name="annual-refresh",
-    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
-    timeout_seconds=None,
-    validate_parameters=True,
-    persist_result=False,
-)
+@flow(name="annual-refresh", flow_run_name=EDITION, persist_result=False)
 def annual_refresh(
     settings: Settings = Settings(),
     state: Path = Path("state"),
@@ -82,20 +72,14 @@ def annual_refresh(
 
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """
-    chosen = tuple(candidates) if candidates else None
-    return ended(
-        refresh, Job(settings, state, chosen, limit, retry_failed, wait_s), steps.under_prefect(), strict=strict
-    )
+    job = Job(settings, state, tuple(candidates or ()) or None, limit, retry_failed, wait_s)
+    return ended(refresh, job, steps.under_prefect(), strict=strict)
 
 
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `annual_refresh` with the steps *run*, and returns its summary.
-
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
-    """
+    """Does the work of `annual_refresh` with the steps *run*, with or without Prefect; returns its summary."""
     given_job, job = job, scorable(job)
-    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
-    with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
+    with working(job, run, "refresh") as (store, workers, progress):
         work = prepare(store, job, workers.steps, progress)
         if job.texts_first:
             require_texts(store, job, work)
@@ -121,16 +105,15 @@ def scorable(job: Job) -> Job:
 
 
 def usable(job: Job) -> Job:
-    """Checks that *job* can be run, and returns it with the full names of its candidates.
+    """Checks that *job* can be run, and returns it with the full names of its candidates (``model`` → ``.../model``).
 
-    Raises `SettingsError` if the job is impossible, such as a new edition without sources. Raises `SourceError` if a
-    source file is missing.
+    Raises `SettingsError` if the job is impossible, such as a new edition without sources, or a short name that fits
+    several candidates. Raises `SourceError` if a source file is missing.
     """
-    store = Store(job.state, job.settings.edition.edition)
+    store, sources = job.store, job.settings.sources
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
     check_runner(job.settings)
-    sources = job.settings.sources
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
             raise no_file(file)
@@ -139,18 +122,10 @@ def usable(job: Job) -> Job:
             f"{no_edition(job.state, store.key)} (no sources to make it from: import papers and reviews with --new, or "
             "name files in the settings, sources)"
         )
-    return job if job.candidates is None else replace(job, candidates=_in_full(store, job.candidates))
-
-
-def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the full name of each candidate in *names*: the short name ``model`` becomes ``.../model``.
-
-    An unknown name is returned as it is. Raises `SettingsError` for a short name that fits several candidates.
-    """
-    if not store.read_file.is_file():
-        return tuple(names)
+    if job.candidates is None or not store.read_file.is_file():
+        return job
     known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
-    return tuple(whole(name, known) or name for name in names)
+    return replace(job, candidates=tuple(whole(name, known) or name for name in job.candidates))
 
 
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
@@ -159,7 +134,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     Thus a machine without a GPU can request texts from LMs, and a machine with a GPU can score them later.
     """
     job = in_domain(usable(job))
-    store = Store(job.state, job.settings.edition.edition)
+    store = job.store
     with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
         lost = in_flight_when_killed(store)
         with drawn_sample(store, job, progress):
@@ -175,27 +150,25 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
 
-    Also stores which LMs may have been trained on the edition's reviews, and updates the read-only copy of the store.
+    A validation leaves out the papers that its evaluation LM or its writer was learnt from. Also stores which LMs may
+    have been trained on the edition's reviews, and updates the read-only copy of the store. Raises `SourceError` if a
+    validation would leave out all papers.
     """
     lost = in_flight_when_killed(store)
     with drawn_sample(store, job, progress) as notes:
         if job.changes:
-            job = without_learnt(store, job)
-        work = write_and_plan(store, job, run, progress)
+            learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
+            learnt.left(ids, ids, "a validation", store.key)
+            job = replace(job, left_out=learnt.papers)
+        texts = write_texts(store, job, run, progress)
+        progress.stage("planning")
+        by = texts.judgments_by, texts.assw_by
+        entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
+        work = plan_pairs(store, job, run, entries, progress.run_id, *by)
     work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
     store_exposures(store, job, _signed(work), work.learnt)
     store.copy_for_readers()
     return work
-
-
-def without_learnt(store: Store, job: Job) -> Job:
-    """Returns *job* without the sampled papers that its evaluation LM or its writer was learnt from.
-
-    Raises `SourceError` if it was learnt from all of them.
-    """
-    learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
-    learnt.left(ids, ids, "a validation", store.key)
-    return replace(job, left_out=learnt.papers)
 
 
 @contextmanager
@@ -208,7 +181,7 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
     progress.stage("importing")
-    import_sources(store, progress.status["run_id"], job.settings)
+    import_sources(store, progress.run_id, job.settings)
     progress.stage("sampling")
     fresh = not store.rows(DRAW)
     notes = draw_sample(store, job.settings.edition)
@@ -223,14 +196,12 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 class Texts(NamedTuple):
     """What `write_texts` returns.
 
-    - *papers*: the sampled papers, with their texts.
     - *names*: candidate → the identity of the writer of its reviews. For a changed review, this is the identity of the
       change's writer or rule.
     - *judgments_by*: the identity of the writer of judgments; None if this run writes none.
     - *assw_by*: the identity of the writer of author-stated strengths and weaknesses; None if no metric needs them.
     """
 
-    papers: list[Paper]
     names: dict[str, str]
     judgments_by: str | None
     assw_by: str | None
@@ -241,10 +212,7 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
-    """Reads the texts of the sampled papers, and writes all missing texts to the store.
-
-    The missing texts are reviews, changed reviews, judgments and synopses.
-    """
+    """Reads the sampled papers, and writes the missing reviews, changed reviews, judgments and synopses."""
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit, job.left_out)
     names = reviewers(store, job, run)
@@ -252,23 +220,13 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
     if job.changes:
         names = names | write_changes(store, job, run, sample(store, names, without=job.left_out), progress)
     judgments_by = write_judgments(store, job, run, sample(store, names, without=job.left_out), progress)
-    return Texts(papers, names, judgments_by, write_assw(store, job, run, papers, progress))
-
-
-def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Writes the missing texts (see `write_texts`), plans and stores the pairs, and returns the plan."""
-    texts = write_texts(store, job, run, progress)
-    progress.stage("planning")
-    by = texts.judgments_by, texts.assw_by
-    entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
-    return plan_pairs(store, job, run, entries, progress.status["run_id"], *by)
+    return Texts(names, judgments_by, write_assw(store, job, run, papers, progress))
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:
     """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
     names = list(job.candidates or ())
-    waiting = store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names)
-    if waiting:
+    if waiting := store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
         first = waiting[0]
         raise UnfinishedError(
             f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
@@ -277,59 +235,23 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
-    """Computes what the board shows besides the scores, updates the read-only copy of the store, and ends the run.
+    """Computes what the board shows besides the scores, and ends the run; returns the summary of the run.
 
     For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
-    a human review of the same paper from a human review of another paper. Returns the summary of the run.
+    a human review of the same paper from a human review of another paper.
     """
     progress.stage("publishing")
     for signature in work.signatures.values():
         store_separation(store, signature, work.learnt)
     store_validation_records(store, job.state, work.signature_ids)
-    store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
-    store.copy_for_readers()
+    store_rank_statistics(store, job, _signed(work), progress.run_id)
     run.show_leaderboard(store.key, store.rows(LEADERBOARD, signature_ids=work.signature_ids))
-    metrics = store.rows(PROGRESS, signature_ids=work.signature_ids)
-    reasons = store.rows(REASONS, signature_ids=work.signature_ids)
-    outcome, message = outcome_of(metrics, reasons)
-    summary = {
-        "edition": store.key,
-        "run_id": progress.status["run_id"],
-        "outcome": outcome,
-        "message": message,
-        "papers": work.papers,
-        "sampled": work.sampled,
-        "writer": work.writer,
-        "scored_now": progress.status["done"],
-        "metrics": metrics,
-        "reasons": reasons,
-        "notes": work.notes,
-        "uncovered": store.rows(UNCOVERED, signature_ids=work.signature_ids),
-    }
-    progress.end(outcome, message, metrics)
-    return summary
+    return conclude(
+        store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
+        scored_now=progress.status["done"], uncovered=store.rows(UNCOVERED, signature_ids=work.signature_ids),
+    )  # fmt: skip
 
 
 def _signed(work: Work) -> list[SignatureRow]:
     rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
     return [cast(SignatureRow, row) for row in rows]
-
-
-def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:
-    """Returns the outcome of a run and a line that explains it; the line is empty for ``done``.
-
-    - ``done``: every pair has a score or a final reason for having none.
-    - ``incomplete``: pairs are missing, and the next run tries them.
-    - ``fault``: the evaluation LM misbehaved.
-
-    *metrics* are rows of the query ``progress`` (numbers of pairs by state). *reasons* are rows of the query
-    ``reasons`` (why pairs have no score).
-    """
-    broken = [row for row in reasons if row["broken"]]
-    missing = sum(row["missing"] for row in metrics)
-    if broken:
-        return "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
-    if missing:
-        why = next((f": {row['example'] or row['reason']}" for row in reasons if row["state"] == "missing"), "")
-        return "incomplete", f"{missing} pairs are still missing{why}; run it again to try them"
-    return "done", ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,8 @@ from prefect import flow
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import digest
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.guidelines.ratings import Rating
-from gre_bench.pipeline.runs.endings import ended
-from gre_bench.pipeline.runs.quote import over_budget, quoted
-from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.pipeline.runs.prefect_engine import ended
+from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
 from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines.inputs import RatedPapers, conditions, from_edition, from_files, from_reviews
 from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
@@ -62,36 +61,29 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What the study's LMs need to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
-@flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
+@flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition.
-
-    The summary also names the folder that holds the files of the study.
-    """
+    """Compares guidelines as *job* says; the summary has the results of each condition, and the study's folder."""
     return ended(compare, job, steps.under_prefect())
 
 
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `compare_guidelines` with the steps *run*, and returns its summary.
-
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
-    """
+    """Does the work of `compare_guidelines` with the steps *run*, with or without Prefect; returns its summary."""
     material, chosen = prepared(job)
-    papers = list(material.contents.items())
-    ratings: list[Rating] = []
-    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as status:
-        for model in job.models:
-            for condition in chosen:
-                ratings += run.rate_papers(model, job.writer_context, condition, papers)
-        signed = {f"{model} · {condition.name}": signature(job, model, condition)
-                  for model in job.models for condition in chosen}  # fmt: skip
+    papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
+    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as say:
+        ratings = [
+            rating
+            for model, condition in asked_for
+            for rating in run.rate_papers(model, job.writer_context, condition, papers)
+        ]
+        signed = {f"{model} · {condition.name}": signature(job, model, condition) for model, condition in asked_for}
         summary = keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
-        status.say(summary["outcome"], summary["message"])
+        say(summary["outcome"], summary["message"])
     return summary
 
 

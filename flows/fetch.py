@@ -9,6 +9,7 @@ it is started again. Each OpenReview server has a journal of its own.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,11 +20,11 @@ from prefect import flow
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, fetch_run
+from gre_bench.ingest.openreview.fetch_steps import FetchRequest, fetch_run
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot.diff import changes
 from gre_bench.ingest.snapshot.snapshot import Snapshot
-from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -42,13 +43,7 @@ class FetchJob:
     again: bool = False
 
 
-@flow(
-    name="fetch",
-    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
-    timeout_seconds=None,
-    validate_parameters=True,
-    persist_result=False,
-)
+@flow(name="fetch", flow_run_name=EDITION, persist_result=False)
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
@@ -62,24 +57,26 @@ def fetch(
 
 
 def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Does the work of `fetch` with the steps *run*, and returns its summary.
+    """Does the work of `fetch` with the steps *run*, with or without Prefect; returns its summary.
 
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If the
-    settings say that a paused fetch waits, *tell* is called with one line before each wait.
+    If the settings say that a paused fetch waits, *tell* is called with one line before each wait.
     """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
-    request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
-    sent: dict[str, int] = {}
+    folder = fetch_run(job.settings, job.state, job.again)
+    request = FetchRequest(job.settings, str(job.state), folder.name, time.time())
+    sent = Counter[str]()
     while True:
-        reached = _fetched(request, run)
-        for kind, count in reached.sent.items():
-            sent[kind] = sent.get(kind, 0) + count
+        reached = run.fetch_notes(request)
+        sent.update(reached.sent)
+        if reached.paused_until is None and not reached.message:
+            reached = run.fetch_papers(request)
+            sent.update(reached.sent)
         if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
             break
         tell(reached.message)
         _sleep_until(reached.paused_until)
-    summary = {"venue": f"{edition.venue} {edition.year}", "requests": sent, "run": request.run, "snapshot": None}
+    summary = {"venue": f"{edition.venue} {edition.year}", "requests": dict(sent), "run": request.run, "snapshot": None}
     if reached.paused_until is not None:
         until = datetime.fromtimestamp(reached.paused_until, UTC).isoformat(timespec="seconds")
         return summary | {"outcome": "paused", "paused_until": until, "message": reached.message}
@@ -87,28 +84,6 @@ def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lamb
         return summary | {"outcome": "incomplete", "message": reached.message}
     sealed = run.seal_snapshot(request)
     return summary | {"outcome": "done", "message": ""} | sealed | _difference(job.state, sealed["snapshot"])
-
-
-def run_of(job: FetchJob) -> Path:
-    """Returns the folder of the fetch. A fetch continues in the folder of the last fetch from the same host.
-
-    The folder is a new one if there was no fetch from this host. It is also new if the last fetch is complete and
-    ``job.again`` is set.
-    """
-    return fetch_run(job.settings, job.state, job.again)
-
-
-def _fetched(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """Fetches the notes, then the versions and PDFs of the sampled papers, as far as the service allows.
-
-    Returns the number of requests sent, by kind. If the fetch stopped early, the result also says why.
-    """
-    reached = run.fetch_notes(request)
-    if reached.paused_until is not None or reached.message:
-        return reached
-    more = run.fetch_papers(request)
-    sent = {kind: reached.sent.get(kind, 0) + more.sent.get(kind, 0) for kind in {**reached.sent, **more.sent}}
-    return FetchOutcome(sent, more.paused_until, more.message)
 
 
 def _sleep_until(moment: float) -> None:

@@ -37,9 +37,8 @@ from gre_bench.ingest.records.review_fields import review_fields
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.intake import file_sha256
-from gre_bench.pipeline.runs.endings import ended
-from gre_bench.pipeline.runs.quote import over_budget, quoted
-from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.pipeline.runs.prefect_engine import ended
+from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
 from gre_bench.studies.guidelines.results import KIND, put, study_folder, table
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
@@ -76,7 +75,6 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What the judge needs to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
@@ -91,46 +89,30 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 
 
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `review_quality` with the steps *run*, and returns its summary.
-
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
-    """
+    """Does the work of `review_quality` with the steps *run*, with or without Prefect; returns its summary."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
         examine.listed_lm(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
-    with bounded(job.writer_context, folder) as status:
-        summary = _judged(job, run, source, reviews, folder)
-        status.say(summary["outcome"], summary["message"])
-    return summary
-
-
-def _judged(
-    job: QualityJob, run: Steps, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
-) -> dict[str, Any]:
-    """Asks the judge, computes points and groups, and writes the files to *folder*; returns the summary.
-
-    *source*: what the summary states about the origin of *reviews*, such as the digest of the file of notes.
-    """
-    verdicts: dict[tuple[str, str], Points] = {}
-    for name, able in _judgeable(job, reviews).items():
-        if not (able and job.judge):
-            continue
-        answers = run.judge_reviews(job.judge, job.writer_context, name, able)
-        for review, answer in zip(able, answers, strict=True):
-            points = answer.problem if answer.value is None else answer.value
-            assert points is not None, "an answer has a value or a problem"
-            verdicts[review.review_id, name] = points
-    qualities = judge(reviews, verdicts, job.dated)
-    groups = sampled(qualities, job.size, job.seed)
-    summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
-    put(folder / "quality.csv", table(map(_row, qualities)))
-    by_id = {review.review_id: review for review in reviews}
-    for group, ids in groups.items():
-        lines = [json.dumps(asdict(by_id[review_id]), ensure_ascii=False) for review_id in ids]
-        put(folder / f"{group}.jsonl", "".join(f"{line}\n" for line in lines))
-    put(folder / "study.json", json.dumps(summary, indent=1, ensure_ascii=False))
+    with bounded(job.writer_context, folder) as say:
+        verdicts: dict[tuple[str, str], Points] = {}
+        for name, able in _judgeable(job, reviews).items():
+            answers = run.judge_reviews(str(job.judge), job.writer_context, name, able) if able else []
+            for review, answer in zip(able, answers, strict=True):
+                points = answer.problem if answer.value is None else answer.value
+                assert points is not None, "an answer has a value or a problem"
+                verdicts[review.review_id, name] = points
+        qualities = judge(reviews, verdicts, job.dated)
+        groups = sampled(qualities, job.size, job.seed)
+        summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
+        put(folder / "quality.csv", table(map(_row, qualities)))
+        by_id = {review.review_id: review for review in reviews}
+        for group, ids in groups.items():
+            lines = [json.dumps(asdict(by_id[review_id]), ensure_ascii=False) for review_id in ids]
+            put(folder / f"{group}.jsonl", "".join(f"{line}\n" for line in lines))
+        put(folder / "study.json", json.dumps(summary, indent=1, ensure_ascii=False))
+        say(summary["outcome"], summary["message"])
     return summary
 
 
@@ -146,19 +128,12 @@ def estimate(job: QualityJob) -> dict[str, Any]:
         lm = examine.listed_lm(job.judge, job.writer_context)
         chats = [CRITERIA[name].chat(review) for name, able in _judgeable(job, reviews).items() for review in able]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
-    return {
-        "study": job.name,
-        "reviews": len(reviews),
-        "models": rows,
-        "over_budget": over_budget(job.writer_context, rows),
-    }
+    return {"study": job.name, "reviews": len(reviews), "models": rows,
+            "over_budget": over_budget(job.writer_context, rows)}  # fmt: skip
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns criterion → the reviews that the judge can be asked about for this criterion.
-
-    These are the reviews that have all fields that the criterion needs. The result is empty if the job names no judge.
-    """
+    """Returns criterion → the reviews that have all fields that it needs; nothing if the job names no judge."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -201,9 +176,9 @@ def generate(
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
-    with bounded(writer_context, path.parent) as status:
+    with bounded(writer_context, path.parent) as say:
         answer = run.generate_guideline(model, writer_context, reviews)
-        status.say("done" if answer.problem is None or answer.problem.final else "incomplete")
+        say("done" if answer.problem is None or answer.problem.final else "incomplete")
     if answer.problem is not None:
         raise SourceError(
             f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"
@@ -217,12 +192,9 @@ def generate(
 
 
 def _summary(
-    job: QualityJob,
-    source: Mapping[str, str],
-    reviews: Sequence[FieldedReview],
-    qualities: Sequence[Quality],
+    job: QualityJob, source: Mapping[str, str], reviews: Sequence[FieldedReview], qualities: Sequence[Quality],
     groups: Mapping[str, Sequence[str]],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     totals = Counter(quality.total for quality in qualities if quality.total is not None)
     middle, mean = median_length(reviews), mean_date(reviews) if job.dated else None
     waiting = [problem for quality in qualities for problem in quality.lacking.values() if not problem.final]

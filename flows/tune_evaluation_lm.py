@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
 from gre_bench.ingest.records.evaluation_sets import evaluation_set
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.lm.catalog import register_of
-from gre_bench.pipeline.intake import row_range
-from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.intake import file_sha256, row_range
+from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -30,93 +30,84 @@ from gre_bench.tuning.settings import TuningSettings
 from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
 
 
-@dataclass(frozen=True, slots=True)
-class TuningJob:
-    """A fine-tuning of an evaluation LM on judgments of human reviews.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    """A training on judgments of human reviews.
 
-    - *base*: the folder of the model to fine-tune.
     - *judgments*: files of judgments.
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the held-out rows of the first files, one range each; empty holds out no rows.
+    - *choose*: the rows of the first files to hold out and to choose the model on, one range each.
     - *writer*: use only judgments by this writer.
-    - *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts.
-    - *state*: the folder that keeps the replies of LM writers.
-    - *never*: evaluation sets; their papers are left out.
+    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
     """
 
-    base: Path
     judgments: tuple[Path, ...]
     train: tuple[str, ...]
     out: Path
     choose: tuple[str, ...] = ()
     writer: str | None = None
+    never: tuple[Path, ...] = ()
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What a training record says of its data: digests of the files, and rows."""
+        return {
+            "judgments": [file_sha256(file) for file in self.judgments],
+            "rows": list(self.train),
+            "rows kept aside": list(self.choose),
+            "writer": self.writer,
+            "evaluation sets": [file_sha256(file) for file in self.never],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningJob(TrainingJob):
+    """A fine-tuning of an evaluation LM on judgments of human reviews.
+
+    - *base*: the folder of the model to fine-tune.
+    - *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts.
+    - *state*: the folder that keeps the replies of LM writers.
+    """
+
+    base: Path
     papers: Path | None = None
     settings: TuningSettings = field(default_factory=TuningSettings)
     state: Path = Path("state")
     budget: BudgetSettings = field(default_factory=BudgetSettings)
-    never: tuple[Path, ...] = ()
 
     @property
     def writer_context(self) -> WriterContext:
-        """What LM writers need: reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
-def tune_cache_ngram(
-    judgments: Sequence[Path],
-    train: Sequence[str],
-    choose: Sequence[str],
-    out: Path,
-    writer: str | None = None,
-    never: Sequence[Path] = (),
-) -> dict[str, Any]:
-    """Trains `cache-ngram` on the human judgments in some files, and saves it in the folder *out*.
+def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
+    """Trains `cache-ngram` as *job* says; the result has the model's scores on the held-out papers.
 
-    - *train*: the rows to train on, as ``FIRST:END``, one range for each file of *judgments*.
-    - *choose*: the rows of the first files to choose the model's weights on, one range each. If empty, every sixth
-      training paper is held out for this.
-    - *writer*: use only judgments by this writer.
-    - *never*: evaluation sets; their papers are left out.
-
-    The result has the model's scores on the held-out papers.
+    If the job holds out no rows, every sixth training paper is held out.
     """
-    return ended(tune, judgments, train, choose, out, writer, steps.under_prefect(), never)
+    return ended(tune, job, steps.under_prefect())
 
 
-def tune(
-    judgments: Sequence[Path],
-    train: Sequence[str],
-    choose: Sequence[str],
-    out: Path,
-    writer: str | None,
-    run: Steps,
-    never: Sequence[Path] = (),
-) -> dict[str, Any]:
-    """Does the work of `tune_cache_ngram` with the steps *run*, and returns its result.
+def tune(job: TrainingJob, run: Steps) -> dict[str, Any]:
+    """Does the work of `tune_cache_ngram` with the steps *run*, with or without Prefect; returns its result.
 
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If *out*
-    already holds a model trained in the same way on the same inputs, returns the recorded result of that training.
+    If the job's folder already holds a model trained in the same way on the same inputs, returns the recorded result of
+    that training.
     """
-    learnt, kept, refused = _papers_apart(judgments, train, choose, writer, never, several=True)
-    inputs = _inputs(judgments, train, choose, writer, never)
+    learnt, kept, refused = _papers_apart(job, several=True)
 
     def work() -> dict[str, Any]:
-        figures = run.train_cache_ngram(
-            _texts(learnt), _texts(kept) if choose else None, out, (_writers(learnt), _writers(kept))
-        )
-        unknown = _register(out, learnt, kept)
-        return {
-            "trained_on": len(learnt),
-            "chosen_on": len(kept),
-            "held_out": asdict(figures),
-            "refused": refused,
-            "unknown": unknown,
-        }
+        texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (learnt, kept))
+        names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (learnt, kept))
+        figures = run.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
+        unknown = _register(job.out, learnt, kept)
+        return {"trained_on": len(learnt), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
+                "unknown": unknown}  # fmt: skip
 
-    training = record.once(out, inputs, work)
-    return {"folder": str(out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
+    training = record.once(job.out, job.inputs, work)
+    return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
             "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
 
@@ -127,47 +118,29 @@ def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
 
 
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `tune_evaluation_lm` with the steps *run*, and returns its result.
+    """Does the work of `tune_evaluation_lm` with the steps *run*, with or without Prefect; returns its result.
 
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Raises
-    `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
+    Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     abstracts = {paper_id: paper.abstract for paper_id, paper in known.items()}
-    learnt, kept, refused = _papers_apart(
-        job.judgments, job.train, job.choose, job.writer, job.never, abstracts=abstracts
-    )
+    learnt, kept, refused = _papers_apart(job, abstracts=abstracts)
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
         rows = ", ".join(job.train)
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
-    metrics = _metrics(job, known)
+    metrics = job.settings.metrics
+    if metrics is None:
+        with_abstracts = any(paper.abstract for paper in known.values())
+        metrics = ("gem", "gem_s_abstract") if with_abstracts else ("gem",)
+    elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
+        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
-    data = _inputs(job.judgments, job.train, job.choose, job.writer, job.never)
-    data["papers"] = _sha256(job.papers) if job.papers else None
+    data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
     training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
     unknown = _register(job.out, learnt, kept, base)
-    return {
-        "folder": str(job.out),
-        "trained_on": len(learnt),
-        "kept_aside": len(kept),
-        "refused": refused,
-        "unknown": unknown,
-        **training,
-    }
-
-
-def _inputs(
-    judgments: Sequence[Path], train: Sequence[str], choose: Sequence[str], writer: str | None, never: Sequence[Path]
-) -> dict[str, Any]:
-    """Returns what a training record says of its data: digests of the files, and rows."""
-    return {
-        "judgments": [_sha256(file) for file in judgments],
-        "rows": list(train),
-        "rows kept aside": list(choose),
-        "writer": writer,
-        "evaluation sets": [_sha256(file) for file in never],
-    }
+    made = {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), "refused": refused}
+    return made | {"unknown": unknown} | training
 
 
 def _register(
@@ -193,26 +166,16 @@ def _register(
 
 
 def _papers_apart(
-    files: Sequence[Path],
-    train: Sequence[str],
-    choose: Sequence[str],
-    writer: str | None,
-    never: Sequence[Path],
-    several: bool = False,
-    abstracts: Mapping[str, str | None] | None = None,
+    job: TrainingJob, several: bool = False, abstracts: Mapping[str, str | None] | None = None
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
     """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
 
-    - *files*: files of judgments. *train*: the rows to train on, one range for each file.
-    - *choose*: the rows of the first files that are kept aside, one range each.
-    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
-    - *several*: whether the judgments of a file may be by several writers.
-    - *abstracts*: paper id → abstract, by which evaluation sets know a paper too.
-
-    A paper may be in two files with judgments by two writers. Raises `SettingsError` if it is in two files with
-    judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer than two papers remain to
-    train on.
+    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which
+    evaluation sets know a paper too. A paper may be in two files with judgments by two writers. Raises `SettingsError`
+    if it is in two files with judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer
+    than two papers remain to train on.
     """
+    files, train, choose = job.judgments, job.train, job.choose
     if len(files) != len(train):
         raise SettingsError(
             f"{len(files)} files of judgments and {len(train)} ranges of rows; "
@@ -220,68 +183,33 @@ def _papers_apart(
         )
     if len(choose) > len(files):
         raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
-    sets, refused = [evaluation_set(file) for file in never], dict[str, int]()
+    sets, refused = [evaluation_set(file) for file in job.never], Counter[str]()
 
-    def allowed(papers: list[JudgedPaper]) -> list[JudgedPaper]:
+    def allowed(file: Path, rows: str) -> list[JudgedPaper]:
+        papers = judged_papers(file, rows, job.writer, several=several)
         texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
         for barred in sets:
             hit = barred.learnt(texts)
-            refused[barred.name] = refused.get(barred.name, 0) + sum(paper.paper_id in hit for paper in papers)
+            refused[barred.name] += sum(paper.paper_id in hit for paper in papers)
             papers = [paper for paper in papers if paper.paper_id not in hit]
         return papers
 
     learnt: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
     for file, rows in zip(files, train, strict=True):
-        for paper in allowed(judged_papers(file, rows, writer, several=several)):
+        for paper in allowed(file, rows):
             if (paper.paper_id, paper.writers) in learnt:
                 raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
             learnt[paper.paper_id, paper.writers] = paper
-    kept = [
-        paper
-        for file, rows in zip(files, choose, strict=False)
-        for paper in allowed(judged_papers(file, rows, writer, several=several))
-    ]
-    check_apart(_ids(learnt.values()), _ids(kept), ", ".join(train), ", ".join(choose))
-    if len(learnt) < 2 and (several or never):
+    kept = [paper for file, rows in zip(files, choose, strict=False) for paper in allowed(file, rows)]
+    if both := {paper.paper_id for paper in learnt.values()} & {paper.paper_id for paper in kept}:
+        raise SettingsError(f"paper {min(both)} is in rows {', '.join(train)} and {', '.join(choose)}; keep them apart")
+    if len(learnt) < 2 and (several or job.never):
         barred = f"; {sum(refused.values())} are in evaluation sets" if any(refused.values()) else ""
         raise SourceError(
             f"{files[0].name}: rows {', '.join(train)} have judgments of {len(learnt)} papers; training needs at "
             f"least 2{barred}"
         )
-    return list(learnt.values()), kept, refused
-
-
-def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
-    """Returns one list per paper in *rows* of *file*: the texts of the judgments of its human reviews.
-
-    *writer*: use only judgments by this writer; None means all writers. Papers without such judgments are left out.
-    Raises `SourceError` if fewer than two papers remain.
-    """
-    papers = judged_papers(file, rows, writer, several=True)
-    if len(papers) < 2:
-        raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
-    return _texts(papers)
-
-
-def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str) -> None:
-    """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*.
-
-    *train*: the rows of the papers in *learnt*, for the message. *choose*: the rows of the papers in *kept*.
-    """
-    if both := set(learnt) & set(kept):
-        raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
-
-
-def _ids(papers: Iterable[JudgedPaper]) -> list[str]:
-    return [paper.paper_id for paper in papers]
-
-
-def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
-    return [list(paper.judgments) for paper in papers]
-
-
-def _writers(papers: Iterable[JudgedPaper]) -> list[str]:
-    return [" ".join(sorted(paper.writers)) for paper in papers]
+    return list(learnt.values()), kept, dict(refused)
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
@@ -319,21 +247,6 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     ]
 
 
-def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
-    """Returns the metrics to train for.
-
-    They are the metrics of the settings. If the settings name none, they are gem, and gem_s_abstract if a paper of
-    *known* has an abstract. *known*: paper id → paper. Raises `SettingsError` if a metric of the settings needs
-    abstracts and the job names no file of papers.
-    """
-    chosen = job.settings.metrics
-    if chosen is None:
-        return ("gem", "gem_s_abstract") if any(paper.abstract for paper in known.values()) else ("gem",)
-    if job.papers is None and (lost := [metric for metric in chosen if SYNOPSES[metric] != "none"]):
-        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
-    return chosen
-
-
 def _with_synopses(
     papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Steps
 ) -> list[JudgedPaper]:
@@ -347,20 +260,14 @@ def _with_synopses(
     if "gem_s_assw" in metrics:
         folder = job.state / job.writer_context.account
         folder.mkdir(parents=True, exist_ok=True)
-        with bounded(job.writer_context, folder) as status:
+        with bounded(job.writer_context, folder) as say:
             written = run.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
-            status.say("done")
+            say("done")
         assw = {item.item: item.text for item in written if item.text}
-    synopses = {
-        paper_id: {
-            **({"abstract": paper.abstract} if paper.abstract else {}),
-            **({"assw": assw[paper_id]} if paper_id in assw else {}),
-        }
-        for paper_id, paper in papers_known.items()
-    }
-    return [replace(paper, synopses=synopses.get(paper.paper_id, {})) for paper in papers]
 
+    def synopses(paper_id: str) -> dict[Any, str]:
+        paper = papers_known.get(paper_id)
+        texts = {"abstract": paper.abstract if paper else None, "assw": assw.get(paper_id)}
+        return {kind: text for kind, text in texts.items() if text}
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return [replace(paper, synopses=synopses(paper.paper_id)) for paper in papers]

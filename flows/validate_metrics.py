@@ -21,16 +21,16 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.settings import Settings, edition_of
-from gre_bench.flows.annual_refresh import outcome_of, prepare, scorable
-from gre_bench.metrics.validation import ChangeResult, PairKey, change_effects, lengths
+from gre_bench.flows.annual_refresh import prepare, scorable
+from gre_bench.metrics.validation import PairKey, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
-from gre_bench.pipeline.runs.endings import ended
-from gre_bench.pipeline.runs.job import Job, recorded, settings_of
+from gre_bench.pipeline.runs.job import Job, settings_of
+from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import counts, reasons_of, score, store_separation
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, counts, reasons_of, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
 from gre_bench.stats.effects import overall
 from gre_bench.store import Row, Store
@@ -39,13 +39,7 @@ from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
 
-@flow(
-    name="validate-metrics",
-    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
-    timeout_seconds=None,
-    validate_parameters=True,
-    persist_result=False,
-)
+@flow(name="validate-metrics", flow_run_name=EDITION, persist_result=False)
 def validate_metrics(
     settings: Settings = Settings(),
     state: Path = Path("state"),
@@ -63,17 +57,23 @@ def validate_metrics(
 
 
 def validate(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `validate_metrics` with the steps *run*, and returns its summary.
+    """Does the work of `validate_metrics` with the steps *run*, with or without Prefect; returns its summary.
 
-    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
+    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition.
     """
     job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
     beside = [_of_another_edition(job, key, run) for key in job.settings.validation.together_with]
     with _scored(job, run) as (store, work, progress):
         progress.stage("judging")
-        effects = judge(store, job, work, progress.status["run_id"], beside)
-        return conclude(store, job, work, progress, effects, beside)
+        effects, missed = judge(store, job, work, progress.run_id, beside), untried(job.settings)
+        papers = sum(other.papers for other in beside)
+        summary = conclude(
+            store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
+            untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
+            separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
+        )  # fmt: skip
+        return summary | {"edition": name_of(store, beside)}
 
 
 class Beside(NamedTuple):
@@ -95,8 +95,7 @@ class Scores(NamedTuple):
 @contextmanager
 def _scored(job: Job, run: Steps) -> Iterator[tuple[Store, Work, Progress]]:
     """Scores every pair of the job's edition, which stays locked within the block."""
-    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
-    with store.lock("validate", job.wait_s), recorded(store, "validate", job.settings) as progress, workers:
+    with working(job, run, "validate") as (store, workers, progress):
         work = prepare(store, job, workers.steps, progress)
         score(store, job, workers, work, progress)
         yield store, work, progress
@@ -202,7 +201,7 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
         words, validation, by_length=not metric.endswith("length"),
     )  # fmt: skip
     for change, effect in by_change.items():
-        yield as_row(effect) | {
+        yield asdict(effect) | {
             "signature_id": signature_id,
             "change": change,
             "candidate_id": job.changes[change],
@@ -211,49 +210,10 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
         }
 
 
-def as_row(result: ChangeResult) -> dict[str, Any]:
-    """Returns *result*, the effect of one change, as columns of the table ``effects``."""
-    return asdict(result)
-
-
-def conclude(
-    store: Store, job: Job, work: Work, progress: Progress, effects: list[Row], beside: Sequence[Beside]
-) -> dict[str, Any]:
-    """Ends the run, and returns its summary: numbers of pairs by state, every effect, the verdict on each metric.
-
-    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition.
-    """
-    store.copy_for_readers()
-    metrics, reasons = counts(store, work), reasons_of(store, work)
-    outcome, message = outcome_of(metrics, reasons)
-    summary = {
-        "edition": name_of(store, beside),
-        "run_id": progress.status["run_id"],
-        "outcome": outcome,
-        "message": message,
-        "papers": work.papers + sum(other.papers for other in beside),
-        "sampled": work.sampled + sum(other.papers for other in beside),
-        "writer": work.writer,
-        "metrics": metrics,
-        "reasons": reasons,
-        "effects": effects,
-        "untried": untried(job.settings),
-        "verdicts": verdicts_of(work.signatures, effects, untried(job.settings)),
-        "separations": [] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
-        "notes": work.notes,
-    }
-    progress.end(outcome, message, metrics)
-    return summary
-
-
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
-    """Returns one row per metric with its verdict over all changes.
+    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
 
-    - *signatures*: metric → signature.
-    - *effects*: rows that `judge` returns.
-    - *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
-
-    A metric without effects is undecided.
+    *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
     by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:

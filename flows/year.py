@@ -25,13 +25,12 @@ from gre_bench.flows.annual_refresh import refresh, write_ahead
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.rosters import check_models, of_the_year
-from gre_bench.pipeline.runs.deployed import run_deployed
-from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_deployed, summary_of
 from gre_bench.pipeline.validation_records import verdicts
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import key_of, publish_edition, releases
-from gre_bench.store import Store, find_editions
+from gre_bench.store import find_editions
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -63,22 +62,12 @@ class YearJob:
     reached: tuple[tuple[str, Summary], ...] = ()
 
     @property
-    def store(self) -> Store:
-        return Store(self.state, self.settings.edition.edition)
-
-    @property
     def work(self) -> Job:
         """The job of a refresh with the settings of this year."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
-@flow(
-    name="year",
-    flow_run_name="{venue}",
-    timeout_seconds=None,
-    validate_parameters=True,
-    persist_result=False,
-)
+@flow(name="year", flow_run_name="{venue}", persist_result=False)
 def year(
     venue: str,
     roster: str | None = None,
@@ -92,8 +81,7 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: the name of a list of models to rank. If None, the models are those that the settings name. If the
-      settings name none either, the roster is ``yearly``.
+    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
     - *year*: if None, the newest year whose reviews are public on the day *on*.
     - *on*: a day; None means today.
     - *gpu*: whether scoring and validation run in the work pool of GPUs.
@@ -122,10 +110,7 @@ def year_job(
 def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
-    - *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
-    - *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's
-      summary.
-
+    *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
     Before the first stage, raises `LMError` or `SettingsError` if a model of the roster cannot be asked. It raises
     `SettingsError` too if the key that is to sign the release cannot be used.
     """
@@ -135,11 +120,16 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
         summary = run_stage(name, partial(stage, job, run))
         job = replace(job, reached=(*job.reached, (name, summary)))
         if summary.get("outcome", DONE) != DONE:
-            return _summary(job, summary["outcome"], f"{name}: {summary.get('message', '')}")
+            outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
+            break
         if name == "fetch" and summary["snapshot"]:
-            job = replace(job, settings=_from(job.settings, summary["snapshot"]))
-    published = dict(job.reached)["publish"]
-    return _summary(job, DONE if published["new"] else "unchanged", f"{published['release']}: {published['folder']}")
+            sources = job.settings.sources.model_copy(update={"snapshot": Path(summary["snapshot"])})
+            job = replace(job, settings=job.settings.model_copy(update={"sources": sources}))
+    else:
+        published = dict(job.reached)["publish"]
+        outcome = DONE if published["new"] else "unchanged"
+        message = f"{published['release']}: {published['folder']}"
+    return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
@@ -162,19 +152,13 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: plans, scores and ranks, by a refresh of the edition.
-
-    The stage *write* has already written the texts that the refresh needs.
-    """
+    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
 def validated(job: YearJob, run: Steps) -> Summary:
-    """Stage *validate*: validates the board's metrics that have no validation record yet.
-
-    A record counts only if it has the metric's signature, and so the same evaluation LM and writers.
-    """
-    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
+    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
@@ -191,7 +175,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
     ``unproven`` has the metrics that failed validation or have no record. The setting release.unvalidated decides
     about them; ``hidden`` has those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
-    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
@@ -210,14 +194,16 @@ def published(job: YearJob, run: Steps) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     key = key_of(job.settings.release.sign, job.state)
-    made = publish_edition(job.store, releases(job.state, job.store.key), key=key, hidden=hidden)
+    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), key=key, hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 
 def compared(job: YearJob, run: Steps) -> Summary:
     """Stage *history*: compares the candidates across the venue's editions up to this year."""
-    own = edition_of(job.store.key)
-    same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
+    own = edition_of(job.work.store.key)
+    others = {key: edition_of(key) for key in find_editions(job.state)}
+    same = [key for key, other in others.items()
+            if (other.venue, other.sample) == (own.venue, own.sample) and other.year <= own.year]  # fmt: skip
     try:
         record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
     except SettingsError as error:
@@ -238,12 +224,9 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a Prefect flow run within the flow run of the year; returns the stage's summary.
+    """Runs *stage* as a Prefect flow run within that of the year, which ends in a state named by the outcome."""
 
-    The flow run ends in a state with the name of the stage's outcome.
-    """
-
-    @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
+    @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:
         return ended(stage)
 
@@ -259,15 +242,3 @@ def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
     tree = settings.model_dump(mode="json", exclude_unset=True)
     parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
     return run_deployed(deployment, parameters)
-
-
-def _from(settings: Settings, snapshot: str) -> Settings:
-    return settings.model_copy(update={"sources": settings.sources.model_copy(update={"snapshot": Path(snapshot)})})
-
-
-def _is_sibling(first: Any, second: Any) -> bool:
-    return (first.venue, first.sample) == (second.venue, second.sample) and first.year <= second.year
-
-
-def _summary(job: YearJob, outcome: str, message: str) -> Summary:
-    return {"edition": job.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}

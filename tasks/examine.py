@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prefect import task
-
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
@@ -16,7 +14,7 @@ from gre_bench.guidelines.review_points import FieldedReview
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import chat_lm
 from gre_bench.prompts.conditions import Condition
-from gre_bench.tasks.policy import WRITING
+from gre_bench.tasks.policy import writing
 from gre_bench.writing.catalog import ExaminerLM, WriterContext, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners.wordings import Item
 
 
-@task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
+@writing("rate under guideline", "{name} under {condition.name}")
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
@@ -43,14 +41,11 @@ def rate_papers(
     return rate(lm.writer, lm.sampling, name, condition, papers)
 
 
-@task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
+@writing("judge review quality", "{criterion} by {name}")
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
-
-    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
-    """
+    """Returns the points of each review for *criterion*, a key of `CRITERIA`; a problem without a usable reply."""
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
@@ -58,12 +53,9 @@ def judge_reviews(
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
-@task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
+@writing("generate guideline", "guideline by {name}")
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*.
-
-    If there is no usable reply, the result has a problem instead of a guideline.
-    """
+    """Returns a guideline that the LM *name* makes from a group of *reviews*; a problem without a usable reply."""
     from gre_bench.guidelines.generation import generate
 
     lm = listed_lm(name, writer_context)
@@ -83,11 +75,9 @@ def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
 
 
 def grader_of(
-    examiner: Examiner,
-    name: str | None,
-    writer_context: WriterContext,
+    examiner: Examiner, name: str | None, writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
-) -> tuple[Grader, LMIdentity]:
+) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
     *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
@@ -112,14 +102,11 @@ def grader_of(
     )
 
 
-@task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
+@writing("grade by examiner", "{examiner.name} by {name}")
 def grade_items(
-    name: str | None,
-    writer_context: WriterContext,
-    examiner: Examiner,
-    items: Sequence[Item],
+    name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
-) -> list[Grade]:
+) -> list[Grade]:  # fmt: skip
     """Returns one grade per item, in order, by *examiner* with the LM *name* (parameters as in `grader_of`).
 
     An item without a usable reply has a problem instead of a grade. Grades are not binned here.
@@ -127,7 +114,7 @@ def grade_items(
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
-@task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
+@writing("prefer one of two", "pairs by {name}")
 def prefer_pairs(
     name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
 ) -> list[Preference]:
@@ -140,7 +127,7 @@ def prefer_pairs(
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
 
 
-@task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
+@writing("write instructions", "instructions by {name}")
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
 

@@ -1,19 +1,22 @@
-"""Tasks that fetch an edition from OpenReview, and a function that looks up secrets."""
+"""Tasks that fetch an edition from OpenReview and read its papers, and a function that looks up secrets."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
-
-from prefect import task
-from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
-from gre_bench.tasks.policy import FETCHING, HOUR
+from gre_bench.ingest.pdf.paper_text import body_of
+from gre_bench.ingest.pdf.reader import PdfReader
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.tasks.policy import step
 
 
-@task(name="fetch notes", task_run_name="notes of {request.run}", **FETCHING)
+@step("fetch notes", "notes of {request.run}", 48, "openreview")
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
     """Fetches submissions and reviews of a venue-year into the journal, as far as OpenReview allows.
 
@@ -23,17 +26,13 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
     return bring_notes(request, secret)
 
 
-@task(name="fetch papers", task_run_name="papers of {request.run}", **FETCHING)
+@step("fetch papers", "papers of {request.run}", 48, "openreview")
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
-    """Fetches versions and PDFs of the sampled papers into the journal, as far as OpenReview allows.
-
-    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
-    stopped early, the result also says why.
-    """
+    """Fetches versions and PDFs of the sampled papers into the journal; returns what `fetch_notes` does."""
     return bring_papers(request, secret)
 
 
-@task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
+@step("seal snapshot", None, 1, "cpu")
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
     return freeze(request)
@@ -55,3 +54,35 @@ def secret(where: str) -> str:
         return str(block.get())
     except ValueError:
         raise SettingsError(f"no Prefect Secret block {name!r}; make it, or name a variable: env:NAME") from None
+
+
+@step("read papers", None, 2, "cpu")
+def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
+
+    A paper without a PDF or a text has no row. The text is None if the PDF cannot be used, such as one of another
+    paper. Each row also has *words*, a list of (page number, reason → number of words kept or dropped for this reason).
+    A text without pages has page 0. PDFs are read in child processes with limits, one per core at a time.
+    """
+    opened = Snapshot.open(Path(snapshot))
+    rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)
+    for paper_id in paper_ids:
+        if (text := opened.text(paper_id)) is not None:
+            body, sha256 = body_of(text), hashlib.sha256(text.encode()).hexdigest()
+            rows[paper_id] = {
+                "paper_id": paper_id, "origin": "given", "sha256": sha256,
+                "status": "doubtful" if body.doubts else "ok", "pages": None, "abstract": body.abstract,
+                "text": body.text, "notes": list(body.doubts), "words": [(body.words.page, dict(body.words.words))],
+            }  # fmt: skip
+    # Files are loaded one at a time: hundreds of PDFs do not fit into memory.
+    known = opened.papers()
+    due = {paper_id: known[paper_id]["pdf"] for paper_id in paper_ids if rows[paper_id] is None and paper_id in known}
+    due = {paper_id: sha256 for paper_id, sha256 in due.items() if sha256}
+    with PdfReader() as reader:
+        for paper_id, read in reader.read_all(due, lambda paper_id: opened.pdf(paper_id) or b""):
+            rows[paper_id] = {
+                "paper_id": paper_id, "origin": "pdf", "sha256": due[paper_id], "status": read.status,
+                "pages": read.pages, "abstract": read.abstract, "text": read.usable, "notes": read.remarks(),
+                "words": [(page.page, dict(page.words)) for page in read.words],
+            }  # fmt: skip
+    return [row for row in rows.values() if row]

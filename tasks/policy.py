@@ -1,18 +1,31 @@
-"""Settings of Prefect tasks: retries, time limits, and how a pause is shown."""
+"""How Prefect runs the tasks: time limits, retries, and how a pause is shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import GreBenchError, Paused
 
 if TYPE_CHECKING:
-    from prefect import Task
     from prefect.client.schemas import State, TaskRun
 
-HOUR = 3600.0
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def step(
+    name: str, run_name: str | None, hours: float, *tags: str, **more: Any
+) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Returns a decorator that makes a function the Prefect task *name*, whose results are never cached.
+
+    *run_name*: the name of a task run, with parameters in braces. *hours*: its time limit. *more*: options of `task`.
+    """
+    return task(name=name, task_run_name=run_name, timeout_seconds=hours * 3600, tags=list(tags), cache_policy=NO_CACHE,
+                persist_result=False, **more)  # fmt: skip
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -37,21 +50,14 @@ def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
     emit_task_run_state_change_event(run, initial_state=state, validated_state=shown)
 
 
-WRITING: dict[str, Any] = {
-    "tags": ["writing"],
+RETRIED: dict[str, Any] = {
     "retries": 2,
     "retry_delay_seconds": [2, 20],
     "retry_condition_fn": worth_retrying,
     "on_failure": [show_pause],
-    "timeout_seconds": 12 * HOUR,
-    "cache_policy": NO_CACHE,
-    "persist_result": False,
 }
 
 
-FETCHING: dict[str, Any] = {
-    "tags": ["openreview"],
-    "timeout_seconds": 48 * HOUR,
-    "cache_policy": NO_CACHE,
-    "persist_result": False,
-}
+def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Returns the decorator of a task in which an LM or a rule writes."""
+    return step(name, run_name, 12, "writing", **RETRIED)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gre_bench.changes.material import ChangeInput
     from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
     from gre_bench.core.settings import ScoringSettings
-    from gre_bench.examiners import asking as examiner_asking
+    from gre_bench.examiners.asking import ChatOutcome
     from gre_bench.examiners.examiner import Examiner, ItemKind
     from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.panel.pairwise import Preference, TextPair
@@ -90,54 +90,35 @@ class Steps(Protocol):
     ) -> ParsedReply[str]: ...
 
     def grade_items(
-        self,
-        name: str | None,
-        writer_context: WriterContext,
-        examiner: Examiner,
-        items: Sequence[Item],
+        self, name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
         evaluation_lm: EvaluationLMSettings | None = None,
-    ) -> list[Grade]: ...
+    ) -> list[Grade]: ...  # fmt: skip
 
     def prefer_pairs(
         self, name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
     ) -> list[Preference]: ...
 
-    def write_instructions(
-        self, name: str, writer_context: WriterContext, chat: Chat
-    ) -> examiner_asking.ChatOutcome[str]: ...
+    def write_instructions(self, name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]: ...
 
     def sign_metrics(
         self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
     ) -> tuple[LMIdentity, dict[str, Signature]]: ...
 
     def score_papers(
-        self,
-        name: str,
-        backends: Backends,
-        scoring: ScoringSettings,
-        works: Sequence[MetricWork],
+        self, name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
         known: Mapping[str, SpanLogprob],
-    ) -> Scored: ...
+    ) -> Scored: ...  # fmt: skip
 
     def show_leaderboard(self, edition: str, rows: Sequence[Mapping[str, Any]]) -> None: ...
 
     def show_history(self, venue: str, rows: Sequence[Mapping[str, Any]]) -> None: ...
 
     def train_cache_ngram(
-        self,
-        papers: Sequence[Sequence[str]],
-        kept: Sequence[Sequence[str]] | None,
-        folder: Path,
+        self, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path,
         writers: tuple[Sequence[str], Sequence[str]],
-    ) -> HeldOut: ...
+    ) -> HeldOut: ...  # fmt: skip
 
     def fine_tune_lm(
-        self,
-        base: Path,
-        papers: Sequence[JudgedPaper],
-        kept: Sequence[JudgedPaper],
-        metrics: Sequence[TunedMetric],
-        settings: TuningSettings,
-        folder: Path,
-        data: Mapping[str, Any],
-    ) -> dict[str, Any]: ...
+        self, base: Path, papers: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], metrics: Sequence[TunedMetric],
+        settings: TuningSettings, folder: Path, data: Mapping[str, Any],
+    ) -> dict[str, Any]: ...  # fmt: skip

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, Scored, score, signature
 from gre_bench.tasks.examine import grader_of
-from gre_bench.tasks.policy import HOUR, show_pause, worth_retrying
+from gre_bench.tasks.policy import RETRIED, step
 from gre_bench.tasks.protocol import Backends
 from gre_bench.writing.catalog import open_examiner
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner
 
 
-@task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
+@step("sign metrics", None, 1, "evaluation-lm")
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
@@ -36,15 +33,10 @@ def sign_metrics(
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
-        name: signature(
-            recipe,
-            identity if recipe.formula else _identity(recipe, backends, scoring),
-            scoring,
-            writer,
-            assw_writer,
-        )
+        name: signature(recipe, identity if recipe.formula else _identity(recipe, backends, scoring), scoring, writer,
+                        assw_writer)
         for name, recipe in recipes.items()
-    }
+    }  # fmt: skip
 
 
 def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
@@ -101,25 +93,11 @@ def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
     return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
 
 
-@task(
-    name="score papers",
-    task_run_name="score {name}",
-    tags=["evaluation-lm"],
-    retries=2,
-    retry_delay_seconds=[2, 20],
-    retry_condition_fn=worth_retrying,
-    on_failure=[show_pause],
-    timeout_seconds=6 * HOUR,
-    cache_policy=NO_CACHE,
-    persist_result=False,
-)
+@step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
 def score_papers(
-    name: str,
-    backends: Backends,
-    scoring: ScoringSettings,
-    works: Sequence[MetricWork],
+    name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
-) -> Scored:
+) -> Scored:  # fmt: skip
     """Returns the scores of *works*, which hold the cases of some papers, grouped by metric.
 
     A case is the texts of one (paper, candidate, reference).

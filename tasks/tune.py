@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
-from gre_bench.tasks.policy import HOUR
+from gre_bench.tasks.policy import step
 
 if TYPE_CHECKING:
     from gre_bench.tuning.cache_ngram import HeldOut
@@ -17,15 +14,11 @@ if TYPE_CHECKING:
     from gre_bench.tuning.settings import TuningSettings
 
 
-@task(
-    name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
-)
+@step("train cache-ngram", None, 6, "training")
 def train_cache_ngram(
-    papers: Sequence[Sequence[str]],
-    kept: Sequence[Sequence[str]] | None,
-    folder: Path,
+    papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path,
     writers: tuple[Sequence[str], Sequence[str]],
-) -> HeldOut:
+) -> HeldOut:  # fmt: skip
     """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
     - *papers*: the papers to train on; a paper is the list of its judgments.
@@ -39,22 +32,11 @@ def train_cache_ngram(
     return figures
 
 
-@task(
-    name="fine-tune evaluation LM",
-    tags=["training", "evaluation-lm"],
-    timeout_seconds=48 * HOUR,
-    cache_policy=NO_CACHE,
-    persist_result=False,
-)
+@step("fine-tune evaluation LM", None, 48, "training", "evaluation-lm")
 def fine_tune_lm(
-    base: Path,
-    papers: Sequence[JudgedPaper],
-    kept: Sequence[JudgedPaper],
-    metrics: Sequence[Metric],
-    settings: TuningSettings,
-    folder: Path,
-    data: Mapping[str, Any],
-) -> dict[str, Any]:
+    base: Path, papers: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], metrics: Sequence[Metric],
+    settings: TuningSettings, folder: Path, data: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Fine-tunes the evaluation LM in the folder *base* (Xu et al. 2025, appendix E); returns its training record.
 
     - *papers*, *kept*: the papers to train on and the held-out papers, with their judgments.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prefect import task
-
 from gre_bench.changes import catalog as changes
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError
 from gre_bench.core.records import Paper, Written
-from gre_bench.tasks.policy import WRITING
+from gre_bench.tasks.policy import writing
 from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
@@ -24,14 +22,11 @@ def writer_identity(name: str, task_name: str, writer_context: WriterContext) ->
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns the names in *names* of candidates that can be asked for reviews.
-
-    All other candidates have only imported reviews.
-    """
+    """Returns those of *names* that can be asked for reviews; other candidates have only imported reviews."""
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
-@task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
+@writing("write reviews", "reviews by {name}")
 def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
     """Returns one review per paper, in order, written by the candidate *name* (Xu et al. 2025, C.3)."""
     return text_writer(name, writer_context).reviews(papers)
@@ -47,7 +42,7 @@ def change_identity(change: str, name: str, writer_context: WriterContext, like:
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
 
 
-@task(name="write changes", task_run_name="{change} by {name}", **WRITING)
+@writing("write changes", "{change} by {name}")
 def write_changes(
     change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
 ) -> list[Written]:
@@ -70,19 +65,13 @@ def write_changes(
     return [written[item.key] for item in materials]
 
 
-@task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
+@writing("write judgments", "judgments by {name}")
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-    """Returns the judgments of each review, in order, by the writer *name* (Xu et al. 2025, C.1).
-
-    *reviews* are (review id, text).
-    """
+    """Returns the judgments of each of *reviews*, (review id, text), in order (Xu et al. 2025, C.1)."""
     return text_writer(name, writer_context).judgments(reviews)
 
 
-@task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
+@writing("write synopses", "synopses by {name}")
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns the author-stated strengths and weaknesses of each paper, in order, by the writer *name*.
-
-    Source: Xu et al. 2025, C.4.
-    """
+    """Returns the author-stated strengths and weaknesses of each paper, in order (Xu et al. 2025, C.4)."""
     return text_writer(name, writer_context).assw(papers)

@@ -16,8 +16,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper
 from gre_bench.metrics.cases import Entry, Response, plan
 from gre_bench.metrics.scoring import MetricWork
-from gre_bench.pipeline.backends import backends, writer_context
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.own_reviews import limit_of, rule_edition_command, writer_of_boards
 from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
@@ -70,7 +69,7 @@ class ReviewBoard:
             )
         self._writer, self._judged_by = self._writers()
         self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
-        self._lm, self.signatures = self._run.sign_metrics(backends(store, job), self._scoring, self._writer)
+        self._lm, self.signatures = self._run.sign_metrics(job.backends, self._scoring, self._writer)
         for metric, signature in self.signatures.items():
             if signature.signature_id != current[metric]:
                 raise SettingsError(
@@ -100,7 +99,7 @@ class ReviewBoard:
             return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
         with self._lock:
             (written,) = self._run.write_judgments(
-                self._judged_by, writer_context(self._store, self._job), [(f"{paper_id}:{REVIEWER}", review)]
+                self._judged_by, self._job.writer_context, [(f"{paper_id}:{REVIEWER}", review)]
             )
             if not written.text:
                 return ReviewScore(problem=written.outcome, detail=written.detail)
@@ -122,7 +121,7 @@ class ReviewBoard:
             return ReviewScore({}, problem, detail, judgments)
         works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
         known = known_spans(self._store, self._scoring, self._lm.lm_id, works)
-        tools = backends(self._store, self._job)
+        tools = self._job.backends
         scores = self._run.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
         for item in scores:
             if item.problem is not None:

@@ -5,25 +5,24 @@ A change is either a degradation or a manipulation. A degradation must lower a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.changes.addition import OTHER_REVIEWS
 from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
-from gre_bench.core.errors import ChangeError, SettingsError
-from gre_bench.core.records import Candidate, Review, Written
+from gre_bench.core.errors import ChangeError, SettingsError, SourceError
+from gre_bench.core.records import Candidate, Written
 from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.cases import Entry, Lack, Response
-from gre_bench.pipeline.backends import writer_context
-from gre_bench.pipeline.domains import headings_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.pipeline.writing import lost_for_good, write
+from gre_bench.pipeline.writing import write
 from gre_bench.store import Store
-from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS, REVIEWS
+from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS
 from gre_bench.tasks.protocol import Steps
 
 
@@ -83,13 +82,13 @@ def changed(store: Store, job: Job) -> list[Candidate]:
             made_by = f"{name}-{CHANGES[name].version} · seed {validation.seed}"
             earlier = before.get(candidate, made_by)
             if earlier != made_by and earlier.startswith(f"{name}-"):
-                raise SettingsError(_mixed(name, store.key, earlier, made_by))
+                raise _mixed(name, store.key, earlier, made_by)
         candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
     return candidates
 
 
-def _mixed(change: str, edition: str, before: str, now: str) -> str:
-    return (
+def _mixed(change: str, edition: str, before: str, now: str) -> SettingsError:
+    return SettingsError(
         f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
         "texts of one candidate are never mixed: set edition.sample to a new name"
     )
@@ -112,30 +111,20 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
     if job.settings.validation.level == "judgments":
         return {}
     materials = [material(job.settings, entries, index) for index in range(len(entries))][: job.limit]
+    items = {item.key: item for item in materials}
     made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
     makers: dict[str, str] = {}
     for change, candidate in job.changes.items():
         if CHANGES[change].control:
             continue
         name = maker(job.settings.validation, change)
-        writer = run.change_identity(change, name, writer_context(store, job), materials[0])
+        writer = run.change_identity(change, name, job.writer_context, materials[0])
         if made_by.get(candidate, writer) != writer:
-            raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
+            raise _mixed(change, store.key, made_by[candidate], writer)
         makers[candidate] = writer
-        known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == candidate}
-        lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
-        due = [item for item in materials if item.key not in known | lost]
-        progress.stage(f"changing reviews: {CHANGES[change].title}")
-
-        def step(name: str, at: Any, some: Sequence[ChangeInput], change: str = change) -> list[Written]:
-            return run.write_changes(change, name, at, some)
-
-        def rows(written: Sequence[Written], candidate: str = candidate) -> tuple[str, list[Any]]:
-            return "add_reviews", [
-                Review(f"{item.item}:{candidate}", item.item, candidate, item.text) for item in written
-            ]
-
-        write(store, job, progress, "review", writer, due, step, name, rows, candidate)
+        step: Callable[..., list[Written]] = partial(run.write_changes, change)
+        stage = f"changing reviews: {CHANGES[change].title}"
+        write(store, job, progress, stage, "review", writer, name, step, items, candidate=candidate)
     return makers
 
 
@@ -147,24 +136,22 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
-    candidate_of_change = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
-    return [
-        replace(entry, responses={**entry.responses, **{
-            candidate: _judgments(name, candidate, material(job.settings, entries, index, writer), writer, entry.human)
-            for name, candidate in candidate_of_change.items()
-        }})
-        for index, entry in enumerate(entries)
-    ]  # fmt: skip
-
-
-def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, human: Response) -> Response:
-    review_id = f"{item.key}:{candidate}"
-    if not item.text:
-        return Response(review_id, None, {}, human.lacks)
-    try:
-        return Response(review_id, None, {writer: apply(change, "judgments", item)})
-    except ChangeError as error:
-        return Response(review_id, None, {}, {"judgments": Lack(error.code, detail=str(error))})
+    changed_entries = []
+    for index, entry in enumerate(entries):
+        responses, item = dict(entry.responses), material(job.settings, entries, index, writer)
+        for change, candidate in job.changes.items():
+            if CHANGES[change].control:
+                continue
+            texts, lacking = dict[str, str](), entry.human.lacks
+            if item.text:
+                lacking = {}
+                try:
+                    texts[writer] = apply(change, "judgments", item)
+                except ChangeError as error:
+                    lacking = {"judgments": Lack(error.code, detail=str(error))}
+            responses[candidate] = Response(f"{item.key}:{candidate}", None, texts, lacking)
+        changed_entries.append(replace(entry, responses=responses))
+    return changed_entries
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
@@ -187,3 +174,16 @@ def material(settings: Settings, entries: Sequence[Entry], index: int, writer: s
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
         validation.splitter, headings_of(settings),
     )  # fmt: skip
+
+
+def headings_of(settings: Settings) -> tuple[str, ...]:
+    """Returns the headings of the review form.
+
+    They are those in the settings, or else those of the venue-year, or else those of the domain.
+    """
+    if settings.validation.headings is not None:
+        return settings.validation.headings
+    try:
+        return venue_of(settings.edition.venue, settings.edition.year).headings
+    except (SettingsError, SourceError):
+        return domain_of(settings.edition.domain).headings

@@ -1,28 +1,46 @@
-"""Imports files of papers and reviews into an edition's store, and reports which rows were refused and why."""
+"""Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
+
+A report also summarises the judgments of the imported reviews. Users can see whether the writer finds few judgments in
+a candidate's prose, which would lower the candidate's score unfairly.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gre_bench.catalogs.domains import GIVEN
+from gre_bench.catalogs.domains import GIVEN, domain_of
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import files_in, regular
 from gre_bench.core.judgments import count
 from gre_bench.core.known_names import listed
-from gre_bench.core.records import Judgments, Paper, Review
+from gre_bench.core.records import HUMAN, Judgments, Paper, Review
 from gre_bench.core.settings import LICENCE
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.datasets.graded import graded_from
+from gre_bench.ingest.datasets.yelp import restaurants_from
+from gre_bench.ingest.datasets.yelp_files import Terms
 from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
-from gre_bench.pipeline.import_summary import described
+from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store, now
-from gre_bench.store.queries import JUDGMENTS, PAPERS, REVIEWS
+from gre_bench.store.queries import (
+    DESCRIBED_JUDGMENTS,
+    IMPORTED_DOMAIN,
+    JUDGMENTS,
+    LAST_SETTINGS,
+    PAPERS,
+    REVIEWS,
+    SYNOPSES,
+)
+from gre_bench.writing.catalog import by_rule
 
 EXAMPLES = 3
 UNKNOWN_LICENCE = "unknown"
@@ -34,35 +52,22 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 def import_papers(
     store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None
 ) -> dict[str, Any]:
-    """Imports the papers in the file *path*; returns the report of `keep`.
-
-    *rows*: import only these rows. *licence*: as in `keep`.
-    """
+    """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows), licence=licence)
 
 
 def import_reviews(
-    store: Store,
-    run_id: str,
-    path: Path,
-    by: str | None = None,
-    writer: str | None = None,
-    rows: range | None = None,
-    make_papers: bool = False,
-    only: bool = False,
-    epoch: int | None = None,
-    licence: str | None = None,
-) -> dict[str, Any]:
+    store: Store, run_id: str, path: Path, by: str | None = None, writer: str | None = None, rows: range | None = None,
+    make_papers: bool = False, only: bool = False, epoch: int | None = None, licence: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
-    - *rows*: import only these rows.
     - *by*: the candidate to assume for rows without a named candidate.
     - *only*: whether all rows belong to *by*, even rows that name another candidate.
     - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
-    - *licence*: as in `keep`.
 
     Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
     is no error.
@@ -80,7 +85,7 @@ def import_reviews(
 
 
 def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """Reads the file *path*, and returns its new reviews and judgments and the refused rows; stores nothing.
+    """Returns the new reviews and judgments of the file *path* and the refused rows; stores nothing.
 
     *known*: the reviews that are stored already. *how*: further keyword arguments of `reviews_from`.
     """
@@ -115,6 +120,11 @@ def known_papers(store: Store) -> list[Paper]:
 def known_reviews(store: Store) -> list[Review]:
     """Returns all stored reviews of the edition, by humans and by all other candidates."""
     return [Review(**row) for row in store.rows(REVIEWS)]
+
+
+def given_categories(store: Store) -> dict[str, str]:
+    """Returns paper id → the categories that a file gave for the paper."""
+    return {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
 
 
 def keep(
@@ -165,25 +175,22 @@ def keep(
         "domain": domain,
         "happened_at": now(),
     }
+    stating: list[Step] = []
+    for named, ids in (("paper", sorted(imported.paper_ids)), ("review", sorted(imported.review_ids))):
+        if licence == UNKNOWN_LICENCE:
+            stating.append(("forget_licences", {"kind": named, "item": ids}))
+        elif licence is not None:
+            stating.append(("add_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
     store.write(
         *before,
         ("add_papers", imported.papers),
         ("add_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),
         ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
-        *_stating(licence, imported),
+        *stating,
         ("add_import", entry),
     )
     return report
-
-
-def _stating(licence: str | None, imported: Imported) -> Iterator[Step]:
-    """Yields the steps for `Store.write` that state the *licence* of the papers and reviews of a file (see `keep`)."""
-    for kind, ids in (("paper", sorted(imported.paper_ids)), ("review", sorted(imported.review_ids))):
-        if licence == UNKNOWN_LICENCE:
-            yield "forget_licences", {"kind": kind, "item": ids}
-        elif licence is not None:
-            yield "add_licences", [{"kind": kind, "item": item, "licence": licence} for item in ids]
 
 
 def stated_licence(text: str | None) -> str | None:
@@ -219,10 +226,7 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
 
-    - *rows*: the number of these rows.
-    - *papers*: the ids of the unknown papers.
-    - *known*: the number of known papers.
-    - *line*: one line of text for users.
+    ``known`` is the number of known papers, and ``line`` one line of text for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -230,14 +234,10 @@ def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
     known_line = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
     line = (
-        f"{_counted(len(rows), 'row')} of {_counted(len(unknown), 'paper')} that {store.key} does not know, such as "
+        f"{counted(len(rows), 'row')} of {counted(len(unknown), 'paper')} that {store.key} does not know, such as "
         f"{', '.join(unknown[:EXAMPLES])}; {known_line}; import papers first, or correct the ids"
     )
     return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> str | None:
@@ -261,3 +261,125 @@ def file_sha256(path: Path) -> str:
         return hashlib.sha256(lines.encode()).hexdigest()
     with regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+
+
+MOST_READ = 300
+"""The most reviews of a candidate that are summarised."""
+
+
+def described(
+    store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
+) -> dict[str, Any] | None:
+    """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
+
+    - *imported*: the imported reviews.
+    - *judgments*: the judgments that were imported with them. If there are none, the writer ``rule`` makes judgments
+      here.
+    - *known*: the reviews that were stored before.
+
+    In the summary, ``writer`` is the writer of the judgments. ``candidates`` has a row for each candidate
+    (`DescribedJudgmentsRow`, with an example). ``candidates`` is empty if only an LM could write the judgments, because
+    an import pays for no replies.
+    """
+    from gre_bench.writing.rules.judgments import WRITER, judgments_of
+
+    if not imported:
+        return None
+    if judgments:
+        writer = judgments[0].writer
+        texts = {item.review_id: item.text for item in judgments if item.writer == writer}
+        texts |= {row["review_id"]: row["text"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
+    else:
+        last = store.rows(LAST_SETTINGS)
+        writer = (json.loads(last[0]["settings"])["writing"]["judgments"] if last else None) or "rule"
+        if not by_rule(writer):
+            return {"writer": writer, "candidates": []}
+        writer = WRITER
+        texts = {}
+    rows = []
+    names = {review.candidate for review in imported} | {HUMAN}
+    for name in sorted(names):
+        for review in [item for item in (*imported, *known) if item.candidate == name][:MOST_READ]:
+            if judgments and review.review_id not in texts:
+                continue
+            text = texts.get(review.review_id) if judgments else judgments_of(review.text or "")
+            rows.append(
+                {"candidate_id": name, "review_id": review.review_id, "review": review.text, "judgments": text,
+                 "lines": count(text or "")[0]}
+            )  # fmt: skip
+    columns = {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
+    summaries = store.rows(DESCRIBED_JUDGMENTS, **columns) if rows else []
+    text_of = {row["review_id"]: row["judgments"] or "" for row in rows}
+    candidates = []
+    for row in summaries:
+        # The example is the first line of the candidate's longest judgments.
+        lines = text_of.get(row["longest_id"], "").splitlines()
+        kept = {name: value for name, value in row.items() if name != "longest_id"}
+        candidates.append(kept | {"example": lines[0] if lines else None})
+    return {"writer": writer, "candidates": candidates}
+
+
+def import_yelp(
+    store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms, licence: str | None = None
+) -> dict[str, Any]:
+    """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
+
+    *terms* decide which restaurants are sampled. Returns the report of `keep` with ``left_out`` added, the numbers of
+    records left out by reason.
+    """
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    known = {review.review_id: review for review in known_reviews(store)}
+    imported = restaurants_from(businesses, reviews, papers, known, terms, given_categories(store))
+    report = keep(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
+    return report | {
+        "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
+        "left_out": imported.left_out,
+        "notes": [f"left out: {count} {reason}" for reason, count in imported.left_out.items() if count],
+    }
+
+
+def import_graded(
+    store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
+    licence: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Imports the items in *path* and their reviews with grades; returns the report of `keep`, with notes.
+
+    *grades*: the names of the grades, the worst first. If *domain*, *grade_column* or *grades* is None, the layout of
+    the file decides.
+    """
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    known = {review.review_id: review for review in known_reviews(store)}
+    graded = graded_from(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
+    report = keep(store, run_id, path, "graded", graded.imported, graded.domain, licence=licence)
+    reviews = known | {review.review_id: review for review in graded.imported.reviews}
+    alone = sum(count == 1 for count in Counter(review.paper_id for review in reviews.values()).values())
+    ungraded = sum(review.grade is None for review in reviews.values())
+    notes = [f"read as {graded.layout}, domain {graded.domain}, grades from column {graded.grade_column}"]
+    if alone:
+        notes.append(f"{alone} items have one review: no reference, so no score under a metric that needs one")
+    if ungraded:
+        notes.append(f"{ungraded} reviews have no grade: they serve as references only")
+    if graded.groups:
+        notes.append(
+            f"groups of {len(graded.groups)} items were read and are not kept: intervals resample single items"
+        )
+    return report | {"notes": notes}
+
+
+def in_domain(job: Job) -> Job:
+    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis that its domain uses.
+
+    If the settings name a prompt, that prompt is kept. If the settings name no domain, the domain of an imported file
+    is used. Raises `SettingsError` for an unknown domain.
+    """
+    edition, scoring = job.settings.edition, job.settings.scoring
+    store = Store(job.state, edition.edition)
+    if "domain" not in edition.model_fields_set and store.read_file.is_file():
+        imported = [row["domain"] for row in store.read_mended(IMPORTED_DOMAIN)]
+        edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
+    domain = domain_of(edition.domain)
+    defaults: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
+    if "prompt" not in scoring.model_fields_set:
+        defaults["prompt"] = domain.predict
+    update = {"edition": edition, "scoring": scoring.model_copy(update=defaults)}
+    return replace(job, settings=job.settings.model_copy(update=update))

@@ -1,4 +1,4 @@
-"""Imports a user's own reviews as the reviews of one candidate, to be ranked on an edition's board.
+"""Imports a user's own reviews as the reviews of one candidate of a board, and removes candidates with their scores.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
 must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
@@ -13,59 +13,40 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.changes.catalog import is_changed
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.incoming import limited
+from gre_bench.core.known_names import resolved
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Review
+from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import REVIEW_COLUMNS, rows_of
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
-from gre_bench.pipeline.backends import writer_context
-from gre_bench.pipeline.import_summary import described
-from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers
-from gre_bench.pipeline.removal import forgetting, own_name
+from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
+from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.store import Store
-from gre_bench.store.queries import ASKED_FOR, CURRENT_SIGNATURES, JUDGMENTS, LEADERBOARD, SAMPLE
+from gre_bench.store import Row, Store
+from gre_bench.store.queries import (
+    ASKED_FOR,
+    CANDIDATE_COUNTS,
+    CANDIDATE_SIGNATURES,
+    CURRENT_SIGNATURES,
+    JUDGMENTS,
+    KNOWN_CANDIDATES,
+    LEADERBOARD,
+    SAMPLE,
+)
 from gre_bench.tasks.protocol import Steps
+from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def import_candidate(
-    store: Store,
-    job: Job,
-    run: Steps,
-    file: Path,
-    name: str,
-    writer: str | None = None,
-    replace: bool = False,
+    store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False,
     licence: str | None = None,
-) -> tuple[Job, dict[str, Any]]:
-    """Imports the reviews in *file* as reviews of the candidate *name*, while holding the edition's lock.
-
-    Returns the job that scores this candidate, and the report. Parameters and errors are as in `import_own_reviews`.
-    """
-    with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
-        with limited(job.settings.inputs.memory, job.settings.inputs.seconds):
-            report = import_own_reviews(
-                store, job, run, progress.status["run_id"], file, name, writer, replace, licence
-            )
-        job = changed(job, candidates=(name,), limit=limit_of(store))
-        progress.end("done")
-    return job, report
-
-
-def import_own_reviews(
-    store: Store,
-    job: Job,
-    run: Steps,
-    run_id: str,
-    file: Path,
-    name: str,
-    writer: str | None,
-    replace: bool,
-    licence: str | None = None,
-) -> dict[str, Any]:
-    """Stores the reviews in *file* as reviews of the candidate *name*; returns a report.
+) -> tuple[Job, dict[str, Any]]:  # fmt: skip
+    """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
 
     - *writer*: the writer to assume for judgments without a named writer.
     - *replace*: whether the new reviews replace the candidate's earlier reviews.
@@ -74,6 +55,54 @@ def import_own_reviews(
     The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
     the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
     these errors the store is as before.
+    """
+    inputs = job.settings.inputs
+    with (
+        store.lock("rank", job.wait_s),
+        recorded(store, "rank", job.settings, shown=False) as progress,
+        limited(inputs.memory, inputs.seconds),
+    ):
+        imported, before, others = _read(store, file, name, writer, replace)
+        sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
+        reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
+        matched = [paper for paper in sampled if paper in reviews]
+        if not matched:
+            unknown, first = unknown_papers(store, imported), next(iter(imported.refusals), None)
+            why = f"its {counted(len(sampled), 'paper')} are others"
+            if unknown:
+                why = unknown["line"]
+            elif first:
+                refused = counted(len(imported.refusals), "row")
+                why = f"{refused} refused, first {first.item}: {first.reason}"
+            raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {why}")
+        judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
+        before_it = forgetting(store, name) if replace else ()
+        report = keep(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
+        store.copy_for_readers()
+        lacking = sorted(paper for paper in sampled if paper not in reviews)
+        report |= {
+            "edition": store.key,
+            "candidate": name,
+            "columns": [column for column in imported.columns if column not in imported.ignored_columns],
+            "replaced": len(before) if replace else 0,
+            "sampled": len(sampled),
+            "matched": len(matched),
+            "outside": sum(paper not in sampled for paper in reviews),
+            "lacking": lacking,
+            "writer": judged_by,
+            "judged": described(store, [reviews[paper] for paper in matched], imported.judgments, others),
+        }
+        job = changed(job, candidates=(name,), limit=limit_of(store))
+        progress.end("done")
+    return job, report
+
+
+def _read(
+    store: Store, file: Path, name: str, writer: str | None, replace: bool
+) -> tuple[Imported, list[Review], list[Review]]:
+    """Reads *file*; returns its content, the stored reviews by *name*, and those by others.
+
+    The parameters and errors are those of `import_candidate`.
     """
     own_name(name)
     if not store.rows(CURRENT_SIGNATURES):
@@ -84,55 +113,13 @@ def import_own_reviews(
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
     imported = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
-    if before and not replace:
-        _refuse_conflicts(store, name, imported)
-    sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
-    reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
-    matched = [paper for paper in sampled if paper in reviews]
-    if not matched:
-        raise SettingsError(
-            f"{file.name} has no review of a paper of {store.key}: {_mismatch(store, imported, sampled)}"
-        )
-    judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
-    before_it = forgetting(store, name) if replace else ()
-    report = keep(store, run_id, file, "reviews", imported, before=before_it, licence=licence)
-    store.copy_for_readers()
-    lacking = sorted(paper for paper in sampled if paper not in reviews)
-    return report | {
-        "edition": store.key,
-        "candidate": name,
-        "columns": [column for column in imported.columns if column not in imported.ignored_columns],
-        "replaced": len(before) if replace else 0,
-        "sampled": len(sampled),
-        "matched": len(matched),
-        "outside": sum(paper not in sampled for paper in reviews),
-        "lacking": lacking,
-        "writer": judged_by,
-        "judged": described(store, [reviews[paper] for paper in matched], imported.judgments, others),
-    }
-
-
-def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
-    """Raises `SettingsError` if a row was refused because *name* already has another review of its paper.
-
-    *imported*: the content of the user's file, with the refused rows.
-    """
-    if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
+    lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
+    if before and not replace and lost:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
             "replace them with --replace, or give another name with --as"
         )
-
-
-def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
-    """Returns one line that says why no review in *imported* is about a paper of the sample.
-
-    *sampled*: the ids of the papers in the sample.
-    """
-    unknown = unknown_papers(store, imported)
-    return (
-        unknown["line"] if unknown else _first_refusal(imported) or f"its {counted(len(sampled), 'paper')} are others"
-    )
+    return imported, before, others
 
 
 def limit_of(store: Store) -> int | None:
@@ -158,7 +145,7 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
-    configured = None if named is None else run.writer_identity(named, "judgments", writer_context(store, job))
+    configured = None if named is None else run.writer_identity(named, "judgments", job.writer_context)
     if configured is not None and configured != writer:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, and {named} now writes as {configured}; judgments by "
@@ -222,6 +209,76 @@ def _some(papers: Sequence[str | None]) -> str:
     return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 
-def _first_refusal(imported: Imported) -> str | None:
-    first = imported.refusals[0] if imported.refusals else None
-    return f"{counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}" if first else None
+def own_name(name: str) -> str:
+    """Returns *name* if a user may add or remove this candidate.
+
+    Raises `SettingsError` for the human baseline and for controls.
+    """
+    if name == HUMAN:
+        raise SettingsError(f"{name} is the baseline; it cannot be removed or added")
+    if name in CONTROLS or name in EXTRACTIVE or is_changed(name):
+        raise SettingsError(f"{name} is a control, made by rule; it cannot be removed or added")
+    return name
+
+
+def find_candidate(store: Store, name: str) -> Row:
+    """Returns the full name of the candidate *name*, and the numbers of its records in *store*.
+
+    The records are reviews, judgments and scores. *name* may be the end of a full name if only one candidate fits.
+    Raises `SettingsError` for an unknown candidate, the baseline or a control.
+    """
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
+    name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
+    return {"edition": store.key, "candidate": name} | store.read(CANDIDATE_COUNTS, candidate=name)[0]
+
+
+def forgetting(store: Store, name: str) -> list[Step]:
+    """Returns the steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
+    ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
+    return [
+        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
+        ("clear_chance", ids),
+    ]  # fmt: skip
+
+
+def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
+    """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
+
+    Returns a report with the numbers of deleted records. The deletion is one transaction. If the run stops after it,
+    the board has no rank statistics until the next refresh. Raises `LockedError` if another process still writes the
+    edition after *wait_s* seconds.
+    """
+    with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
+        signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
+        counts = store.rows(CANDIDATE_COUNTS, candidate=name)[0]
+        store.write(*forgetting(store, name))
+        store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
+        progress.end("done")
+    return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
+
+
+def coming_back(settings: Settings, name: str) -> list[str]:
+    """Returns one note for each reason why the next refresh with *settings* would add the candidate *name* again."""
+    notes = []
+    if name in settings.writing.candidates:
+        others = json.dumps([other for other in settings.writing.candidates if other != name])
+        notes.append(
+            f"the settings name {name} among writing.candidates, so the next refresh would ask it again; leave it out: "
+            f"--set 'writing.candidates={others}'"
+        )
+    file = settings.sources.reviews
+    if file is not None and _holds(file, settings.sources.reviews_by, name):
+        notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
+    return notes
+
+
+def _holds(file: Path, by: str | None, name: str) -> bool:
+    """Returns whether *file* has a review by the candidate *name*.
+
+    *by*: the candidate to assume for rows without a named candidate. Returns False for a file that cannot be read,
+    because the next refresh cannot read it either.
+    """
+    try:
+        return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))
+    except SourceError:
+        return False

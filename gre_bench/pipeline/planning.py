@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from gre_bench.catalogs.domains import GIVEN, Part, domain_of
+from gre_bench.catalogs.domains import Part, domain_of
 from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, Source, SynopsisKind
+from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
 from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
-from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
-from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
 from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
 from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, TEXTS, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
@@ -35,10 +34,8 @@ from gre_bench.writing.catalog import EXTRACTIVE
 class Work:
     """The plan of a run: the pairs to score and what they are scored under.
 
-    - *planned*: (signature id, pair) for each pair.
-    - *signatures*: metric → signature.
-    - *lm_id*: the identity of the evaluation LM.
-    - *writer*: the identity of the writer whose judgments are scored.
+    - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
+    - *lm_id*: the identity of the evaluation LM. *writer*: that of the writer whose judgments are scored.
     - *papers*: the number of planned papers.
     - *sampled*: the number of papers in the sample; a pilot plans fewer. A validation does not count those learnt.
     - *learnt*: the papers that the evaluation LM or the writer was learnt from; a validation leaves them out.
@@ -67,7 +64,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings.
+    settings, or holds papers that ``edition.only``, a file of paper ids, does not list.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -76,17 +73,21 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
         sampled = draw(papers, known_reviews(store), settings)
-        store.write(
-            (
-                "add_draw",
-                drawn_by(settings) | {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()},
-            ),
-            ("add_sample", sampled.roles),
-        )
+        counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
+        store.write(("add_draw", drawn_by(settings) | counts), ("add_sample", sampled.roles))
         notes += sampled.notes
-    stored = store.rows(DRAW)[0]
-    _same_draw(store.key, settings, stored)
-    _same_papers(store, settings)
+    stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
+    if changed_names := [name for name, value in wanted.items() if value != stored[name]]:
+        name = changed_names[0]
+        raise SettingsError(
+            f"edition {store.key} was drawn with {_SETTING.get(name, name)} = {stored[name]}, the settings ask for "
+            f"{wanted[name]}; a drawn sample never changes: set edition.sample to a new name for another one"
+        )
+    if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
+        raise SettingsError(
+            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
+            "sample never changes: set edition.sample to a new name for another one"
+        )
     late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
 
@@ -106,31 +107,6 @@ def drawn_by(settings: EditionSettings) -> dict[str, Any]:
     }
 
 
-def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the drawn sample holds papers that ``edition.only`` does not list.
-
-    ``edition.only`` is a setting that names a file of paper ids.
-    """
-    if settings.only is None:
-        return
-    listed = set(read_ids(settings.only))
-    if others := {row["paper_id"] for row in store.rows(SAMPLE)} - listed:
-        raise SettingsError(
-            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
-            "sample never changes: set edition.sample to a new name for another one"
-        )
-
-
-def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
-    for name, wanted in drawn_by(settings).items():
-        if wanted != stored[name]:
-            setting = _SETTING.get(name, name)
-            raise SettingsError(
-                f"edition {key} was drawn with {setting} = {stored[name]}, the settings ask for {wanted}; "
-                "a drawn sample never changes: set edition.sample to a new name for another one"
-            )
-
-
 def sampled_papers(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[Paper]:
     """Returns the first *limit* papers of the sample, in the sample's order; None means all.
 
@@ -147,13 +123,9 @@ def sampled_papers(store: Store, limit: int | None = None, without: Container[st
 
 
 def sample(
-    store: Store,
-    reviewers: Mapping[str, str],
-    judgments_by: str | None = None,
-    assw_by: str | None = None,
-    parts: Sequence[Part] = ("abstract",),
-    without: Container[str] = (),
-) -> list[Entry]:
+    store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
+    parts: Sequence[Part] = ("abstract",), without: Container[str] = (),
+) -> list[Entry]:  # fmt: skip
     """Returns an entry per sampled paper, with all its responses and synopses.
 
     A response is a review with its judgments. If a text is missing, the entry holds the reason if one is known.
@@ -163,15 +135,9 @@ def sample(
     - *parts*: the parts of an item, such as its abstract, that make its synopsis.
     - *without*: ids of papers to leave out.
     """
-    judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows(JUDGMENTS):
-        judged[row["review_id"]][row["writer"]] = row["text"]
-    lacking = lacks(store, "judgments", judgments_by)
-    responses, by_candidate = {}, defaultdict(dict)
-    for review in known_reviews(store):
-        own: dict[Source, Lack] = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
-        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), own)
-        responses[review.review_id] = response
+    by_id, by_candidate = {}, defaultdict(dict)
+    for review, response in responses(store, judgments_by):
+        by_id[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
     for name, writer in reviewers.items():
@@ -181,23 +147,32 @@ def sample(
     assw = lacks(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
-    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    categories = given_categories(store)
     every_reference = store.rows(DRAW)[0]["reference_count"] == "all"
     roles: dict[str, list[Response]] = {}
     for row in store.rows(SAMPLE):
-        roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
+        roles.setdefault(row["paper_id"], []).append(by_id[row["review_id"]])
     return [
-        Entry(
-            paper,
-            human,
-            tuple(references),
-            by_candidate[paper.paper_id],
-            synopses(paper, assw, categories, parts),
-            every_reference,
-        )
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts),
+              every_reference)
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
         if paper.paper_id not in without
-    ]
+    ]  # fmt: skip
+
+
+def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
+    """Yields each stored review, and the review as a response with its judgments by every writer.
+
+    If the writer *judgments_by* failed on a review, the response states why.
+    """
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows(JUDGMENTS):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    lacking = lacks(store, "judgments", judgments_by)
+    for review in known_reviews(store):
+        name = review.review_id
+        own: dict[Source, Lack] = {"judgments": lacking[name]} if name in lacking else {}
+        yield review, Response(name, review.text, judged.get(name, {}), own)
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
@@ -214,9 +189,8 @@ def synopses(
 ) -> dict[SynopsisKind, str | Lack]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    - *assw*: paper id → the paper's ASSW, or why it is missing.
-    - *categories*: paper id → the paper's categories.
-    - *parts*: the parts of an item that make the synopsis of the kind ``abstract``.
+    *assw*: paper id → the paper's ASSW, or why it is missing. *categories*: paper id → the paper's categories. *parts*:
+    the parts of an item that make the synopsis of the kind ``abstract``.
 
     The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
@@ -252,7 +226,7 @@ def plan_pairs(
     # A validation tests the chosen metrics only; it needs no score by chance.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
-    identity, signatures = run.sign_metrics(backends(store, job), every, writer, assw_by)
+    identity, signatures = run.sign_metrics(job.backends, every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
@@ -298,55 +272,31 @@ def _awaiting(entry: Entry, writer: str) -> Entry:
 
 
 def add_plan(
-    store: Store,
-    job: Job,
-    run_id: str,
-    planned: Sequence[tuple[str, Planned]],
-    signatures: Mapping[str, Signature],
-    candidates: Sequence[Candidate],
-    moved: Sequence[Moved] = (),
-) -> None:
+    store: Store, job: Job, run_id: str, planned: Sequence[tuple[str, Planned]], signatures: Mapping[str, Signature],
+    candidates: Sequence[Candidate], moved: Sequence[Moved] = (),
+) -> None:  # fmt: skip
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates.
 
-    - *planned*: (signature id, pair) for each pair.
-    - *signatures*: metric → signature.
-    - *moved*: reviews that are scored on other papers, to measure the score by chance.
+    *planned*: (signature id, pair) for each pair. *signatures*: metric → signature. *moved*: reviews that are scored on
+    other papers, to measure the score by chance.
 
     A pilot (``job.limit``) deletes no plan. If another review than before is moved to a paper, the scores of the
     earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
     refresh's, because a board shows the last refresh.
     """
-    ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
     chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
-    clear = (
-        []
-        if job.limit is not None
-        else [
-            ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen})
-            for signature_id in ids
-        ]
-    )
+    clear = [("clear_plan", {"signature_id": signature.signature_id, "run_id": run_id, "candidates": chosen})
+             for signature in signatures.values() if job.limit is None]  # fmt: skip
+    place, result = ("paper_id", "candidate_id", "reference_id"), ("state", "reason", "detail")
     rows = [
-        {
-            "signature_id": signature_id,
-            "paper_id": pair.paper_id,
-            "candidate_id": pair.candidate_id,
-            "reference_id": pair.reference_id,
-            "state": pair.state,
-            "reason": pair.reason,
-            "detail": pair.detail,
-            "run_id": run_id,
-        }
+        {name: getattr(pair, name) for name in (*place, *result)} | {"signature_id": signature_id, "run_id": run_id}
         for signature_id, pair in planned
     ]
-    places = ("signature_id", "paper_id", "candidate_id", "reference_id")
-    sources = [
-        {"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
-                 "review_id": item.response.review_id, "swap": item.swap}
-                for item in moved
-    ]  # fmt: skip
+    again = [{name: row[name] for name in ("signature_id", *place)} for row in rows] if job.retry_failed else []
+    sources = [{"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
+                "review_id": item.response.review_id, "swap": item.swap} for item in moved]  # fmt: skip
     store.write(
         ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
         ("put_moved", sources),
@@ -355,15 +305,12 @@ def add_plan(
         ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
         ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
         *clear,
-        *([("forget_failed", [{name: row[name] for name in places} for row in rows])] if job.retry_failed else []),
+        *([("forget_failed", again)] if job.retry_failed else []),
     )
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """Raises `SourceError` if a metric can score no human review, because such a run would score nothing and look done.
-
-    *key*: the name of the edition. *planned*, *signatures*: as in `add_plan`.
-    """
+    """Raises `SourceError` if a metric can score no human review: such a run would score nothing and look done."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id
@@ -385,8 +332,13 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
     if job.changes:
         return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
-    models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
-    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
+    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS
+    for name in sorted({name for entry in entries for name in entry.responses if not is_changed(name)}):
+        if name in EXTRACTIVE:
+            known[name] = Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
+        else:
+            model, guideline = guided(name)
+            known[name] = Candidate(name, "model", model, guideline=guideline)
     chosen = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in chosen if name not in known]
     if unknown:
@@ -400,10 +352,3 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
         chosen = (HUMAN, *(name for name in CONTROLS if name in planned), *chosen)
     writers = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR) if row["wrote"]}
     return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(chosen)]
-
-
-def _written_by(name: str) -> Candidate:
-    if name in EXTRACTIVE:
-        return Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
-    model, guideline = guided(name)
-    return Candidate(name, "model", model, guideline=guideline)

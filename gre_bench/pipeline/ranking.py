@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import date
 from fnmatch import fnmatchcase
 from itertools import groupby
 from typing import Any
@@ -21,7 +20,6 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.records import HUMAN
-from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.lm.catalog import base_of
 from gre_bench.metrics.scoring import RAW_CUT
@@ -41,7 +39,6 @@ from gre_bench.store.queries import (
     HUMAN_DIFFERENCES,
     RANKED,
     BoardTextRow,
-    JudgedCandidateRow,
     SignatureRow,
 )
 
@@ -61,35 +58,28 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], 
     The LMs are the candidates, and the LMs that make the scores of *signatures*. *learnt*: the papers that the
     evaluation LM and the writer were learnt from here.
     """
-    known, day = models.load(job.settings.writing.models), released(job.settings)
-    roles: dict[tuple[Role, str], None] = {}
-    for row in store.rows(CANDIDATES):
-        if row["kind"] == "model":
-            roles["candidate", row["candidate_id"]] = None
-    for row in signatures:
-        for role, name in lms_behind(row).items():
-            roles[role, name] = None
+    known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
+    try:
+        day = venue_of(edition.venue, edition.year).reviews_released
+    except SettingsError:
+        day = None  # the catalogue has no such venue
+    candidates = store.rows(CANDIDATES)
+    roles: list[tuple[Role, str]] = [("candidate", row["candidate_id"]) for row in candidates if row["kind"] == "model"]
+    roles += [role for row in signatures for role in lms_behind(row).items()]
     own = {(role, each.name): (each, len(papers), learnt.compared) for role, (each, papers) in learnt.by_role.items()}
     base = base_of(job.settings.evaluation_lm)
     rows = []
-    for role, name in roles:
+    for role, name in dict.fromkeys(roles):
         register = own.get((role, name))
-        rows.append(
-            asdict(exposure(role, name, known, day, register, base if register and role == "evaluation_lm" else None))
-        )
-    board = job.settings.board
-    grouped = [
-        {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
-        for name in (row["candidate_id"] for row in store.rows(CANDIDATES))
-    ]
+        origin = base if register and role == "evaluation_lm" else None
+        rows.append(asdict(exposure(role, name, known, day, register, origin)))
+    grouped = [{"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
+               for name in (row["candidate_id"] for row in candidates)]  # fmt: skip
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
 def lms_behind(signature: SignatureRow) -> dict[Role, str]:
-    """Returns role → name, for each LM that makes the scores of *signature*.
-
-    The roles are evaluation LM, writer of judgments, and writer of synopses.
-    """
+    """Returns role → name, for each LM that makes the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -97,22 +87,10 @@ def lms_behind(signature: SignatureRow) -> dict[Role, str]:
     }
 
 
-def released(settings: Settings) -> date | None:
-    """Returns the day on which the edition's reviews were first public; None if the catalogue states no day."""
-    try:
-        return venue_of(settings.edition.venue, settings.edition.year).reviews_released
-    except SettingsError:
-        return None
-
-
-def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Deletes the rank statistics and tests of the signatures. Call this before scores of the signatures change."""
-    store.write(*_cleared(signature_ids))
-
-
-def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tuple[str, Any]) -> None:
+    """Deletes the rank statistics and tests of the signatures, before scores change; runs the steps *then* as well."""
     ids = {"signature_ids": list(signature_ids)}
-    return [("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids)]
+    store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids), *then)
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
@@ -143,32 +121,36 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
-            judged[writer] = {row["candidate_id"]: _about(row) for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
+            judged[writer] = {
+                row["candidate_id"]: {name: value for name, value in row.items() if name != "candidate_id"}
+                for row in store.rows(BOARD_JUDGMENTS, writer=writer)
+            }
             texts[writer] = store.rows(BOARD_TEXTS, writer=writer)
         about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
-        rows["chance"] += [_chance_row(candidate, result) | own for candidate, result in chance.items()]
+        rows["chance"] += [
+            {"candidate_id": candidate, "chance": result.chance, "above": result.above, "above_low": result.low,
+             "above_high": result.high, "above_p": result.p, "papers": result.papers, "swaps": result.swaps} | own
+            for candidate, result in chance.items()
+        ]  # fmt: skip
         rows["differences"] += [row | own for row in to_human(store, name)]
         rows["rank_statistics"] += [asdict(result) | own | {"board": "clean"} for result in clean]
         rows["rank_statistics"] += [asdict(result) | own | {"board": "all"} for result in whole]
-        rows["lengths"] += [row | own for row in map(extremes, about) if row]
+        for profile in about:
+            if (bounds := profile.pop("extremes")) is not None:
+                lengths = {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
+                rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
-    store.write(
-        *_cleared(ids),
-        ("put_chance", rows["chance"]),
-        ("put_differences", rows["differences"]),
-        ("put_rank_statistics", rows["rank_statistics"]),
-        ("put_lengths", rows["lengths"]),
-        ("put_profiles", rows["profiles"]),
-    )
+    tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
+    clear_rank_statistics(store, ids, *((f"put_{table}", rows[table]) for table in tables))
 
 
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each ranked candidate.
+    """Returns the rank statistics of each ranked candidate; only candidates of the same group are compared.
 
-    *ranked*: group → candidate → rank. Only candidates of the same group are compared, and p-values are corrected
-    within each group. *above*: candidate → p-value of the test that its score lies above chance.
+    P-values are corrected within each group. *ranked*: group → candidate → rank. *above*: candidate → p-value of the
+    test that its score lies above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
@@ -193,21 +175,19 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
     no such signature.
     """
     wanted = signature["metric"] + SPECIFIC
-    apart = ("metric", "chance", "signature_id")
-
-    def rest(row: Row) -> Row:
-        return {name: value for name, value in row.items() if name not in apart}
-
-    matching = (row for row in signatures if row["metric"] == wanted and rest(row) == rest(signature))
-    return next((row["signature_id"] for row in matching), None)
+    rest = signature.keys() - {"metric", "chance", "signature_id"}
+    matching = (
+        row["signature_id"]
+        for row in signatures
+        if row["metric"] == wanted and all(row.get(name) == signature.get(name) for name in rest)
+    )
+    return next(matching, None)
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores lie above its scores by chance.
 
-    Scores by chance are those of the candidate's reviews of other papers. *signature_id*: the signature of the metric.
-    *specific_id*: the signature of its chance-corrected form, as `specific_of` returns it. The result is empty if
-    *specific_id* is None.
+    *specific_id*: the signature of the metric's chance-corrected form (see `specific_of`); None: the result is empty.
     """
     if specific_id is None:
         return {}
@@ -216,11 +196,9 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
         own = list(group)
         results[name] = above_chance(
-            [row["value"] for row in own],
-            [row["above"] for row in own],
-            [row["paper_id"] for row in own],
+            [row["value"] for row in own], [row["above"] for row in own], [row["paper_id"] for row in own],
             [row["unit"] for row in own],
-        )
+        )  # fmt: skip
     return results
 
 
@@ -239,27 +217,10 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     return tested
 
 
-def _about(row: JudgedCandidateRow) -> dict[str, Any]:
-    """Returns *row* without its candidate: the columns about judgments that the table ``profiles`` stores."""
-    return {name: value for name, value in row.items() if name != "candidate_id"}
-
-
-def _chance_row(candidate: str, result: AboveChance) -> dict[str, Any]:
-    return {
-        "candidate_id": candidate, "chance": result.chance, "above": result.above, "above_low": result.low,
-        "above_high": result.high, "above_p": result.p, "papers": result.papers, "swaps": result.swaps,
-    }  # fmt: skip
-
-
 def profiles(
-    store: Store,
-    signature: SignatureRow,
-    pairs: Pairs,
-    known: Mapping[str, Model],
-    counted: dict[Reading, Words],
-    judged: Mapping[str, Row],
-    texts: Sequence[BoardTextRow],
-) -> list[dict[str, Any]]:
+    store: Store, signature: SignatureRow, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
+    judged: Mapping[str, Row], texts: Sequence[BoardTextRow],
+) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
     A profile states a candidate's length in words, its length-controlled score, its costs, and a summary of its
@@ -303,17 +264,6 @@ def profiles(
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(CANDIDATES))
         if kind in ("human", "model")
     ]
-
-
-def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """Removes ``extremes``, the smallest and largest number of words of the candidate's texts, from *profile*.
-
-    Returns them as a row of the table ``lengths``; None if the candidate has no texts.
-    """
-    bounds = profile.pop("extremes")
-    if bounds is None:
-        return None
-    return {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:

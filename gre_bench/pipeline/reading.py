@@ -1,4 +1,8 @@
-"""Imports the sources that the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts."""
+"""Imports the sources that the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts.
+
+A fetched snapshot states the version of each review, where each paper's PDF comes from, and the licences. A snapshot
+made from a user's own notes holds only the notes. Each note may state its own licence (OpenReview API v2).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,10 +28,9 @@ from gre_bench.ingest.records.notes import new_records, read_notes
 from gre_bench.ingest.records.source_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venue_years import confirm_form
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.ingest.snapshot.making import UNSTATED, make_snapshot
 from gre_bench.ingest.snapshot.manifest import MANIFEST, NOTES
 from gre_bench.ingest.snapshot.snapshot import Snapshot
-from gre_bench.pipeline import provenance
 from gre_bench.pipeline.intake import (
     file_sha256,
     import_papers,
@@ -62,13 +66,14 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
             how = (sources.reviews_by, sources.writer, rows, make_papers)
             reports.append(import_reviews(store, run_id, sources.reviews, *how, licence=sources.licence))
     for report in reports:
+        name, file = Path(report["file"]).name, report["refusals_file"]
+        if unknown := report["refused"] and report["unknown_papers"]:
+            raise SourceError(f"{name}: {unknown['line']}; all: {file}")
         if report["refused"]:
             first = report["refusals"][0]
-            if unknown := report["unknown_papers"]:
-                raise SourceError(f"{Path(report['file']).name}: {unknown['line']}; all: {report['refusals_file']}")
             raise SourceError(
-                f"{Path(report['file']).name}: {counted(report['refused'], 'row')} refused, first {first['item']} "
-                f"(row {first['number']}): {first['reason']}; all of them: {report['refusals_file']}"
+                f"{name}: {counted(report['refused'], 'row')} refused, first {first['item']} (row {first['number']}): "
+                f"{first['reason']}; all of them: {file}"
             )
     return reports
 
@@ -94,21 +99,17 @@ def import_notes(
     known = {paper.paper_id: paper for paper in known_papers(store)}
     imported = new_records(notes, known, {review.review_id: review for review in known_reviews(store)})
     if licence is not None:
-        stating = provenance.licences(snapshot, imported.paper_ids | imported.review_ids).keys()
+        stating = licences(snapshot, imported.paper_ids | imported.review_ids).keys()
         imported.paper_ids -= stating
         imported.review_ids -= stating
     report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
+    strata = [{"paper_id": paper_id, "stratum": stratum, "value": value}
+              for (paper_id, stratum), value in notes.strata.items()]  # fmt: skip
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
-        ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in notes.reviews})),
-        ("add_paper_sources", provenance.papers(snapshot, {paper.paper_id for paper in notes.papers})),
-        (
-            "add_paper_strata",
-            [
-                {"paper_id": paper_id, "stratum": stratum, "value": value}
-                for (paper_id, stratum), value in notes.strata.items()
-            ],
-        ),
+        ("add_review_versions", versions(snapshot, {review.review_id for review in notes.reviews})),
+        ("add_paper_sources", paper_sources(snapshot, {paper.paper_id for paper in notes.papers})),
+        ("add_paper_strata", strata),
     )
     ids = [paper.paper_id for paper in notes.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
@@ -126,7 +127,13 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
     assert sources.snapshot is not None
-    snapshot = Snapshot.open(_latest(sources.snapshot, edition))
+    given = sources.snapshot
+    if not (given / MANIFEST).is_file():
+        known = [path.parent for path in given.glob(f"{edition.venue}-{edition.year}-*/{MANIFEST}")]
+        if not known:
+            raise SourceError(f"no snapshot of {edition.venue} {edition.year} at {given}; make one: gre-bench fetch")
+        given = max(known, key=lambda path: Snapshot.open(path).manifest.created_at)
+    snapshot = Snapshot.open(given)
     venue_year = (snapshot.manifest.venue, snapshot.manifest.year)
     if venue_year != (edition.venue, edition.year):
         name = " ".join(map(str, venue_year))
@@ -158,27 +165,27 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _latest(folder: Path, edition: Edition) -> Path:
-    if (folder / MANIFEST).is_file():
-        return folder
-    known = [path.parent for path in folder.glob(f"{edition.venue}-{edition.year}-*/{MANIFEST}")]
-    if not known:
-        raise SourceError(f"no snapshot of {edition.venue} {edition.year} at {folder}; make one: gre-bench fetch")
-    return max(known, key=lambda path: Snapshot.open(path).manifest.created_at)
-
-
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
     """Returns the snapshot of the notes, PDFs and texts that *sources* name, and makes it if there is none yet.
 
     *remarks*: lines that a new snapshot states about itself. If the existing snapshot is damaged, it is renamed and a
-    new one is made. Raises `SourceError` for a missing file.
+    new one is made. Raises `SourceError` for a missing file, and for links, pipes or devices among the PDFs.
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
             raise no_file(file)
     if sources.pdfs is not None and not sources.pdfs.is_dir():
         raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
-    pdfs = _pdfs(sources.pdfs) if sources.pdfs else {}
+    pdfs: dict[str, Path] = {}
+    if sources.pdfs is not None:
+        files = sorted(sources.pdfs.glob("*.pdf"))
+        for file in files:
+            check_name(file)
+        if refused := [f"{file.name}: {reason}" for file in files if (reason := irregular(file))]:
+            raise SourceError(
+                f"{sources.pdfs} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there"
+            )
+        pdfs = {file.stem: file for file in files}
     whole = hashlib.sha256()
     for file in (sources.notes, sources.texts, *pdfs.values()):
         if file:
@@ -198,20 +205,6 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
         notes = read_notes_file(sources.notes)
         source = f"files: {sources.notes.name}"
         return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
-
-
-def _pdfs(folder: Path) -> dict[str, Path]:
-    """Returns {paper id: path of its PDF} for the regular files ``*.pdf`` of *folder*.
-
-    Raises `SourceError`, which names each of them, if links, pipes or devices are among them.
-    """
-    files = sorted(folder.glob("*.pdf"))
-    for file in files:
-        check_name(file)
-    refused = [f"{file.name}: {reason}" for file in files if (reason := irregular(file))]
-    if refused:
-        raise SourceError(f"{folder} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there")
-    return {file.stem: file for file in files}
 
 
 def snapshots(store: Store) -> Path:
@@ -262,3 +255,56 @@ def reading_notes(store: Store, limit: int | None) -> list[str]:
         f"see gre-bench papers texts {store.key}"
         for (status, text), ids in sorted(ids_by_status.items())
     ]
+
+
+AS_GIVEN = "as_given"
+"""The rule for a review whose history was not fetched: it counts as it is in the file."""
+
+
+def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
+    """Returns rows of the table ``review_versions``: which version of each review was imported.
+
+    *kept*: the ids of the imported reviews. Other reviews have no row.
+    """
+    fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
+    unknown: dict[str, Any] = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
+    unfetched = {
+        note_id: unknown | {"review_id": note_id, "licence": licence}
+        for note_id, licence in licences(snapshot, kept - fetched.keys()).items()
+    }
+    return [
+        {"review_id": row["review_id"], "versions": row["versions"], "version_id": row["version"],
+         "written_at": datetime.fromtimestamp(row["written_at"] / 1000, UTC) if row["written_at"] else None,
+         "rule": row["rule"], "licence": row["licence"]}
+        for row in (unfetched | fetched).values()
+    ]  # fmt: skip
+
+
+def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
+    """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from, and its licence.
+
+    *kept*: the ids of the imported papers. Other papers have no row.
+    """
+    known = snapshot.papers()
+    stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
+    names = ("pdf_problem", "pdf_version_status")
+    rows = {paper_id: {**UNSTATED, **known.get(paper_id, {})} for paper_id in (known.keys() | stated.keys()) & kept}
+    return [
+        {"paper_id": paper_id, "pdf_sha256": row["pdf"], "licence": row["licence"] or stated.get(paper_id)}
+        | {name: row[name] for name in names}
+        for paper_id, row in sorted(rows.items())
+    ]
+
+
+def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
+    """Returns note id → licence, for each note that states a licence.
+
+    *kept*: the ids of the imported notes. Other notes are left out.
+    """
+    if not kept:
+        return {}
+    return {
+        note["id"]: note["license"]
+        for note in snapshot.notes()
+        if isinstance(note.get("license"), str) and isinstance(note.get("id"), str) and note["id"] in kept
+    }

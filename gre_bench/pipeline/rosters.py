@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -17,6 +18,45 @@ from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
+@dataclass(frozen=True, slots=True)
+class NamedLMs:
+    """The LMs that settings name, by their work; rules are left out.
+
+    - *reviewers*: the candidates that write reviews.
+    - *judge*: the writer of judgments.
+    - *assw*: the writer of author-stated strengths and weaknesses, if a metric reads them.
+    - *changers*: the writers that change reviews for a validation.
+    - *examiner*: the LM that grades, if a metric needs one.
+    """
+
+    reviewers: list[str]
+    judge: str | None
+    assw: str | None
+    changers: list[str]
+    examiner: str | None
+
+    @property
+    def all(self) -> list[str]:
+        """Every LM once: the judge, the reviewers, those of a validation, the writer of ASSW, the examiner."""
+        named = (self.judge, *self.reviewers, *self.changers, self.assw, self.examiner)
+        return list(dict.fromkeys(name for name in named if name))
+
+
+def named_lms(settings: Settings) -> NamedLMs:
+    """Returns the LMs that *settings* name for their metrics and a validation."""
+    writing, validation = settings.writing, settings.validation
+    recipes = [recipe_of(name) for name in settings.scoring.metrics]
+    changers = (validation.completion, validation.abstract_only, *validation.rephrase, validation.elongation)
+    judge = writing.judgments
+    return NamedLMs(
+        [name for name in writing.candidates if not by_rule(name)],
+        None if judge is None or by_rule(judge) else judge,
+        writing.assw if any(recipe.synopsis == "assw" for recipe in recipes) and not by_rule(writing.assw) else None,
+        [name for name in changers if not by_rule(name)],
+        settings.scoring.examiner if any(recipe.asks == "writer" for recipe in recipes) else None,
+    )
+
+
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
     """Returns *settings* with *venue* and *year* set.
 
@@ -27,8 +67,7 @@ def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> S
     venue_of(venue, chosen)
     tree: dict[str, Any] = settings.model_dump(exclude_unset=True)
     tree["edition"] = tree.get("edition", {}) | {"venue": venue, "year": chosen}
-    sources = tree.get("sources", {})
-    tree["sources"] = {"unverified_venue": "confirm"} | sources
+    tree["sources"] = {"unverified_venue": "confirm"} | tree.get("sources", {})
     settings_of_year = parse(tree)
     needed_models(settings_of_year)
     return settings_of_year
@@ -51,23 +90,19 @@ def check_models(settings: Settings) -> None:
 
 
 def needed_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that *settings* use: the ranked LMs, the writers, and the examiner if a metric needs one.
+    """Returns the models-file entries of the LMs that *settings* use, the ranked ones first.
 
     Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
     """
-    writing, validation = settings.writing, settings.validation
+    writing = settings.writing
     ranked = [name for name in writing.candidates if name not in EXTRACTIVE]
     if not ranked:
         raise SettingsError(
             "the roster names no model: a year's board ranks language models. Name a roster that has a [[model]] "
             '(roster = "yearly"), or set writing.candidates'
         )
-    others = [writing.judgments, writing.assw, validation.completion, validation.abstract_only, *validation.rephrase,
-              validation.elongation]  # fmt: skip
-    if any(recipe_of(name).asks == "writer" for name in settings.scoring.metrics):
-        others.append(settings.scoring.examiner)
     known, models = load_models(writing.models), dict[str, Model]()
-    for name in dict.fromkeys([*ranked, *(name for name in others if name and not by_rule(name))]):
+    for name in dict.fromkeys([*ranked, *named_lms(settings).all]):
         model = guided(name)[0]
         if model not in known:
             raise SettingsError(f"the roster names {name}, which the models file has not: {', '.join(known)}")

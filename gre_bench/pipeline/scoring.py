@@ -16,7 +16,6 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.scoring import MetricWork, Scored, needed
-from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
@@ -54,31 +53,22 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
         known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
-        settings = {"backends": backends(store, job), "scoring": job.settings.scoring}
+        settings = {"backends": job.backends, "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, result in workers.scored(chunks, values_of):
         scored = result if isinstance(result, Scored) else unscored(works_of(chunk, work), result)
-        commit(store, work, scored, progress.status["run_id"])
+        commit(store, work, scored, progress.run_id)
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again.
-
-    *works*: the cases of the chunk. *lost*: states the message of the problem.
-    """
+    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again."""
     problem = Problem("worker_died", lost.why, final=False)
-    cases = [(item.signature_id, case) for item in works for case in item.cases]
-    return Scored(
-        [
-            Score(signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
-            for signature_id, case in cases
-        ],
-        {},
-    )
+    return Scored([Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
+                   for item in works for case in item.cases], {})  # fmt: skip
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
@@ -130,54 +120,34 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     next run scores the pair again.
     """
     at = now()
-    finished = [item for item in scored.scores if item.problem is None or item.problem.final]
-    transient = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     spans = [
-        {
-            "lm_id": work.lm_id,
-            "prediction": prediction,
-            "total": span.total,
-            "ids": span.ids,
-            "logprobs": span.logprobs,
-            "escaped": span.escaped,
-        }
+        {"lm_id": work.lm_id, "prediction": prediction, "total": span.total, "ids": span.ids,
+         "logprobs": span.logprobs, "escaped": span.escaped}
         for prediction, span in scored.spans.items()
-    ]
+    ]  # fmt: skip
     scores = [
-        {
-            "signature_id": item.signature_id,
-            "paper_id": item.paper_id,
-            "candidate_id": item.candidate_id,
-            "reference_id": item.reference_id,
-            "value": item.value,
-            "problem": item.problem.code if item.problem else None,
+        _place(item) | {
+            "value": item.value, "problem": item.problem.code if item.problem else None,
             "problem_message": item.problem.message if item.problem else None,
-            "broken": bool(item.problem and item.problem.broken),
-            "predictions": item.predictions,
-            "run_id": run_id,
+            "broken": bool(item.problem and item.problem.broken), "predictions": item.predictions, "run_id": run_id,
         }
-        for item in finished
-    ]
+        for item in scored.scores if item.problem is None or item.problem.final
+    ]  # fmt: skip
     problems = [
-        {
-            "run_id": run_id,
-            "signature_id": item.signature_id,
-            "paper_id": item.paper_id,
-            "candidate_id": item.candidate_id,
-            "reference_id": item.reference_id,
-            "problem": item.problem.code,
-            "message": item.problem.message,
-            "happened_at": at,
-        }
-        for item in transient
-        if item.problem
-    ]
+        _place(item) | {"run_id": run_id, "problem": item.problem.code, "message": item.problem.message,
+                        "happened_at": at}
+        for item in scored.scores if item.problem is not None and not item.problem.final
+    ]  # fmt: skip
     try:
         store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
     except Clash:
         # Two papers with an equal reference share its marginal. This is rare, and a check before each write would
         # become slower as the store grows.
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
+
+
+def _place(score: Score) -> dict[str, Any]:
+    return {name: getattr(score, name) for name in ("signature_id", "paper_id", "candidate_id", "reference_id")}
 
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
@@ -188,6 +158,35 @@ def counts(store: Store, work: Work) -> list[ProgressRow]:
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
     return store.rows(REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
+
+
+def conclude(
+    store: Store, work: Work, progress: Progress, every_candidate: bool = False, **more: Any
+) -> dict[str, Any]:
+    """Ends the run of *work* and updates the read-only copy of the store; returns the run's summary.
+
+    The summary has the numbers of pairs by state, the reasons why pairs have no score, and *more*. *every_candidate*:
+    whether pairs of candidates that the run did not plan count, too.
+
+    - The outcome ``done`` means that every pair has a score or a final reason for having none.
+    - ``incomplete`` means that pairs are missing, and the next run tries them.
+    - ``fault`` means that the evaluation LM misbehaved.
+    """
+    store.copy_for_readers()
+    ids = work.signature_ids
+    metrics = store.rows(PROGRESS, signature_ids=ids) if every_candidate else counts(store, work)
+    reasons = store.rows(REASONS, signature_ids=ids) if every_candidate else reasons_of(store, work)
+    broken = [row for row in reasons if row["broken"]]
+    missing = sum(row["missing"] for row in metrics)
+    outcome, message = "done", ""
+    if broken:
+        outcome, message = "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
+    elif missing:
+        why = next((f": {row['example'] or row['reason']}" for row in reasons if row["state"] == "missing"), "")
+        outcome, message = "incomplete", f"{missing} pairs are still missing{why}; run it again to try them"
+    progress.end(outcome, message, metrics)
+    summary = {"edition": store.key, "run_id": progress.run_id, "outcome": outcome, "message": message}
+    return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:
@@ -206,10 +205,8 @@ def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None
         store.write(("clear_separation", {"signature_id": signature_id}))
         return
     auc = stats.separation(
-        [row["value"] for row in same],
-        [row["paper_id"] for row in same],
-        [row["value"] for row in other],
-        [row["paper_id"] for row in other],
-    )
+        [row["value"] for row in same], [row["paper_id"] for row in same],
+        [row["value"] for row in other], [row["paper_id"] for row in other],
+    )  # fmt: skip
     store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER,
                  "left_out": len(left_out)}))  # fmt: skip

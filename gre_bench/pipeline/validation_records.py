@@ -75,14 +75,9 @@ class ValidationRecord:
 
 
 def write_validation_record(
-    state: Path,
-    edition: str,
-    signature: Signature,
-    effects: Sequence[Mapping[str, Any]],
-    untried: Sequence[str],
-    settings: ValidationSettings,
-    learnt: Learnt,
-) -> ValidationRecord:
+    state: Path, edition: str, signature: Signature, effects: Sequence[Mapping[str, Any]], untried: Sequence[str],
+    settings: ValidationSettings, learnt: Learnt,
+) -> ValidationRecord:  # fmt: skip
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
     - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``; its earlier record is replaced.
@@ -104,20 +99,11 @@ def write_validation_record(
     detail += f"; unknown what {' and '.join(unread)} was learnt from" if unread else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
     record = ValidationRecord(
-        signature.signature_id,
-        overall(changes.values()),
-        edition,
-        detail,
-        now().isoformat(timespec="seconds"),
-        asdict(signature),
-        changes,
-        {row["change"]: row["made_by"] for row in effects},
-        papers,
-        rules,
-        learnt.registers,
-        len(learnt.papers),
+        signature.signature_id, overall(changes.values()), edition, detail, now().isoformat(timespec="seconds"),
+        asdict(signature), changes, {row["change"]: row["made_by"] for row in effects}, papers, rules,
+        learnt.registers, len(learnt.papers),
         {row["change"]: {name: row.get(name) for name in EFFECT} for row in effects},
-    )
+    )  # fmt: skip
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{record.signature_id}.json"
@@ -128,10 +114,7 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
-
-    The records lie in the folder *state* or among the shipped files (see `validation_record`).
-    """
+    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
@@ -178,8 +161,8 @@ def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> Valid
 def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns what is known of the validation of each signature of an edition's board.
 
-    *signatures*: rows with metric and signature_id. A returned row has metric, signature_id, verdict and detail. The
-    verdict is that of `validation_record`, or ``missing`` if there is no record.
+    *signatures*: rows with metric and signature_id. A returned row adds verdict and detail. The verdict is that of
+    `validation_record`, or ``missing`` if there is no record.
     """
     return [
         {"metric": row["metric"], "signature_id": row["signature_id"]}

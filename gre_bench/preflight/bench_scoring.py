@@ -88,7 +88,7 @@ def bench_scoring(
     - *rounds*: the number of repetitions of each method.
     - *budget*: the most tokens in one batch of the engine; None means the engine's default.
     - *server*: an LM behind a server, to be measured too; None means none.
-    - *growth*: whether to measure 1, 2, 4 and 8 times the papers, too.
+    - *growth*: whether to measure the method trie on 1, 2, 4 and 8 times the papers, too.
     - *on_round*: is called with the number of finished rounds and the method's name.
 
     Returns a dictionary of plain values. Its ``methods`` is method → values as `gre_bench.lm.measurement.report`
@@ -106,21 +106,12 @@ def bench_scoring(
               "load": load.described, "pairs": load.pairs, "rounds": rounds,
               "matmul_peak_tflops": 2 * peak / 1e12, "methods": measured, "notes": notes}  # fmt: skip
     if growth and "trie" in methods:
-        result["growth"] = _growth(weights, load, methods["trie"], on_round)
+        result["growth"] = []
+        for times in (1, 2, 4, 8):
+            papers = load.papers * times
+            timing = measurement.measured(weights, papers, {"trie": methods["trie"]}, 1, on_round)["trie"]
+            result["growth"].append(
+                {"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
+                 "peak_memory_bytes": timing.peak_memory}
+            )  # fmt: skip
     return result
-
-
-def _growth(weights: Any, load: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
-    """Measures the method *trie* on 1, 2, 4 and 8 times the papers of *load*.
-
-    Returns one row per measurement: wall and CPU seconds, and peak memory in bytes.
-    """
-    from gre_bench.lm import measurement
-
-    rows = []
-    for times in (1, 2, 4, 8):
-        papers = load.papers * times
-        timing = measurement.measured(weights, papers, {"trie": trie}, 1, on_round)["trie"]
-        rows.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
-                      "peak_memory_bytes": timing.peak_memory})  # fmt: skip
-    return rows

@@ -1,75 +1,177 @@
-"""Estimates the cost of the texts and grades that LMs still have to write."""
+"""Estimates the requests to LMs before they are sent: what they cost, and whether papers fit the LMs' contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gre_bench.catalogs.models import load as load_models
+from gre_bench.catalogs.models import Model
 from gre_bench.core.records import Case, Paper
 from gre_bench.core.settings import Settings
-from gre_bench.preflight.plan_ahead import (
-    CHARACTERS_A_TOKEN,
-    JUDGMENT_TOKENS,
-    PROMPT_TOKENS,
-    REVIEW_TOKENS,
-    SYNOPSIS_TOKENS,
-)
+from gre_bench.pipeline.rosters import NamedLMs, named_lms
 from gre_bench.prompts.conditions import guided
-from gre_bench.writing.spend_log import Spent, cost
+from gre_bench.writing.catalog import WriterContext, lm_text_writer
+from gre_bench.writing.fit import OverLong, counter, room, verdict
+from gre_bench.writing.spend_log import cost
 
+PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
+CHARACTERS_A_TOKEN = 4.2
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
 """The assumed tokens of one reply, by kind of text; thinking is not counted."""
 
 Item = Paper | Case | tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Requests to one LM: the kind of text *what*, the LM's *name*, and the number of *requests*.
+
+    *reads*, *writes*: the tokens that the LM reads and writes for one request.
+    """
+
+    what: str
+    name: str
+    requests: int
+    reads: float
+    writes: float
+
+    @property
+    def prompt_tokens(self) -> int:
+        return round(self.requests * self.reads)
+
+    @property
+    def reply_tokens(self) -> int:
+        return round(self.requests * self.writes)
+
+    def usd(self, model: Model) -> float | None:
+        """Returns the cost at the prices of *model*; None if a price is unknown."""
+        return cost(model, self.prompt_tokens, self.reply_tokens)
+
+
 @dataclass(slots=True)
 class Bill:
-    """The planned requests to LMs, with the tokens that the LMs will read and write.
+    """The planned requests of a run, in *lines*.
 
-    - *requested*: (kind of text, LM) → number of requests and tokens.
-    - *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this
-      LM.
+    *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this LM.
     """
 
     judge: str | None = None
-    requested: dict[tuple[str, str], Spent] = field(default_factory=dict)
+    lines: list[Asking] = field(default_factory=list)
 
     def add(self, kind: str, name: str, items: Sequence[Item]) -> None:
         """Adds one request to the LM *name* for each of *items*. *kind*: the kind of text, a key of `WRITES`."""
-        self._add(kind, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        if not items:
+            return
+        tokens = round(sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        self.lines.append(Asking(kind, name, len(items), tokens / len(items) + PROMPT_TOKENS, WRITES[kind]))
         if kind == "reviews" and self.judge:
-            self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
-
-    def _add(self, kind: str, name: str, requests: int, tokens: float) -> None:
-        if requests:
-            reads = round(tokens) + requests * PROMPT_TOKENS
-            spent = Spent(requests, reads, requests * WRITES[kind])
-            self.requested[kind, name] = self.requested.get((kind, name), Spent()) + spent
+            self.lines.append(judgments(self.judge, len(items)))
 
     def texts(self) -> dict[str, int]:
         """Returns the numbers of requested texts by kind of text and LM. A key reads like ``reviews by gpt-4o``."""
-        return {f"{kind} by {name}": spent.requests for (kind, name), spent in self.requested.items()}
+        counts = Counter[str]()
+        for line in self.lines:
+            counts[f"{line.what} by {line.name}"] += line.requests
+        return dict(counts)
 
-    def rows(self, settings: Settings) -> list[dict[str, Any]]:
+    def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
 
         Requests with a guideline and requests without one are added up in the model's row.
         """
-        models, by_model = load_models(settings.writing.models), dict[str, Spent]()
-        for (_, name), spent in self.requested.items():
-            model = guided(name)[0]
-            by_model[model] = by_model.get(model, Spent()) + spent
-        return [
-            {"model": name, "requests": spent.requests, "prompt_tokens": spent.prompt_tokens,
-             "reply_tokens": spent.reply_tokens, "usd": cost(models[name], spent.prompt_tokens, spent.reply_tokens)}
-            for name, spent in by_model.items()
-        ]  # fmt: skip
+        rows: dict[str, dict[str, Any]] = {}
+        for line in self.lines:
+            name = guided(line.name)[0]
+            row = rows.setdefault(name, {"model": name, "requests": 0, "prompt_tokens": 0, "reply_tokens": 0})
+            for column in ("requests", "prompt_tokens", "reply_tokens"):
+                row[column] += getattr(line, column)
+        return [row | {"usd": cost(models[name], row["prompt_tokens"], row["reply_tokens"])}
+                for name, row in rows.items()]  # fmt: skip
 
 
 def _characters(item: Item) -> int:
     if isinstance(item, Paper):
         return len(item.whole)
     return len(item.candidate) + len(item.synopsis or "") if isinstance(item, Case) else len(item[1])
+
+
+def judgments(judge: str, texts: int, what: str = "judgments") -> Asking:
+    """Returns the requests to the LM *judge* for the judgments of *texts* reviews of usual length."""
+    return Asking(what, judge, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
+
+
+def refresh_texts(lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_TOKENS) -> Iterator[Asking]:
+    """Yields the requests of a refresh of *papers* papers, each of *tokens* tokens, with *judged* reviews to judge."""
+    for name in lms.reviewers:
+        yield Asking("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS)
+    if lms.judge:
+        yield judgments(lms.judge, judged)
+    if lms.assw:
+        yield Asking("synopses", lms.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS)
+
+
+@dataclass(frozen=True, slots=True)
+class FitRow:
+    """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
+
+    - *papers*: the number of papers checked.
+    - *fits*, *may_not_fit*, *does_not_fit*: how many of them fit, may not fit, and do not fit.
+    - *unknown*: how many of them cannot be judged because the models file states no context.
+    - *context*: the LM's context, in tokens.
+    - *reply*: the longest reply that is requested, in tokens.
+    - *max_output*: the longest reply that the LM can give, in tokens.
+    - *left*: the tokens of the context that are left for the prompt.
+    - *longest*: the length of the longest prompt, in tokens, as text.
+    - *basis*: a phrase that says how tokens were counted.
+    - *over_long*: the setting that says whether papers that do not fit are cut or not sent.
+    """
+
+    name: str
+    task: str
+    papers: int
+    fits: int
+    may_not_fit: int
+    does_not_fit: int
+    unknown: int
+    context: int | None
+    reply: int
+    max_output: int | None
+    left: int | None
+    longest: str
+    basis: str
+    over_long: OverLong
+
+    @property
+    def trouble(self) -> str:
+        """Returns one line that says what does not fit; an empty string if everything fits or the fit is unknown."""
+        if self.max_output is not None and self.reply > self.max_output:
+            return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
+        if self.does_not_fit + self.may_not_fit == 0:
+            return ""
+        sure = f"{self.does_not_fit} of {self.papers} papers do not fit {self.name} ({self.task})"
+        maybe = f", {self.may_not_fit} may not" if self.may_not_fit else ""
+        done = "they are cut" if self.over_long == "truncate" else "they are not sent"
+        return (
+            f"{sure}{maybe}: {self.left:,} of {self.context:,} tokens are left for a prompt, the longest has "
+            f"{self.longest} ({self.basis}); {done}"
+        )
+
+
+def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
+    """Yields how many of *papers* fit, for each LM that reads whole papers: the candidates, and the writer of ASSW."""
+    lms = named_lms(settings)
+    readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
+    for name, task in readers:
+        text_writer, model = lm_text_writer(name, writer_context)
+        chat_of, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
+        (count, basis), left = counter(model), room(model, reply)
+        chats = [chat_of(paper.whole) for paper in papers]
+        tokens_of_papers = [count(chat.system + chat.user) for chat in chats]
+        kinds = Counter(verdict(tokens, left) for tokens in tokens_of_papers)
+        longest = str(max(tokens_of_papers, key=lambda tokens: tokens.most, default=""))
+        yield FitRow(
+            name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
+            model.context, reply, model.max_output, left, longest, basis, writer_context.over_long,
+        )  # fmt: skip

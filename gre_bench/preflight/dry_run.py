@@ -11,20 +11,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.annual_refresh import prepare, usable
-from gre_bench.pipeline.backends import backends, writer_context
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.scoring import due_cases, works_of
 from gre_bench.pipeline.validation_records import gate, verdicts
-from gre_bench.preflight.bill import Bill
-from gre_bench.preflight.fit_report import FitRow, fit_rows
+from gre_bench.preflight.bill import Bill, fit_rows
 from gre_bench.store import Store
 from gre_bench.store.queries import PROGRESS, REASONS
 from gre_bench.tasks import steps
@@ -47,17 +47,18 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     if original.read_file.is_file():
         copy.folder.mkdir(parents=True)
         original.copy.copy_to(copy.file)
-    judge = job.settings.writing.judgments
-    run, bill = steps.undecorated(), Bill(None if judge is None or by_rule(judge) else judge)
+    run, bill, trial = steps.undecorated(), Bill(named_lms(job.settings).judge), replace(job, state=scratch)
     for task in ("write_reviews", "write_judgments", "write_assw"):
         setattr(run, task, _counting(getattr(run, task), bill, task.partition("_")[2]))
     try:
         with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
-            work = prepare(copy, replace(job, state=scratch), run, progress)
+            work = prepare(copy, trial, run, progress)
             due = due_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            seconds, basis = _pace(copy, job, run, due, work, bill)
-            to_buy = bill.rows(job.settings)
+            seconds, basis = _pace(trial, run, due, work, bill)
+            to_buy = bill.rows(load_models(job.settings.writing.models))
+            papers = [paper for paper in sampled_papers(copy, job.limit) if paper.text]
+            fit = fit_rows(job.settings, trial.writer_context, papers)
             signed = [{"metric": name, "signature_id": work.signatures[name].signature_id}
                       for name in job.settings.scoring.metrics if name in work.signatures]  # fmt: skip
             return {
@@ -67,7 +68,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "due": pairs,
                 "to_write": bill.texts(),
                 "to_buy": to_buy,
-                "fit": [asdict(row) | {"trouble": row.trouble} for row in _fit(copy, job)],
+                "fit": [asdict(row) | {"trouble": row.trouble} for row in fit],
                 "over_budget": over(to_buy, job.settings.budget, spend_log(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
@@ -81,16 +82,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _fit(store: Store, job: Job) -> list[FitRow]:
-    """Returns one row per LM that reads papers: how many of the sampled papers fit its context.
-
-    Papers without a text do not count.
-    """
-    papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
-    return list(fit_rows(job.settings, writer_context(store, job), papers))
-
-
-def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+def _pace(job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
     """Estimates the seconds of scoring all *due* pairs, by scoring the pairs of a few papers.
 
     *due*: paper id → signature id → cases, as `due_cases` returns it. Returns the seconds, and a description of what
@@ -108,7 +100,7 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
         return 0.0, "nothing is due" if not due else "an LM grades all that is due"
     without_money = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
-    run.score_papers("trial", backends(store, replace(job, settings=without_money)), job.settings.scoring, trial, {})
+    run.score_papers("trial", replace(job, settings=without_money).backends, job.settings.scoring, trial, {})
     return round((time.monotonic() - began) * pairs / tried_pairs, 1), f"at the pace of {tried_pairs} pairs tried now"
 
 

@@ -1,4 +1,4 @@
-"""Estimates, before anything is sent, what an edition will take: requests, PDFs, hours, tokens, GPU hours, cost.
+"""Estimates, before anything is sent, what an edition or a year's board will take: requests, tokens, hours, cost.
 
 Quantities that are known are counted. The rest is assumed, and the result states each assumption.
 """
@@ -6,7 +6,6 @@ Quantities that are known are counted. The rest is assumed, and the result state
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_text
-from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.openreview.fetch_steps import budget_file, fetch_run, origin
@@ -24,9 +22,22 @@ from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.pipeline.changes import chosen_changes, maker
 from gre_bench.pipeline.learnt import learnt_here
+from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.validation_records import expected_verdicts, gate
+from gre_bench.preflight.bill import (
+    CHARACTERS_A_TOKEN,
+    JUDGMENT_TOKENS,
+    PAPER_TOKENS,
+    PROMPT_TOKENS,
+    REVIEW_TOKENS,
+    SYNOPSIS_TOKENS,
+    Asking,
+    judgments,
+    refresh_texts,
+)
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
 from gre_bench.store.queries import PAPERS, REVIEWS, SAMPLE, TEXTS
@@ -35,30 +46,31 @@ from gre_bench.writing.fit import room
 
 SUBMISSIONS = 12_000
 REVIEWS_A_PAPER = 4
-PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
-EDITION_PAIRS = 300 * 21 * 2 * 3
-CHARACTERS_A_TOKEN = 4.2
 
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """Texts that an LM would write.
-
-    - *what*: the kind of text.
-    - *name*: the name of the LM.
-    - *texts*: the number of texts.
-    - *reads*, *writes*: the tokens that the LM reads and writes for one text.
-    """
-
-    what: str
-    name: str
-    texts: int
-    reads: int
-    writes: int
-
-
-More = Callable[[int], tuple[list[Writing], int]]
+More = Callable[[int], tuple[list[Asking], int]]
 """Number of papers → texts that LMs write, and pairs that are scored, in addition to those of a refresh."""
+
+
+def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
+    """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
+
+    *rates*: as in `plan_ahead`. The plan's ``verdicts`` say which metrics have a record, by names alone.
+    """
+    new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
+    changes = list(chosen_changes(settings)) if new else []
+
+    def validation(papers: int) -> tuple[list[Asking], int]:
+        makers = [(change, maker(settings.validation, change)) for change in changes]
+        texts = [Asking(f"reviews changed by {change}", name, papers, REVIEW_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
+                 for change, name in makers if not by_rule(name)]  # fmt: skip
+        judge = named_lms(settings).judge
+        if changes and judge and settings.validation.level == "review":
+            texts.append(judgments(judge, papers * len(changes), "judgments of changed reviews"))
+        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
+        return texts, papers * len(changes) * settings.edition.likely_references * len(forms)
+
+    plan = plan_ahead(settings, state, rates, more=validation)
+    return plan | {"validation": {"metrics": new, "changes": changes}}
 
 
 def plan_ahead(
@@ -77,13 +89,21 @@ def plan_ahead(
     venue = venue_of(edition.venue, edition.year)
     store = Store(state, edition.edition)
     has_host = bool(settings.fetch.host or venue.host)
-    journal = _journal(fetch_run(settings, state)) if has_host else None
+    folder = fetch_run(settings, state) if has_host else None
+    journal = read(folder) if folder and (folder / JOURNAL).is_file() else None
     have = _already(state, venue, store, journal)
-    papers, drawn = _papers(settings, venue, have["sampled"], journal)
+    papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
+    if not drawn and journal is not None and is_listed(journal, venue):
+        # Once the journal lists all papers, the sample can be drawn from it.
+        papers, drawn = len(sample_of(journal, venue, edition).papers), True
     fetching = _fetching(settings, state, venue, None if again else journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
     texts = [*_writing(settings, store, papers, assumed), *more_texts]
-    writing = [_cost(item, load_models(settings.writing.models)) for item in texts]
+    models = load_models(settings.writing.models)
+    writing = [_row(item, models) for item in texts]
+    # A text takes one request; the budget knows models without their guidelines.
+    bought = [row | {"model": guided(row["model"])[0], "requests": row["texts"]} for row in writing]
+    amounts = [row["usd"] for row in writing]
     return {
         "edition": store.key,
         "papers": papers,
@@ -91,30 +111,13 @@ def plan_ahead(
         "already_there": have,
         "fetch": fetching,
         "writing": writing,
-        "usd": _sum([row["usd"] for row in writing]),
-        "over_budget": over([_bought(row) for row in writing], settings.budget, spend_log(store), store.key),
+        "usd": None if None in amounts else round(sum(amounts), 2),
+        "over_budget": over(bought, settings.budget, spend_log(store), store.key),
         "scoring": _scoring(settings, papers, pairs, rates, assumed),
         "learnt": learnt_here(settings, state).notes,
         "verdicts": [row | {"gate": gate(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,
     }
-
-
-def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """Returns the number of papers, and whether it is the number in a real sample.
-
-    If there is no sample yet, the number is that in the settings. *sampled*: the number of papers in the stored sample,
-    0 if there is none. *journal*: the journal of the fetch. Once it lists all papers, the sample can be drawn from it.
-    """
-    if sampled:
-        return sampled, True
-    if journal is not None and is_listed(journal, venue):
-        return len(sample_of(journal, venue, settings.edition).papers), True
-    return settings.edition.papers, False
-
-
-def _journal(folder: Path) -> Journal | None:
-    return read(folder) if (folder / JOURNAL).is_file() else None
 
 
 def _fetching(
@@ -130,8 +133,11 @@ def _fetching(
     budget = RequestBudget(budget_file(state))
     requests = {"login": 1}
     if journal is None or not is_listed(journal, venue):
-        requests["notes"] = _pages(journal, fetch.page) + len(venue.listings) - 1
-        if not (journal and journal.pages):
+        pages = journal.pages if journal else []
+        count = next((page.count for page in pages if page.count is not None), SUBMISSIONS)
+        left = -(-(count - sum(page.notes for page in pages)) // fetch.page)
+        requests["notes"] = max(1, left) + len(venue.listings) - 1
+        if not pages:
             assumed.append(f"{SUBMISSIONS:,} submissions, as their number is not known before they are listed")
         histories, pdfs = edition.papers * (REVIEWS_A_PAPER + 1) if fetch.histories else 0, edition.papers
         if histories:
@@ -153,12 +159,6 @@ def _fetching(
     return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, later)}
 
 
-def _pages(journal: Journal | None, size: int) -> int:
-    pages = journal.pages if journal else []
-    count = next((page.count for page in pages if page.count is not None), SUBMISSIONS)
-    return max(1, -(-(count - sum(page.notes for page in pages)) // size))
-
-
 def _stated(budget: RequestBudget, kind: str) -> str:
     known = budget.allowance(kind).limits
     limits = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
@@ -172,8 +172,9 @@ def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -
     snapshots.
     """
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
-    rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
-    sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
+    readable = store.read_file.is_file()
+    rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
+    sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if readable else []
     return {
         "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,
         "versions": len(journal.histories) if journal else 0,
@@ -184,27 +185,17 @@ def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -
     }
 
 
-def _readable(store: Store) -> bool:
-    return store.read_file.is_file()
-
-
-def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
+def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Asking]:
     """Returns the texts that LMs would write for *papers* papers, including texts that exist already.
 
     Texts by rule are left out. Each assumption is added to *assumed*.
     """
-    writing = settings.writing
-    tokens = _paper_tokens(store)
-    if tokens is None:
-        tokens = PAPER_TOKENS
+    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.read_file.is_file() else []
+    tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
+    if not texts:
         assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")
-    reviewers = [name for name in writing.candidates if not by_rule(name)]
-    planned = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
-    if writing.judgments and not by_rule(writing.judgments):
-        texts = papers * (len(writing.candidates) + 1 + settings.edition.likely_references)
-        planned.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
-    if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
-        planned.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
+    judged = papers * (len(settings.writing.candidates) + 1 + settings.edition.likely_references)
+    planned = list(refresh_texts(named_lms(settings), papers, judged, tokens))
     if planned:
         assumed.append(
             f"{REVIEW_TOKENS} tokens a review, {JUDGMENT_TOKENS} a review's judgments, {SYNOPSIS_TOKENS} a synopsis; "
@@ -213,31 +204,15 @@ def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) 
     return planned
 
 
-def _paper_tokens(store: Store) -> int | None:
-    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if _readable(store) else []
-    return round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else None
-
-
-def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
+def _row(item: Asking, models: dict[str, Model]) -> dict[str, Any]:
+    """Returns *item* as a row of the plan: tokens, USD at the prices of *models*, and whether the prompt fits."""
     model = models.get(guided(item.name)[0])
     if model is None:
         raise SettingsError(f"no model {item.name!r} in the models file; known: {', '.join(models)}")
-    reads, writes = item.texts * item.reads, item.texts * item.writes
-    usd: float | None = None
-    if model.price_in is not None and model.price_out is not None:
-        usd = (reads * model.price_in + writes * model.price_out) / 1e6
-    row = {"what": item.what, "model": item.name, "texts": item.texts, "prompt_tokens": reads, "reply_tokens": writes}
-    left = room(model, model.sampling.max_tokens)
-    return row | {"usd": None if usd is None else round(usd, 2), "fits": None if left is None else item.reads <= left}
-
-
-def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns *row*, a row of the plan, with the columns by which the budget is checked.
-
-    ``requests`` is the number of texts, because a text takes one request. ``model`` is the model's name without a
-    guideline.
-    """
-    return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
+    usd, left = item.usd(model), room(model, model.sampling.max_tokens)
+    return {"what": item.what, "model": item.name, "texts": item.requests, "prompt_tokens": item.prompt_tokens,
+            "reply_tokens": item.reply_tokens, "usd": None if usd is None else round(usd, 2),
+            "fits": None if left is None else item.reads <= left}  # fmt: skip
 
 
 def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
@@ -270,7 +245,3 @@ def _pace(rates: Path, settings: Settings) -> float:
         raise SettingsError(
             f"rates {rates} has no pairs_per_s of {engine}; measure it: gre-bench models bench scoring --json"
         ) from None
-
-
-def _sum(amounts: list[float | None]) -> float | None:
-    return None if None in amounts else round(sum(amount for amount in amounts if amount is not None), 2)

@@ -7,7 +7,6 @@ texts are assumed. The result states every assumption, and names the files that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gre_bench.catalogs.domains import PEER_REVIEW
@@ -20,19 +19,22 @@ from gre_bench.core.settings import Settings
 from gre_bench.core.settings import load as load_settings
 from gre_bench.guidelines.consistency import CRITERIA
 from gre_bench.pipeline.changes import chosen_changes
-from gre_bench.preflight.plan_ahead import (
+from gre_bench.pipeline.rosters import named_lms
+from gre_bench.preflight.bill import (
     CHARACTERS_A_TOKEN,
     JUDGMENT_TOKENS,
     PAPER_TOKENS,
     PROMPT_TOKENS,
     REVIEW_TOKENS,
     SYNOPSIS_TOKENS,
+    Asking,
+    judgments,
+    refresh_texts,
 )
 from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.settings import load_study
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
-from gre_bench.writing.spend_log import cost
 
 SOURCE_CHARACTERS, SUMMARY_CHARACTERS = 2_100, 344
 """Mean lengths of the 1,280 texts in the development set of Eval4NLP 2023."""
@@ -56,19 +58,6 @@ ASSUMED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Requests to one LM.
-
-    *requests*: their number. *reads*, *writes*: the tokens that the LM reads and writes for one request.
-    """
-
-    model: str
-    requests: int
-    reads: float
-    writes: float
-
-
 def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
     """Returns ``experiments``, one row (see `row_of`) for each of *chosen*, and ``assumed``, all assumptions."""
     models = load_models()
@@ -84,19 +73,17 @@ def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
     """
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]
-    for asking in requests:
-        if asking.model not in models:
-            raise SettingsError(f"{experiment.name}: no model {asking.model!r} in the models file")
     hours = _scoring_hours(tokens, experiment.billions)
     usd_total, unpriced, not_fitting = 0.0, set[str](), set[str]()
     for asking in requests:
-        model = models[asking.model]
+        model = models.get(asking.name)
+        if model is None:
+            raise SettingsError(f"{experiment.name}: no model {asking.name!r} in the models file")
         left = room(model, model.sampling.max_tokens)
         not_fitting |= {model.name} if left is not None and asking.reads > left else set()
-        prompt, reply = round(asking.requests * asking.reads), round(asking.requests * asking.writes)
-        usd = cost(model, prompt, reply)
+        usd = asking.usd(model)
         if "127.0.0.1" in model.endpoint:
-            hours += _writing_hours(prompt, reply, model.parameters or 0.0)
+            hours += _writing_hours(asking.prompt_tokens, asking.reply_tokens, model.parameters or 0.0)
         elif usd is None:
             unpriced.add(model.name)
         else:
@@ -123,61 +110,51 @@ def _work(experiment: Experiment) -> tuple[list[Asking], float]:
         return list(_guidelines(experiment)), 0.0
     settings = load_settings(experiment.path)
     if experiment.command == "refresh":
-        return list(_board(experiment, settings)), _scored(
-            settings, experiment.items * 2 * (1 + len(settings.writing.candidates))
-        )
+        candidates = len(settings.writing.candidates)
+        texts = refresh_texts(named_lms(settings), experiment.items, experiment.items * (candidates + 3))
+        return list(texts), _scored(settings, experiment.items * 2 * (1 + candidates))
     if experiment.command == "study validate":
         changes = chosen_changes(settings)
-        return list(_validation(experiment, settings, changes)), _scored(
-            settings, experiment.items * 2 * (1 + len(changes))
-        )
+        pairs = experiment.items * 2 * (1 + len(changes))
+        return list(_validation(experiment, settings, changes)), _scored(settings, pairs)
     reviews = experiment.reviews or experiment.items * 3
     pairs = reviews * (reviews // experiment.items - 1) if experiment.command == "study agree" else 5_328
     return list(_graded(experiment, settings, reviews)), _scored(settings, pairs)
 
 
-def _board(experiment: Experiment, settings: Settings) -> Iterator[Asking]:
-    writing = settings.writing
-    for name in writing.candidates:
-        yield Asking(name, experiment.items, PAPER_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
-    yield from _judged(settings, experiment.items * (len(writing.candidates) + 3))
-    if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
-        yield Asking(writing.assw, experiment.items, PAPER_TOKENS + PROMPT_TOKENS, SYNOPSIS_TOKENS)
-
-
 def _validation(experiment: Experiment, settings: Settings, changes: dict[str, str]) -> Iterator[Asking]:
-    validation, review = settings.validation, REVIEW_TOKENS + PROMPT_TOKENS
+    validation, items, review = settings.validation, experiment.items, REVIEW_TOKENS + PROMPT_TOKENS
     makers = {
-        "completion": Asking(validation.completion, experiment.items, review, REVIEW_TOKENS),
+        "completion": Asking("completion", validation.completion, items, review, REVIEW_TOKENS),
         "abstract_only": Asking(
-            validation.abstract_only, experiment.items, SYNOPSIS_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS
+            "abstract_only", validation.abstract_only, items, SYNOPSIS_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS
         ),
-        "rephrase_1": Asking(validation.rephrase[0], experiment.items, review, REVIEW_TOKENS),
-        "rephrase_2": Asking(validation.rephrase[1], experiment.items, review, REVIEW_TOKENS),
-        "elongation": Asking(validation.elongation, 2 * experiment.items, review, ONE_LINE),
+        "rephrase_1": Asking("rephrase_1", validation.rephrase[0], items, review, REVIEW_TOKENS),
+        "rephrase_2": Asking("rephrase_2", validation.rephrase[1], items, review, REVIEW_TOKENS),
+        "elongation": Asking("elongation", validation.elongation, 2 * items, review, ONE_LINE),
     }
-    yield from (request for name, request in makers.items() if name in changes and not by_rule(request.model))
+    yield from (request for name, request in makers.items() if name in changes and not by_rule(request.name))
     yield from _judged(settings, experiment.items * (3 + len(changes)))
     yield from _examined(settings, experiment.items * (1 + len(changes)))
 
 
 def _graded(experiment: Experiment, settings: Settings, reviews: int) -> Iterator[Asking]:
     if experiment.command == "study agree" and not by_rule(settings.writing.assw):
-        yield Asking(settings.writing.assw, experiment.items, PROMPT_TOKENS + REVIEW_TOKENS, SYNOPSIS_TOKENS)
+        abstract = PROMPT_TOKENS + REVIEW_TOKENS
+        yield Asking("synopses", settings.writing.assw, experiment.items, abstract, SYNOPSIS_TOKENS)
     yield from _judged(settings, reviews)
     yield from _examined(settings, reviews)
 
 
 def _judged(settings: Settings, texts: int) -> Iterator[Asking]:
-    name = settings.writing.judgments
-    if name and not by_rule(name):
-        yield Asking(name, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
+    if judge := named_lms(settings).judge:
+        yield judgments(judge, texts)
 
 
 def _examined(settings: Settings, texts: int) -> Iterator[Asking]:
     item = PAPER_TOKENS if settings.edition.domain == PEER_REVIEW else SMALL_ITEM_TOKENS
     if settings.scoring.examiner and "lm_examiner" in settings.scoring.metrics:
-        yield Asking(settings.scoring.examiner, texts, item + REVIEW_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
+        yield Asking("grades", settings.scoring.examiner, texts, item + REVIEW_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS)
 
 
 def _scored(settings: Settings, pairs: int) -> float:
@@ -198,13 +175,13 @@ def _guidelines(experiment: Experiment) -> Iterator[Asking]:
         for name in lms["models"]:
             for condition in lms["conditions"]:
                 guideline = 0 if condition == "none" else GUIDELINE_TOKENS
-                yield Asking(name, experiment.items, PAPER_TOKENS + PROMPT_TOKENS + guideline, GUIDED_TOKENS)
+                yield Asking("ratings", name, experiment.items, PAPER_TOKENS + PROMPT_TOKENS + guideline, GUIDED_TOKENS)
     elif experiment.command == "study guidelines quality":
-        yield Asking(lms["judge"], experiment.items * len(CRITERIA), REVIEW_TOKENS + PROMPT_TOKENS, VERDICT_TOKENS)
+        verdicts, review = experiment.items * len(CRITERIA), REVIEW_TOKENS + PROMPT_TOKENS
+        yield Asking("points", lms["judge"], verdicts, review, VERDICT_TOKENS)
     else:
-        yield Asking(
-            lms["model"], len(lms["groups"]), experiment.items * REVIEW_TOKENS + PROMPT_TOKENS, GUIDELINE_TOKENS
-        )
+        group = experiment.items * REVIEW_TOKENS + PROMPT_TOKENS
+        yield Asking("guidelines", lms["model"], len(lms["groups"]), group, GUIDELINE_TOKENS)
 
 
 def _examiners(experiment: Experiment) -> Iterator[Asking]:
@@ -222,18 +199,17 @@ def _examiners(experiment: Experiment) -> Iterator[Asking]:
                 continue
             length = 300 if examiner.form.rationale else ONE_LINE if examiner.form.answer == "aspects" else 4
             for chat in chats(examiner, item):
-                yield Asking(name, experiment.items * examiner.times, _tokens(chat.system, chat.user), length)
+                yield Asking("grades", name, experiment.items * examiner.times, _tokens(chat.system, chat.user), length)
             if examiner.filtering:
-                chat_of_filter = filter_chat(examiner, item)
-                yield Asking(name, experiment.items, _tokens(chat_of_filter.system, chat_of_filter.user), ONE_LINE)
+                chat = filter_chat(examiner, item)
+                yield Asking("filter", name, experiment.items, _tokens(chat.system, chat.user), ONE_LINE)
         if settings.pairwise:
             # Every pair of texts about one source, in both orders.
             games = settings.pairwise.games or round(
                 experiment.items * (experiment.items / (experiment.sources or experiment.items) - 1) / 2
             )
-            yield Asking(
-                name, 2 * games, _tokens("s" * SOURCE_CHARACTERS, "t" * SUMMARY_CHARACTERS * 2), PREFERENCE.max_tokens
-            )
+            length = _tokens("s" * SOURCE_CHARACTERS, "t" * SUMMARY_CHARACTERS * 2)
+            yield Asking("pairs", name, 2 * games, length, PREFERENCE.max_tokens)
 
 
 def _tokens(*texts: str) -> float:

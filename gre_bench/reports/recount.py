@@ -17,8 +17,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan, response_of
 from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.backends import backends
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
@@ -97,7 +96,7 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
     """
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
-    _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
+    _, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
     today = signatures[signature["metric"]]
     return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
         "signature_id": today.signature_id
@@ -107,7 +106,7 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
 def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores the cases *due* again and returns the result; no stored log-probability is used."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
-    return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
+    return run.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:

@@ -12,13 +12,12 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.flows.agree_with_humans import plan_graded
-from gre_bench.flows.annual_refresh import outcome_of, scorable
+from gre_bench.flows.annual_refresh import scorable
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import counts, reasons_of, score
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.stats.correlation import PairLogprobs, symmetry
-from gre_bench.store import Store
 from gre_bench.store.queries import PAIR_LOGPROBS, PairLogprobsRow
 from gre_bench.tasks.protocol import Steps
 
@@ -35,10 +34,9 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
     job = scorable(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
-    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
-    with store.lock("symmetry", job.wait_s), recorded(store, "symmetry", job.settings) as progress, workers:
+    with working(job, run, "symmetry") as (store, workers, progress):
         progress.stage("importing")
-        import_sources(store, progress.status["run_id"], job.settings)
+        import_sources(store, progress.run_id, job.settings)
         _, work = plan_graded(store, job, workers.steps, progress, ungraded=True)
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
@@ -54,21 +52,11 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
             correlations = symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
         except ValueError as error:
             raise SourceError(f"edition {store.key}: no symmetry from {len(pairs)} pairs: {error}") from None
-        store.copy_for_readers()
-        metrics, reasons = counts(store, work), reasons_of(store, work)
-        outcome, message = outcome_of(metrics, reasons)
-        progress.end(outcome, message, metrics)
-        return {
-            "edition": store.key,
-            "outcome": outcome,
-            "message": message,
-            "writer": work.writer,
-            "signature_id": signature.signature_id,
-            "evaluation_lm": signature.evaluation_lm,
-            "symmetry": asdict(correlations),
-            "reasons": reasons,
-            "notes": work.notes,
-        }
+        summary = conclude(
+            store, work, progress, signature_id=signature.signature_id, evaluation_lm=signature.evaluation_lm,
+            symmetry=asdict(correlations),
+        )  # fmt: skip
+        return {name: value for name, value in summary.items() if name not in ("run_id", "metrics")}
 
 
 def _place_of(row: PairLogprobsRow) -> tuple[str, str, str]:

@@ -26,7 +26,7 @@ import numpy as np
 from gre_bench.core.controls import GENERIC_JUDGMENTS, other
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
-from gre_bench.flows.tune_evaluation_lm import papers_of
+from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.cases import Placed, moves
 from gre_bench.stats.auc import separation
@@ -123,7 +123,8 @@ def main() -> None:
     part = next((one.removeprefix("part=") for one in settings if one.startswith("part=")), "0/1")
     named = tuple(f"evaluation_lm.{one}" for one in settings if not one.startswith("part="))
     lm = open_lm(load(None, named).evaluation_lm)
-    papers = [paper for paper in papers_of(Path(file), rows, None) if len(paper) == 3]
+    judged = judged_papers(Path(file), rows, None, several=True)
+    papers = [list(paper.judgments) for paper in judged if len(paper.judgments) == 3]
     told(*scored(lm, papers, Path(kept), part))
 
 

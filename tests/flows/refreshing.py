@@ -46,7 +46,7 @@ def _read_sample(state: Path) -> None:
     job = Job(settings.load(ROOT / "tests" / "flows" / "notes_and_pdfs.toml"), state)
     store = Store(state, job.settings.edition.edition)
     with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
-        import_sources(store, progress.status["run_id"], job.settings)
+        import_sources(store, progress.run_id, job.settings)
         draw_sample(store, job.settings.edition)
         read_papers(store, job, steps.undecorated(), progress)
         store.write(("forget_draw", {}), ("forget_sample", {}))
@@ -90,7 +90,7 @@ def _import(work: Any, state: Path, rows: list[dict[str, Any]], options: dict[st
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     store = Store(state, EDITION)
     with store.lock("import"), recorded(store, "import", demo(), shown=False) as progress:
-        report = work(store, progress.status["run_id"], file, **options)
+        report = work(store, progress.run_id, file, **options)
         progress.end("done")
     return report
 

@@ -11,7 +11,7 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
 from gre_bench.flows.agree_with_humans import agree
-from gre_bench.pipeline.domain_intake import import_graded
+from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.studies.symmetry import check_symmetry
@@ -43,7 +43,7 @@ def asked(*overrides):
 def bring(state):
     store = Store(state, KEY)
     with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
-        import_graded(store, progress.status["run_id"], PROPOSALS, "proposals", None, None)
+        import_graded(store, progress.run_id, PROPOSALS, "proposals", None, None)
         progress.end("done")
 
 

@@ -23,7 +23,7 @@ from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
-from gre_bench.preflight import doctor_prefect
+from gre_bench.preflight import doctor
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
 from tests.servers.prefect_server import answered, running, serving
@@ -217,7 +217,7 @@ def server(tmp_path_factory):
 
 def looked_at() -> list[tuple[str, str]]:
     """What the doctor finds at the server."""
-    return [(each.verdict, each.found) for each in doctor_prefect.server(Settings(), Path("none"))]
+    return [(each.verdict, each.found) for each in doctor.prefect_server(Settings(), Path("none"))]
 
 
 @pytest.mark.slow

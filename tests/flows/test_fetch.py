@@ -12,7 +12,8 @@ import pytest
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.flows.fetch import FetchJob, fetch, run_of
+from gre_bench.flows.fetch import fetch
+from gre_bench.ingest.openreview.fetch_steps import fetch_run
 from gre_bench.ingest.openreview.journal import read
 from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
 from gre_bench.ingest.openreview.loopback.limits import Limit
@@ -322,8 +323,8 @@ def test_the_take_that_is_not_sealed_goes_on_even_if_asked_again(tmp_path):
         chosen = settings(loopback.v2, "fetch.when_paused=exit")
         for _ in range(2):
             assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["run"] == "SAMPLE-2026-0001"
-        assert run_of(FetchJob(chosen, tmp_path)).name == "SAMPLE-2026-0001"
-        assert not read(run_of(FetchJob(chosen, tmp_path))).sealed
+        assert fetch_run(chosen, tmp_path).name == "SAMPLE-2026-0001"
+        assert not read(fetch_run(chosen, tmp_path)).sealed
 
 
 def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_path, undisturbed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from gre_bench.core.resources import resource
 from gre_bench.flows import tune_evaluation_lm
 from gre_bench.flows.agree_with_humans import agree
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.flows.tune_evaluation_lm import tune
+from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.preflight import doctor_services
+from gre_bench.preflight import doctor
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
@@ -130,7 +131,7 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
     said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
     assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
     assert said in plan_ahead(job.settings, state)["learnt"]
-    assert [(item.verdict, item.found) for item in doctor_services.learnt(job.settings, state)] == [("warning", said)]
+    assert [(item.verdict, item.found) for item in doctor.learnt(job.settings, state)] == [("warning", said)]
     summary = validate(job, steps.undecorated())
     (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
     assert "unknown what cache-ngram was learnt from" in json.loads(record.read_text())["detail"]
@@ -161,7 +162,8 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     one.write_text(json.dumps({"paper_id": "x", "review": f"  {rows[0]['review'].upper()} "}) + "\n")
     two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
-    report = tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated(), [one, two])
+    job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out", never=(one, two))
+    report = tune(job, steps.undecorated())
     assert report["refused"] == {"set.jsonl": 1, "notes.jsonl": 1}
     assert (report["trained_on"], report["chosen_on"]) == (29, 3)
     register = read_register(tmp_path / "out", "out")
@@ -170,11 +172,11 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     # The judgments' writer had a part in it, so what that was learnt from counts too.
     assert read_register(resource("data", "judgments"), "it").entries <= register.entries
     with pytest.raises(SourceError, match="judgments of 0 papers; training needs at least 2; 1 are in evaluation sets"):
-        tune([file], ["0:1"], [], tmp_path / "none", None, steps.undecorated(), [one])
+        tune(replace(job, train=("0:1",), choose=(), out=tmp_path / "none", never=(one,)), steps.undecorated())
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"title": "nobody"}\n')
     with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
-        tune([file], ["0:30"], [], tmp_path / "none", None, steps.undecorated(), [bad])
+        tune(replace(job, choose=(), out=tmp_path / "none", never=(bad,)), steps.undecorated())
 
 
 WORDS = ("bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels")
@@ -194,11 +196,12 @@ def judged(file: Path, writer: str, papers: int = 34) -> Path:
 
 def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_path):
     file = judged(tmp_path / "judged.jsonl", "rule-judgments-2")
-    report = tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated())
+    job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out")
+    report = tune(job, steps.undecorated())
     (said,) = report["unknown"]
     assert said.startswith("it is unknown what rule-judgments-2 was learnt from")
     assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
-    assert tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated()) == report
+    assert tune(job, steps.undecorated()) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
     papers = tune_evaluation_lm.judged_papers(judged(file, "by-hand"), "0:3", None)
     (tmp_path / "out" / learnt_from.FILE).write_text("of an earlier training")
@@ -221,7 +224,9 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
     run = steps.undecorated()
     monkeypatch.setattr(run, "fine_tune_lm", fine_tune, raising=False)
     out = tmp_path / "out"
-    job = tune_evaluation_lm.TuningJob(tmp_path / "base", (file,), ("0:4",), out, papers=papers, never=(exam,))
+    job = tune_evaluation_lm.TuningJob(
+        base=tmp_path / "base", judgments=(file,), train=("0:4",), out=out, papers=papers, never=(exam,)
+    )
     with pytest.raises(SourceError, match="no training here"):
         tune_evaluation_lm.tune_lm(job, run)
     assert seen == ["p0", "p2", "p3"]

@@ -15,7 +15,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 
 from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
-from gre_bench.pipeline.runs.endings import summary_of
+from gre_bench.pipeline.runs.prefect_engine import summary_of
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from gre_bench.tasks.release import artifact_rows

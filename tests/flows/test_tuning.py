@@ -22,7 +22,7 @@ from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import last_point
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.flows.tune_evaluation_lm import judged_papers, papers_of
+from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.pipeline.runs.prefect_engine import isolate_server
 from gre_bench.tuning.settings import load
@@ -189,7 +189,7 @@ def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> Non
         judged_papers(file, "0:2", None)
     (one, two) = judged_papers(file, "0:2", "other")
     assert (one.paper_id, len(one.judgments), len(two.judgments)) == ("p0", 3, 3)
-    assert [len(paper) for paper in papers_of(file, "0:2", None)] == [6, 6]
+    assert [len(paper.judgments) for paper in judged_papers(file, "0:2", None, several=True)] == [6, 6]
     with pytest.raises(SourceError, match="have no human judgments"):
         judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2", None)
 

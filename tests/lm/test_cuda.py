@@ -23,7 +23,7 @@ from gre_bench.lm.engine.trie import Trie
 from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, open_weights, read_tokenizer
-from gre_bench.pipeline.runs.runners import VISIBLE, gpus
+from gre_bench.pipeline.runs.workers import VISIBLE, gpus
 from gre_bench.prompts.library import render
 from tests.contracts.evaluation_lm import CONTRACT, ORDINARY
 from tests.lm.chat_models import build_chat_model

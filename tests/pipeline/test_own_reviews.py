@@ -14,7 +14,7 @@ from gre_bench.core.known_names import did_you_mean, nearest, resolved
 from gre_bench.core.records import Written
 from gre_bench.core.settings import load_over
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.pipeline import removal
+from gre_bench.pipeline import own_reviews
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import TABLES, Store
 from gre_bench.store.queries import KNOWN_CANDIDATES
@@ -336,7 +336,9 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
     before = left(ruled)
     call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "m")
     with monkeypatch.context() as stopped:
-        stopped.setattr(removal, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
+        stopped.setattr(
+            own_reviews, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped"))
+        )
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
     assert query(ruled, "select count(*) from rank_statistics") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
@@ -373,6 +375,6 @@ def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):
     file = tmp_path / "r.jsonl"
     file.write_text('{"paper_id": "s01", "review": "x", "candidate": "m"}\n')
     chosen = demo("writing.candidates=['m', 'n']", f"sources.reviews={file}")
-    notes = removal.coming_back(chosen, "m")
+    notes = own_reviews.coming_back(chosen, "m")
     assert 'writing.candidates=["n"]' in notes[0] and str(file) in notes[1]
-    assert removal.coming_back(chosen, "other") == [], "no row of the file is its"
+    assert own_reviews.coming_back(chosen, "other") == [], "no row of the file is its"

@@ -9,7 +9,7 @@ import pytest
 from gre_bench.core.records import Edition
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.snapshot.making import make_snapshot
-from gre_bench.pipeline import provenance
+from gre_bench.pipeline import reading
 from tests.conftest import SIXTEEN
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
@@ -28,13 +28,13 @@ def frozen(tmp_path):
 
 
 def test_a_review_of_somebodys_own_notes_has_the_licence_that_its_note_states(frozen):
-    rows = {row["review_id"]: row for row in provenance.versions(frozen, {"s01-r1", "s01-r2", "s01-r3"})}
+    rows = {row["review_id"]: row for row in reading.versions(frozen, {"s01-r1", "s01-r2", "s01-r3"})}
     assert {name: row["licence"] for name, row in rows.items()} == {"s01-r2": "CC BY-NC 4.0", "s01-r3": "CC BY 4.0"}
-    assert all(row["rule"] == provenance.AS_GIVEN and row["version_id"] is None for row in rows.values())
+    assert all(row["rule"] == reading.AS_GIVEN and row["version_id"] is None for row in rows.values())
 
 
 def test_a_paper_has_the_licence_that_its_note_states_unless_the_snapshot_says_another(frozen):
-    rows = {row["paper_id"]: row for row in provenance.papers(frozen, {"s01", "s02", "s03", "s04"})}
+    rows = {row["paper_id"]: row for row in reading.paper_sources(frozen, {"s01", "s02", "s03", "s04"})}
     assert {name: row["licence"] for name, row in rows.items()} == {
         "s01": "CC BY 4.0", "s03": "CC0 1.0", "s04": "CC BY 4.0",
     }  # fmt: skip

@@ -21,7 +21,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.lm.weights import Accelerator, Torch
-from gre_bench.preflight import doctor, doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
+from gre_bench.preflight import doctor
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
@@ -114,7 +114,7 @@ def test_what_is_wrong_in_one_check_keeps_no_other_from_being_made(tmp_path):
 
 def test_a_broken_evaluation_lm_is_a_problem_and_one_that_learns_nothing_from_a_review_a_warning(tmp_path):
     use(OverlapLM())
-    assert lines(doctor_services.evaluation_lm, chosen(), tmp_path)[0].startswith("ok evaluation LM: ")
+    assert lines(doctor.evaluation_lm, chosen(), tmp_path)[0].startswith("ok evaluation LM: ")
     for logprob, verdict in ((math.nan, "problem"), (-1e6, "warning")):
         use(
             FaultyLM(
@@ -122,14 +122,14 @@ def test_a_broken_evaluation_lm_is_a_problem_and_one_that_learns_nothing_from_a_
                 lambda asked: asked.x is not None,
             )
         )
-        assert lines(doctor_services.evaluation_lm, chosen(), tmp_path)[0].startswith(f"{verdict} evaluation LM: ")
+        assert lines(doctor.evaluation_lm, chosen(), tmp_path)[0].startswith(f"{verdict} evaluation LM: ")
 
 
 def test_an_endpoint_is_asked_for_its_models_and_nothing_else(tmp_path):
     with scripted_chat() as server:
-        found = lines(doctor_services.endpoints, asking(tmp_path, server.url), tmp_path)
+        found = lines(doctor.endpoints, asking(tmp_path, server.url), tmp_path)
         assert found == [f"ok LM scripted: {server.url[7:-3]} serves {MODEL} → "]
-        found = lines(doctor_services.endpoints, asking(tmp_path, server.url, model="other"), tmp_path)
+        found = lines(doctor.endpoints, asking(tmp_path, server.url, model="other"), tmp_path)
         assert (
             f"warning LM scripted: {server.url[7:-3]} does not list other → correct model in the models file" in found
         )
@@ -137,11 +137,9 @@ def test_an_endpoint_is_asked_for_its_models_and_nothing_else(tmp_path):
 
 
 def test_an_endpoint_that_is_down_or_a_key_that_is_missing_is_a_problem(tmp_path):
-    (found,) = lines(doctor_services.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1"), tmp_path)
+    (found,) = lines(doctor.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1"), tmp_path)
     assert found.startswith("problem LM scripted: 127.0.0.1:9 does not answer: ConnectError → start it")
-    (found,) = lines(
-        doctor_services.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1", 'key_env = "SCRIPTED_KEY"'), tmp_path
-    )
+    (found,) = lines(doctor.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1", 'key_env = "SCRIPTED_KEY"'), tmp_path)
     assert "set the environment variable SCRIPTED_KEY → export SCRIPTED_KEY=..." in found
 
 
@@ -168,20 +166,20 @@ def test_a_key_is_sent_to_its_endpoint_and_never_shown(tmp_path, monkeypatch, st
 
 
 def test_a_clock_that_is_off_is_told_by_files_here_and_by_endpoints(tmp_path):
-    assert lines(doctor_machine.clock, chosen(), tmp_path)[0].startswith("ok clock: ")
+    assert lines(doctor.clock, chosen(), tmp_path)[0].startswith("ok clock: ")
     file = tmp_path / "spending.jsonl"
     file.touch()
     os.utime(file, (time.time() + 5000,) * 2)
-    (found,) = lines(doctor_machine.clock, chosen(), tmp_path)
+    (found,) = lines(doctor.clock, chosen(), tmp_path)
     assert found.startswith("problem clock: ") and " s before the newest file here → set it (NTP)" in found
     with answering(200, '{"data": []}', Date="Wed, 01 Jan 2025 00:00:00 GMT") as (url, _):
-        found = lines(doctor_services.endpoints, asking(tmp_path, url), tmp_path)
+        found = lines(doctor.endpoints, asking(tmp_path, url), tmp_path)
     assert found[-1].startswith("warning clock: +") and found[-1].endswith("set it (NTP)")
 
 
 def test_a_state_that_cannot_be_written_is_a_problem(tmp_path):
     (tmp_path / "file").touch()
-    found = lines(doctor_machine.state_folder, chosen(), tmp_path / "file" / "state")
+    found = lines(doctor.state_folder, chosen(), tmp_path / "file" / "state")
     assert found[0].startswith("problem state: ") and "choose another by --state" in found[0]
 
 
@@ -196,29 +194,27 @@ def test_a_state_that_cannot_be_written_is_a_problem(tmp_path):
     ],
 )
 def test_a_disk_that_is_nearly_full_or_too_small_for_the_edition_is_told(tmp_path, monkeypatch, free, papers, verdict):
-    usage = type(doctor_disk.shutil.disk_usage(tmp_path))(2**40, 0, free)
-    monkeypatch.setattr(doctor_disk.shutil, "disk_usage", lambda _: usage)
-    (found,) = lines(doctor_disk.disk, chosen(f"edition.papers={papers}"), tmp_path / "none" / "yet")
+    usage = type(doctor.shutil.disk_usage(tmp_path))(2**40, 0, free)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage)
+    (found,) = lines(doctor.disk, chosen(f"edition.papers={papers}"), tmp_path / "none" / "yet")
     assert found.startswith(f"{verdict} disk: {free / 2**30:.1f} GiB free; SAMPLE-2026 takes ")
 
 
 def test_a_run_adds_no_more_to_the_disk_than_was_said_and_then_only_what_is_new(tmp_path):
     use(OverlapLM())
     wanted = demo()
-    said = doctor_disk.bytes_needed(wanted, tmp_path)
+    said = doctor.bytes_needed(wanted, tmp_path)
     run(tmp_path)
     taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
-    assert 0 < taken < said and doctor_disk.bytes_needed(wanted, tmp_path) < said
+    assert 0 < taken < said and doctor.bytes_needed(wanted, tmp_path) < said
 
 
 def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
-    versions = doctor_machine._version
-    monkeypatch.setattr(doctor_machine, "_version", lambda name: "0.1" if name == "duckdb" else versions(name))
-    assert "duckdb 0.1 (tested: 2." in lines(doctor_machine.packages, chosen(), tmp_path)[0]
-    monkeypatch.setattr(doctor_machine, "_version", lambda name: None if name == "duckdb" else versions(name))
-    assert lines(doctor_machine.packages, chosen(), tmp_path)[0].startswith(
-        "problem packages: not installed: duckdb → pip"
-    )
+    versions = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: "0.1" if name == "duckdb" else versions(name))
+    assert "duckdb 0.1 (tested: 2." in lines(doctor.packages, chosen(), tmp_path)[0]
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "duckdb" else versions(name))
+    assert lines(doctor.packages, chosen(), tmp_path)[0].startswith("problem packages: not installed: duckdb → pip")
 
 
 @pytest.mark.parametrize(
@@ -240,25 +236,25 @@ def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
 )
 def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch, here, override, part):
     monkeypatch.setattr("gre_bench.lm.weights.torch_here", lambda: here)
-    assert any(line.startswith(part) for line in lines(doctor_machine.gpu, chosen(override), tmp_path))
+    assert any(line.startswith(part) for line in lines(doctor.gpu, chosen(override), tmp_path))
 
 
 def test_a_prefect_server_of_the_environment_must_be_healthy(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    assert lines(doctor_prefect.server, chosen(), tmp_path)[0].startswith(
+    assert lines(doctor.prefect_server, chosen(), tmp_path)[0].startswith(
         "problem prefect: server at 127.0.0.1 does not"
     )
     for body, verdict in (("true", "ok"), ("<html>", "problem")):
         with answering(200, body) as (url, asked):
             monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
-            assert lines(doctor_prefect.server, chosen(), tmp_path)[0].startswith(verdict)
+            assert lines(doctor.prefect_server, chosen(), tmp_path)[0].startswith(verdict)
             assert asked[0][0] == "/api/health"
 
 
 def test_a_login_is_missed_only_where_something_is_to_be_fetched(tmp_path):
     fetched = settings.load(None, ("edition.venue=ICLR",))
-    assert lines(doctor_openreview.openreview, fetched, tmp_path)[0].startswith("warning OpenReview: no login")
-    assert lines(doctor_openreview.openreview, chosen(), tmp_path)[0].startswith("ok OpenReview: no login")
+    assert lines(doctor.openreview, fetched, tmp_path)[0].startswith("warning OpenReview: no login")
+    assert lines(doctor.openreview, chosen(), tmp_path)[0].startswith("ok OpenReview: no login")
 
 
 def account(monkeypatch, password: str = ACCOUNT.password) -> None:
@@ -269,14 +265,14 @@ def account(monkeypatch, password: str = ACCOUNT.password) -> None:
 def test_a_login_is_tried_and_the_venue_asked_for_once(tmp_path, monkeypatch):
     account(monkeypatch)
     with served() as loopback:
-        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
         host = loopback.v2.partition("//")[2]
         assert found.startswith(
             f"ok OpenReview: {host} takes an account in env:OPENREVIEW_USERNAME and env:OPENREVIEW_PASSWORD: 16 sub"
         )
         assert loopback.counts == {"login": 1, "notes": 1}
     assert (tmp_path / "openreview" / "budget.json").is_file(), "the question is not counted among the fetches' own"
-    assert lines(doctor_openreview.openreview, fetching("http://127.0.0.1:9"), tmp_path / "none")[0].startswith(
+    assert lines(doctor.openreview, fetching("http://127.0.0.1:9"), tmp_path / "none")[0].startswith(
         "problem OpenReview: "
     )
     assert not (tmp_path / "none").exists()
@@ -285,18 +281,18 @@ def test_a_login_is_tried_and_the_venue_asked_for_once(tmp_path, monkeypatch):
 def test_a_login_that_is_refused_or_halved_is_a_problem_and_is_not_shown(tmp_path, monkeypatch):
     account(monkeypatch, CANARY)
     with served() as loopback:
-        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
         assert found.startswith("problem OpenReview: ") and "the login was refused" in found and CANARY not in found
         monkeypatch.delenv("OPENREVIEW_PASSWORD")
-        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
         assert found.startswith("problem OpenReview: half a login")
 
 
 def test_a_service_that_allows_no_request_now_is_left_in_peace(tmp_path, monkeypatch):
     account(monkeypatch)
     with served(limits={"notes": Limit(1, 600.0)}) as loopback:
-        lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
-        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        lines(doctor.openreview, fetching(loopback.v2), tmp_path)
+        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
         assert found.startswith("ok OpenReview: ") and "not tried: paused until" in found
         assert loopback.counts["notes"] == 1 and not loopback.early
 
@@ -353,7 +349,7 @@ def test_a_server_is_asked_for_its_version_and_for_workers_of_what_is_scheduled(
     monkeypatch.setenv("PREFECT_API_KEY", CANARY)
     with answering(200, lambda path: json.dumps((SAID | told)[path])) as (url, asked):
         monkeypatch.setenv("PREFECT_API_URL", f"{url}/api/")
-        found = lines(doctor_prefect.server, chosen(), tmp_path)
+        found = lines(doctor.prefect_server, chosen(), tmp_path)
     assert found[0].startswith("ok prefect: server at 127.0.0.1 is healthy")
     assert all(any(line.startswith(part) for line in found) for part in lines_said), found
     assert {headers["Authorization"] for _, headers in asked} == {f"Bearer {CANARY}"} and CANARY not in "".join(found)
@@ -368,5 +364,5 @@ def test_a_budget_that_cannot_be_kept_is_a_problem_and_one_that_is_reached_a_war
     ]
     assert found[0].verdict == "problem" and "no prices" in found[0].found
     SpendLog(tmp_path / "spending.jsonl").add("sent", "SAMPLE-2026", "scripted")
-    found = lines(doctor_services.budget, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
+    found = lines(doctor.budget, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
     assert found[0].startswith("warning budget: reached: budget.requests; spent: 1 requests")

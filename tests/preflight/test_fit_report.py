@@ -7,7 +7,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.preflight import doctor_services
+from gre_bench.preflight import doctor
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.tasks import steps
 from tests.flows.refreshing import demo, use
@@ -44,7 +44,7 @@ def asking(folder, server, more: str, *overrides: str) -> settings.Settings:
 )
 def test_the_doctor_says_before_there_is_a_paper_whether_a_usual_one_fits(tmp_path, more, said):
     with scripted_chat() as server:
-        (found,) = lines(doctor_services.fit, asking(tmp_path, server, more), tmp_path)
+        (found,) = lines(doctor.fit, asking(tmp_path, server, more), tmp_path)
         assert found.startswith(said) and server.count == 0
 
 

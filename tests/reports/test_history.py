@@ -35,7 +35,7 @@ def state(tmp_path_factory):
     add_reviews(state, reviews_by("model-a") + twin)
     store = Store(state, NEXT)
     with store.lock("import"), recorded(store, "import", demo(*later), shown=False) as progress:
-        import_reviews(store, progress.status["run_id"], state / "rows.jsonl")
+        import_reviews(store, progress.run_id, state / "rows.jsonl")
         progress.end("done")
     run(state, "scoring.metrics=['gem']")
     run(state, "scoring.metrics=['gem']", *later)

@@ -25,7 +25,7 @@ from gre_bench.core.resources import resource
 from gre_bench.examiners.layouts import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study, study
 from gre_bench.ingest.datasets.graded_texts import read_graded_texts
-from gre_bench.pipeline.domain_intake import import_graded
+from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store
 from gre_bench.studies.examiners.estimate import estimate
@@ -523,7 +523,7 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
         import_graded(
             store,
-            progress.status["run_id"],
+            progress.run_id,
             resource("data", "sample_proposals", "proposals.jsonl"),
             "proposals",
             None,

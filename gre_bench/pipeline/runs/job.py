@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,16 +11,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
 from gre_bench.core.settings import Settings, edition_parts, load_over
-from gre_bench.pipeline.runs.prefect_server import lost
-from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.pipeline.runs.run_log import RunLog
-from gre_bench.pipeline.runs.secrets import secrets_of
+from gre_bench.http.masking import SHORTEST_SECRET
+from gre_bench.pipeline.runs.prefect_engine import lost
+from gre_bench.pipeline.runs.progress import Progress, RunLog
 from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
 from gre_bench.store import Store, now
 from gre_bench.store.queries import LAST_SETTINGS
+
+if TYPE_CHECKING:
+    from gre_bench.tasks.protocol import Backends
+    from gre_bench.writing.catalog import WriterContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,30 @@ class Job:
     texts_first: bool = False
     left_out: frozenset[str] = frozenset()
 
+    @property
+    def store(self) -> Store:
+        return Store(self.state, self.settings.edition.edition)
+
+    @property
+    def writer_context(self) -> WriterContext:
+        """What a text writer needs: models file, reply archive, account, budget and sampling.
+
+        All editions of a state folder share its reply archive. The account that pays for requests has the name of the
+        edition.
+        """
+        from gre_bench.writing.catalog import WriterContext
+
+        edition, writing = self.settings.edition, self.settings.writing
+        account = edition.edition.key
+        return WriterContext(self.state / "replies", writing.models, self.retry_failed, edition.domain, account,
+                             self.settings.budget, writing.sampling, writing.over_long)  # fmt: skip
+
+    @property
+    def backends(self) -> Backends:
+        from gre_bench.tasks.protocol import Backends
+
+        return Backends(self.settings.evaluation_lm, self.settings.embedder, self.writer_context)
+
 
 def settings_of(store: Store) -> Settings:
     """Returns the settings of the edition's last refresh, as recorded in the read-only copy of the store.
@@ -66,18 +96,9 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
-    store.write(
-        (
-            "start_run",
-            {
-                "run_id": run_id,
-                "command": command,
-                "started_at": now(),
-                "settings": settings.model_dump_json(),
-                "code_version": code_version(),
-            },
-        )
-    )
+    begun = {"run_id": run_id, "command": command, "started_at": now(), "settings": settings.model_dump_json(),
+             "code_version": code_version()}  # fmt: skip
+    store.write(("start_run", begun))
     store.copy_for_readers()
     clock = RunClock(spend_log(store), store.key, settings.budget) if shown else None
     log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
@@ -125,3 +146,18 @@ def code_version() -> str:
         return version("gre-bench")
     except PackageNotFoundError:
         return "unknown"
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Returns the secret values in the environment, the longest first: keys of LMs, logins of OpenReview and Prefect.
+
+    *settings* name the environment variables that hold them.
+    """
+    names = {"PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", settings.evaluation_lm.key_env}
+    with suppress(GreBenchError):  # another check reports a faulty models file
+        names |= {model.key_env for model in load_models(settings.writing.models).values()}
+    fetch = settings.fetch
+    for where in (fetch.username, fetch.password, fetch.token, fetch.mfa_code, fetch.totp_secret):
+        names.add(where.removeprefix("env:"))
+    values = {os.environ.get(name, "").strip() for name in names if name}
+    return sorted((value for value in values if len(value) >= SHORTEST_SECRET), key=len, reverse=True)

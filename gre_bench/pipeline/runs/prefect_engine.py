@@ -1,19 +1,31 @@
-"""Configures the Prefect engine in this process: no messages, files under the state folder, no process left behind."""
+"""Runs flows under Prefect, checks Prefect's server, and decides the state in which a flow run ends.
+
+A paused run has not failed. It is over and counts as completed, in a Prefect state named ``Paused``. Its work is kept,
+and the next run of the same deployment continues it.
+
+Prefect starts a step only when its server allows it. If the server does not answer, Prefect retries for about a minute
+(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a restarted server or a locked database loses nothing. If the server
+stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are off,
+because each further request would take another minute.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import subprocess
-from collections.abc import Callable
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import SettingsError
-from gre_bench.pipeline.runs.endings import summary_of
-from gre_bench.pipeline.runs.prefect_server import answering
+from gre_bench.core.errors import Paused, ServiceDown, SettingsError, UnfinishedError
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -23,8 +35,24 @@ QUIET = {
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
-WORKERS = ("EventsWorker", "APILogWorker")
+LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
+TRIES_S = (0.0, 1.0, 3.0)
+"""Seconds to wait before each check of the server."""
+RETURN_S = 60.0
+"""How many seconds a server has to come back if it does not answer when a flow ends."""
+GLANCE_S = 2.0
+EVERY_S = 10.0
+"""Seconds between two checks of a run in another work pool."""
+EDITION = "{settings.edition.venue}-{settings.edition.year}"
+"""How Prefect names the flow runs of an edition."""
+DONE, PAUSED = "done", "paused"
+WELL = (PAUSED, "waiting", "unchanged")
+"""Outcomes that are no fault, besides done.
+
+``paused``: a budget is used up, and its owner may raise it. ``waiting``: a service allows more requests later.
+``unchanged``: everything was done before.
+"""
 
 
 def configure_prefect(folder: Path) -> None:
@@ -42,6 +70,18 @@ def configure_prefect(folder: Path) -> None:
         os.environ.setdefault(name, value)
 
 
+def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Returns the summary of *flow*, which runs under Prefect; without *engine*, that of *plain*, the same steps.
+
+    Raises `ServiceDown` if Prefect's server does not answer.
+    """
+    if not engine:
+        return plain()
+    isolate_server()
+    with answering():
+        return summary_of(flow())
+
+
 def isolate_server() -> None:
     """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
 
@@ -50,8 +90,8 @@ def isolate_server() -> None:
     """
     from prefect.server.api import server
 
-    for worker in WORKERS:
-        logging.getLogger(worker).setLevel(logging.CRITICAL)
+    for name in LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     start = server.SubprocessASGIServer._run_uvicorn_command
     if getattr(start, "isolated", False):
         return
@@ -68,14 +108,174 @@ def isolate_server() -> None:
     server.SubprocessASGIServer._run_uvicorn_command = isolated  # type: ignore[method-assign]
 
 
-def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs a flow with or without Prefect; returns the summary of the run.
+def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
+    """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
 
-    If *engine* is true, calls *flow*, which runs under Prefect. Otherwise calls *plain*, which takes the same steps
-    without Prefect. Raises `ServiceDown` if Prefect's server does not answer.
+    If the outcome is done, that is the summary that *work* returned. For another outcome, it is a Prefect state with
+    the outcome's name, such as ``Incomplete``, which holds the message and the summary. If *work* raised `Paused`, it
+    is the state ``Paused``, which holds the message and the exception (see `summary_of`).
+
+    *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
+    the flow run, so that monitoring sees it.
     """
-    if not engine:
-        return plain()
-    isolate_server()
-    with answering():
-        return summary_of(flow())
+    try:
+        summary = work(*arguments)
+    except BaseException as error:
+        await_server(error)
+        if isinstance(error, Paused):
+            return _state(PAUSED, str(error), error)
+        raise
+    await_server()
+    outcome = summary.get("outcome", DONE)
+    if outcome == DONE:
+        return summary
+    message = summary.get("message", "")
+    if strict and outcome not in WELL:
+        raise UnfinishedError(f"{summary.get('edition') or summary.get('venue')}: {outcome}, {message}")
+    return _state(outcome, message, summary)
+
+
+def _state(outcome: str, message: str, data: object) -> Any:
+    from prefect.states import Completed
+
+    return Completed(name=outcome.capitalize(), message=message, data=data)
+
+
+def summary_of(returned: Any) -> dict[str, Any]:
+    """Returns *returned*, the summary that a flow returned in this process; raises it if it is a `Paused` exception."""
+    if isinstance(returned, Paused):
+        raise returned
+    return returned
+
+
+def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Runs the Prefect deployment *deployment*, ``<flow>/<name>``, perhaps on another machine, and waits for its end.
+
+    Returns the outcome, the message and the name of the flow run. Prefect shows the flow run as a subflow of the
+    present run. Raises `UnfinishedError` if the flow run failed, crashed or was cancelled. Raises `SettingsError` if
+    there is no such deployment.
+    """
+    from prefect.client.schemas import FlowRun
+    from prefect.deployments import run_deployment
+    from prefect.exceptions import ObjectNotFound
+
+    try:
+        run = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
+    except ObjectNotFound:
+        raise SettingsError(
+            f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
+            "where this run is: gpu=false"
+        ) from None
+    assert isinstance(run, FlowRun), "it is awaited where an event loop runs, which is nowhere here"
+    state = run.state
+    message = (state and state.message) or ""
+    if state is None or not state.is_completed():
+        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name if state else 'no state'}. {message}")
+    outcome = DONE if state.name in (None, "Completed") else state.name.lower()
+    return {"outcome": outcome, "message": message, "flow_run": run.name}
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it."""
+    from prefect._internal.concurrency import services
+    from prefect.settings import PREFECT_API_URL, get_current_settings
+
+    api = PREFECT_API_URL.value()
+    if api and (reason := why_unreachable(api)):
+        raise ServiceDown(
+            f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
+            "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
+        )
+    client = get_current_settings().client
+    retries = client.max_retries
+    try:
+        yield
+    except Exception as error:
+        if not lost(error):
+            raise
+        line = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ServiceDown(
+            f"the {f'Prefect server at {api}' if api else 'temporary Prefect server'} no longer answers as it should "
+            f"({line}); what was done is kept: give the same command again, with the server at work or with "
+            "--no-prefect"
+        ) from None
+    finally:
+        client.max_retries = retries
+        if (api := _api()) and why_unreachable(api):
+            # The server is lost: Prefect's background services would retry for minutes at exit.
+            for service in list(services._active_services):
+                task, loop = service._task, service._loop
+                if task is not None and loop is not None and not loop.is_closed():
+                    loop.call_soon_threadsafe(task.cancel)
+
+
+def lost(error: BaseException) -> bool:
+    """Returns whether *error* means that the Prefect server did not answer, or gave a wrong answer."""
+    if "prefect.settings" not in sys.modules:  # a run without Prefect does not import it
+        return False
+    from httpx import HTTPError
+    from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
+    from prefect.exceptions import PrefectException
+
+    if isinstance(error, HTTPError):
+        try:
+            url = str(error.request.url)
+        except RuntimeError:
+            return False
+        api = _api()
+        return bool(api) and url.startswith(str(api))
+    if isinstance(error, RuntimeError):
+        # The client's message when it cannot connect to a server for the first time.
+        return "API" in str(error)
+    return isinstance(error, ConcurrencySlotAcquisitionError | PrefectException)
+
+
+def await_server(error: BaseException | None = None) -> None:
+    """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
+
+    *error* is the exception that ended the flow. There is no wait if *error* shows that the server was lost, because
+    Prefect has already waited. There is also no wait if the run was stopped by hand.
+    """
+    if not (api := _api()):
+        return
+    from prefect.settings import get_current_settings
+
+    hopeless = error is not None and (not isinstance(error, Exception) or lost(error))
+    deadline = time.monotonic() + (0.0 if hopeless else RETURN_S)
+    while why_unreachable(api, TRIES_S[:1]):
+        if time.monotonic() >= deadline:
+            get_current_settings().client.max_retries = 0
+            return
+        time.sleep(GLANCE_S)
+
+
+def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S) -> str | None:
+    """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
+
+    *waits_s* has one entry per attempt: the seconds to wait before the attempt.
+    """
+    reason = None
+    for wait in waits_s:
+        time.sleep(wait)
+        try:
+            urllib.request.urlopen(f"{api}/health", timeout=10).close()
+            return None
+        except urllib.error.HTTPError:
+            return None
+        except (OSError, ValueError) as error:
+            reason = str(getattr(error, "reason", error))
+    return reason
+
+
+def _api() -> str | None:
+    """Returns the URL of the Prefect server that this process uses, configured or temporary; None if there is none."""
+    if "prefect.settings" not in sys.modules:
+        return None
+    from prefect.server.api.server import SubprocessASGIServer
+    from prefect.settings import PREFECT_API_URL
+
+    if api := PREFECT_API_URL.value():
+        return api
+    temporary = SubprocessASGIServer()
+    return temporary.api_url if temporary.running else None

@@ -1,26 +1,61 @@
-"""Reports the progress of a run in the edition's ``status.json``, with an estimate of the remaining time."""
+"""Reports the progress of a run: in the edition's ``status.json``, and in a log that programs can read."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import StoreError
-from gre_bench.pipeline.runs.run_log import RunLog
+from gre_bench.http.masking import masked
 from gre_bench.pipeline.runs.spending import RunClock
 from gre_bench.store import Store, now
 
-ENDED = "ended"
 STATES = ("planned", "scored", "failed", "excluded", "missing")
+
+
+class RunLog:
+    """The log of the run *run_id* of *edition*: one JSON object per line in ``logs/RUN.jsonl`` in the folder *state*.
+
+    A line is written at once, so it survives if the run is killed. Nothing is read from the log: the store decides what
+    is done. *secrets*: texts that are removed from every line. ``path``: the log's file; None after a line could not be
+    written. The run then continues, and its status names no log.
+    """
+
+    def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
+        self.path: Path | None = state / "logs" / f"{run_id}.jsonl"
+        self._ids = {"edition": edition, "run": run_id}
+        self._secrets = tuple(secrets)
+
+    def tell(self, event: str, **more: Any) -> None:
+        """Appends a line: the time (UTC), the edition, the run, the name *event*, and the event's details *more*."""
+        if self.path is None:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps(self._clean({"at": at, **self._ids, "event": event, **more}), default=str)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError:
+            self.path = None
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._clean(part) for name, part in value.items()}
+        return masked(value, self._secrets) if isinstance(value, str) else value
 
 
 class Progress:
     """Counts the finished texts or pairs of a run, and keeps the edition's ``status.json`` up to date.
 
-    Progress bars show that file.
+    Progress bars show that file. The file has an estimate of the remaining time.
 
     - *shown*: whether the run appears in the file; an import, for example, does not.
     - *clock*: ends the run when the budget's hours are used up.
@@ -28,18 +63,13 @@ class Progress:
     """
 
     def __init__(
-        self,
-        store: Store,
-        run_id: str,
-        command: str,
-        shown: bool = True,
-        clock: RunClock | None = None,
+        self, store: Store, run_id: str, command: str, shown: bool = True, clock: RunClock | None = None,
         log: RunLog | None = None,
-    ):
-        self.store = store
-        self.clock = clock
-        self.log = log
-        self.shown = shown
+    ):  # fmt: skip
+        self.store, self.run_id, self.shown, self.clock, self.log = store, run_id, shown, clock, log
+        last: dict[str, Any] | None = None
+        with suppress(StoreError):
+            last = store.status() if shown else None
         self.status: dict[str, Any] = {
             "edition": store.key,
             "run_id": run_id,
@@ -49,7 +79,7 @@ class Progress:
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "started_at": now().isoformat(),
-            "metrics": _last_metrics(store) if shown else [],
+            "metrics": (last or {}).get("metrics", []),  # of the last run, until this run has counted its own pairs
             "due": 0,
             "done": 0,
             "pairs_per_s": None,
@@ -75,7 +105,7 @@ class Progress:
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
-        if name != ENDED:
+        if name != "ended":
             self.tell("stage", stage=name)
         self._save()
 
@@ -96,27 +126,15 @@ class Progress:
         if self.clock:
             self.clock.tick()
 
-    def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
+    def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = ()) -> None:
         """Records that the run ended as *state*: done, incomplete, fault, refused, paused or stopped.
 
-        *message*: one line about the end. *metrics*: as in `stage`. *more*: further values to write to the status.
+        *message*: one line about the end. *metrics*: as in `stage`.
         """
-        self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
+        self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()}
         self.tell("ended", state=state, message=message)
-        self.stage(ENDED, metrics)
+        self.stage("ended", metrics)
 
     def _save(self) -> None:
-        if not self.shown:
-            return
-        self.store.save_status(self.status | {"updated_at": now().isoformat()})
-
-
-def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """Returns the numbers of pairs by state that the previous run recorded, one row per metric.
-
-    The status shows these numbers until this run has counted its own pairs.
-    """
-    try:
-        return (store.status() or {}).get("metrics", [])
-    except StoreError:
-        return []
+        if self.shown:
+            self.store.save_status(self.status | {"updated_at": now().isoformat()})

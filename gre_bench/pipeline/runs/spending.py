@@ -85,9 +85,13 @@ def account(store: Store) -> dict[str, Any]:
     ``texts``: counts of the outcomes of texts, by task and writer. ``outcomes``: counts of the outcomes of texts and
     grades, by candidate, purpose and LM.
     """
-    log = spend_log(store)
+    log, last = spend_log(store), _rows(store, LAST_SETTINGS)
+    try:
+        budget = load_over(json.loads(last[0]["settings"])).budget if last else BudgetSettings()
+    except SettingsError:
+        budget = BudgetSettings()
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
-    return balance(log, store.key, _budget(store)) | counts | {"outcomes": _rows(store, OUTCOMES)}
+    return balance(log, store.key, budget) | counts | {"outcomes": _rows(store, OUTCOMES)}
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
@@ -128,18 +132,6 @@ def over(
             if needed > free:
                 lines.append(f"{name}.{bound} would be reached: {how} {needed:,.6g} needed, {free:,.6g} left")
     return lines
-
-
-def _budget(store: Store) -> BudgetSettings:
-    """Returns the budget of the edition's last run, from the read-only copy of the store.
-
-    Returns a budget without limits if that copy does not exist yet.
-    """
-    try:
-        rows = store.read(LAST_SETTINGS)
-        return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
-    except (StoreError, SettingsError):
-        return BudgetSettings()
 
 
 def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:

@@ -1,7 +1,8 @@
-"""Keeps a running study within its budget, and shows its state in ``status.json`` in the study's folder.
+"""Keeps a running study within its budget, shows its state, and estimates what it still has to pay for.
 
 A study sends requests to LMs but has no edition and no store. Its spending is logged under its name. All replies are in
-the reply archive, so a study that is stopped at a limit loses nothing.
+the reply archive, so a study that is stopped at a limit loses nothing. ``status.json`` in the study's folder states how
+the study is doing.
 """
 
 from __future__ import annotations
@@ -9,27 +10,35 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings, load_over
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import put
 from gre_bench.pipeline.runs.job import ending
-from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check
+from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check, over
 from gre_bench.store import now
 from gre_bench.writing.catalog import STUDIES, WriterContext
-from gre_bench.writing.spend_log import spend_log_of
+from gre_bench.writing.spend_log import cost, spend_log_of
+
+if TYPE_CHECKING:
+    from gre_bench.writing.http_writer import HttpWriter
+
+    Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
+    """An LM's writer, the chats that it would be sent, and how its replies are sampled."""
 
 STATUS = "status.json"
 SHORTEST_TICK_S = 0.05
+CHARACTERS_A_TOKEN = 4.0
 
 
 class _Status(BaseModel, strict=True, extra="ignore"):
@@ -41,74 +50,53 @@ class _Status(BaseModel, strict=True, extra="ignore"):
     budget: dict[str, Any] = {}
 
 
-class StudyStatus:
-    """Writes the state of a study to ``status.json`` in the study's *folder*.
-
-    *writer_context* has the study's account and budget, which the file also states.
-    """
-
-    def __init__(self, folder: Path, writer_context: WriterContext):
-        self._file = folder / STATUS
-        budget = writer_context.budget.model_dump(mode="json", exclude_none=True)
-        self._row: dict[str, Any] = {
-            "study": writer_context.account,
-            "pid": os.getpid(),
-            "started_at": now().isoformat(),
-            "budget": budget,
-        }
-
-    def say(self, state: str, message: str = "") -> None:
-        """Writes the state of the study, and *message*, one line about it.
-
-        The state is running, done, incomplete, paused, stopped, refused or fault.
-        """
-        row = self._row | {"state": state, "message": message, "updated_at": now().isoformat()}
-        put(self._file, json.dumps(row, indent=1).encode())
-
-
 @contextmanager
-def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
-    """Runs the block of a study within the study's budget; yields the study's status.
+def bounded(writer_context: WriterContext, folder: Path) -> Iterator[Callable[..., None]]:
+    """Runs the block of a study within the study's budget; yields a function that writes the study's status.
 
-    Meanwhile the working time is written to the spend log. If the block raises, the status file states how the study
-    ended. If the block does not raise, the block itself must write the end to the status. Raises `SettingsError` at the
-    start if the budget limits an unknown model.
+    The function takes the state (running, done, incomplete, paused, stopped, refused or fault) and a message of one
+    line. Meanwhile the working time is written to the spend log. If the block raises, the status file states how the
+    study ended. If the block does not raise, the block itself must write the end. Raises `SettingsError` at the start
+    if the budget limits an unknown model.
     """
-    check(writer_context.budget, writer_context.models)
-    clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
-    status, finished = StudyStatus(folder, writer_context), threading.Event()
-    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, finished), name="hours", daemon=True)
-    status.say("running")
+    account, budget = writer_context.account, writer_context.budget
+    check(budget, writer_context.models)
+    clock = RunClock(spend_log_of(writer_context.archive.parent), account, budget)
+    stated = {"study": account, "pid": os.getpid(), "started_at": now().isoformat(),
+              "budget": budget.model_dump(mode="json", exclude_none=True)}  # fmt: skip
+
+    def say(state: str, message: str = "") -> None:
+        row = stated | {"state": state, "message": message, "updated_at": now().isoformat()}
+        put(folder / STATUS, json.dumps(row, indent=1).encode())
+
+    def tick() -> None:
+        """Writes the working time to the spend log, so that a budget check before a request counts it.
+
+        The interval is at most a hundredth of the budget's hours.
+        """
+        every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
+        # A spend log that cannot be written stops the next request, which says so.
+        with suppress(StoreError):
+            while not finished.wait(every):
+                clock.stop()
+
+    finished = threading.Event()
+    ticking = threading.Thread(target=tick, name="hours", daemon=True)
+    say("running")
     ticking.start()
     try:
-        yield status
+        try:
+            yield say
+        finally:
+            finished.set()
+            ticking.join()
     except BaseException as error:
-        _stopped(ticking, finished)
         # The fault that ended the study, such as a full disk, may prevent this too. Only the first fault is reported.
-        for last in (clock.stop, partial(status.say, *ending(error))):
+        for last in (clock.stop, partial(say, *ending(error))):
             with suppress(StoreError, SourceError):
                 last()
         raise
-    _stopped(ticking, finished)
     clock.stop()
-
-
-def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
-    finished.set()
-    ticking.join()
-
-
-def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
-    """Writes the working time to the spend log at intervals until *finished* is set.
-
-    So a budget check before a request counts the time spent so far. The interval is at most a hundredth of the budget's
-    hours.
-    """
-    every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
-    # A spend log that cannot be written stops the next request, which says so.
-    with suppress(StoreError):
-        while not finished.wait(every):
-            clock.stop()
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
@@ -117,18 +105,18 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
     spent = {name for name in spend_log.accounts if name.partition("/")[0] == STUDIES}
-    return [_row(name, known.get(name, _Status()), state) for name in sorted(spent | known.keys())]
-
-
-def _row(account: str, status: _Status, state: Path) -> dict[str, Any]:
-    row = {"study": account, "state": status.state, "message": status.message}
-    if row["state"] == "running" and not _alive(status.pid):
-        row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
-    try:
-        budget = load_over({"budget": status.budget}).budget
-    except SettingsError:
-        budget = BudgetSettings()
-    return row | balance(spend_log_of(state), account, budget)
+    rows = []
+    for account in sorted(spent | known.keys()):
+        status = known.get(account, _Status())
+        row = {"study": account, "state": status.state, "message": status.message}
+        if row["state"] == "running" and not _alive(status.pid):
+            row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
+        try:
+            budget = load_over({"budget": status.budget}).budget
+        except SettingsError:
+            budget = BudgetSettings()
+        rows.append(row | balance(spend_log, account, budget))
+    return rows
 
 
 def _alive(pid: object) -> bool:
@@ -148,3 +136,29 @@ def _read(file: Path) -> _Status:
         return _Status.model_validate(load_json(read_bytes(file)))
     except (OSError, ValueError, SourceError):
         return _Status(message="its status.json is damaged; the same command makes a new one")
+
+
+def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
+    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and cost in USD.
+
+    The cost is an upper bound if
+    every reply is usable; an unusable reply would be requested again. The cost is None if a price is unknown.
+    """
+    requests = archived = most = characters = 0
+    for writer, chats, sampling in asking:
+        is_archived = writer.answered(chats, sampling)
+        due = [chat for chat, done in zip(chats, is_archived, strict=True) if not done]
+        requests, archived = requests + len(due), archived + len(chats) - len(due)
+        characters += sum(len(chat.system) + len(chat.user) for chat in due)
+        most += len(due) * sampling.max_tokens
+    prompt = round(characters / CHARACTERS_A_TOKEN)
+    usd = cost(asking[0][0].model, prompt, most) if asking else 0.0
+    return {"model": name, "requests": requests, "archived": archived, "prompt_tokens": prompt,
+            "reply_tokens_at_most": most, "usd_at_most": usd}  # fmt: skip
+
+
+def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Returns one line for each limit of the study's budget that the requests in *rows* (see `quoted`) may exceed."""
+    bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
+    log, account = spend_log_of(writer_context.archive.parent), writer_context.account
+    return over(bought, writer_context.budget, log, account, "at most")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.core.errors import GreBenchError
 from gre_bench.core.pretrained import located
 from gre_bench.core.resources import PACKAGE
-from gre_bench.core.settings import Settings
 from gre_bench.store import Store
 from gre_bench.store.files import putting
 from gre_bench.store.queries import CURRENT_SIGNATURES, PROGRESS, REASONS, UNCOVERED
@@ -37,7 +36,7 @@ def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
     """
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
-        text = json.dumps({"copy": _copy(store), "inputs": read, "summary": kept})
+        text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
         file, beside = store.folder / FILE, store.folder / f"{FILE}.new"
         with putting(store.key, file, beside):
             beside.write_text(text, encoding="utf-8")
@@ -49,7 +48,7 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
     try:
         with (store.folder / FILE).open("rb") as file:
             last = json.loads(file.read(_LONGEST))
-        if last["copy"] != _copy(store) or last["inputs"] != _inputs(store, job) or store.is_being_written():
+        if last["copy"] != _digest_of_copy(store) or last["inputs"] != _inputs(store, job) or store.is_being_written():
             return None
         ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
         metrics = store.read(PROGRESS, signature_ids=ids)
@@ -69,7 +68,7 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
         return None
 
 
-def _copy(store: Store) -> str:
+def _digest_of_copy(store: Store) -> str:
     return (store.folder / "read.sha256").read_text().split()[0]
 
 
@@ -84,23 +83,18 @@ def _inputs(store: Store, job: Job) -> str | None:
         return None
     inputs = hashlib.sha256(settings.model_dump_json().encode())
     inputs.update(json.dumps([job.candidates, job.limit]).encode())
-    folder = store.folder.resolve()
-    for path in (PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *_named(settings)):
+    folder, sources = store.folder.resolve(), settings.sources
+    named = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
+             settings.edition.only, settings.writing.models)  # fmt: skip
+    paths = [PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *filter(None, named)]
+    if settings.evaluation_lm.folder is not None:
+        paths.append(located(settings.evaluation_lm.folder, "lm"))
+    if settings.embedder.folder is not None:
+        paths.append(located(settings.embedder.folder, "embedder"))
+    for path in paths:
         for line in _stamps(path):
             inputs.update(line.encode("utf-8", "surrogateescape"))
     return inputs.hexdigest()
-
-
-def _named(settings: Settings) -> Iterator[Path]:
-    """Yields the paths of the files and folders that *settings* name."""
-    sources = settings.sources
-    files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
-             settings.edition.only)  # fmt: skip
-    yield from (path for path in (*files, settings.writing.models) if path)
-    if settings.evaluation_lm.folder is not None:
-        yield located(settings.evaluation_lm.folder, "lm")
-    if settings.embedder.folder is not None:
-        yield located(settings.embedder.folder, "embedder")
 
 
 def _stamps(path: Path) -> Iterator[str]:

@@ -1,30 +1,334 @@
 """Distributes the steps that need the evaluation LM: to this process, to threads, or to worker processes.
 
-Each worker process opens an LM of its own. Papers are distributed in chunks, at most two per worker at a time. A score
-does not depend on where it was computed. If a worker dies, its chunk is left to the next run, and scoring continues.
+Papers are distributed in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
+a worker dies, its chunk is left to the next run, and scoring continues.
+
+Threads serve an evaluation LM behind HTTP. Each worker process opens an LM of its own; the runners for processes and
+for Ray are Prefect's task runners. A runner is started by the first step that needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar
 
+from gre_bench.core.children import die_with
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
-from gre_bench.core.settings import RunSettings, ScoringSettings
+from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import Scored
-from gre_bench.pipeline.runs.runners import Pending, Runner, runner_of
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.store import Store
 from gre_bench.tasks.protocol import Backends, Steps
 
-Chunk = TypeVar("Chunk")
-
+GLANCE_S = 0.02
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 IN_FLIGHT = 2
 """Chunks per worker: one in progress, one queued, so that no worker waits for the store."""
-
 MOST_DEATHS = 3
 """After this many deaths of workers without a result in between, no more chunks are submitted."""
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Pending(Protocol[Result_co]):
+    """A step that was submitted to a runner; `result` waits for it, and returns its result or raises its exception."""
+
+    def result(self) -> Result_co: ...
+
+
+class Runner(Protocol):
+    """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
+
+    `submit` has a worker call a step with keyword arguments. `first_done` waits for one of several submitted steps.
+
+    - *deaths*: the types of exceptions that mean that a worker died.
+    - *die_together*: whether the death of one worker ends all other workers and the runner.
+    """
+
+    die_together: bool
+
+    @property
+    def deaths(self) -> tuple[type[BaseException], ...]: ...
+
+    def __enter__(self) -> Runner: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]: ...
+
+    def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]: ...
+
+
+class Threads:
+    """A `Runner` of threads in this process, which take their steps from one queue.
+
+    The threads need no Prefect engine. They are daemon threads, so that a stopped run does not wait for replies that
+    nobody will read.
+    """
+
+    deaths: tuple[type[BaseException], ...] = ()
+    die_together = False
+
+    def __init__(self, settings: RunSettings):
+        self._workers = settings.workers
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+
+    def __enter__(self) -> Threads:
+        for number in range(self._workers):
+            threading.Thread(target=self._work, name=f"scoring-{number}", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        while not self._queue.empty():
+            self._queue.get()
+        for _ in range(self._workers):
+            self._queue.put(None)
+
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Future[Result]:
+        future: Future[Result] = Future()
+        # The context says which flow run a step belongs to.
+        self._queue.put((copy_context(), step, values, future))
+        return future
+
+    def first_done(self, futures: Sequence[Any]) -> Any:
+        done, _ = wait(futures, return_when=FIRST_COMPLETED)
+        return next(future for future in futures if future in done)
+
+    def _work(self) -> None:
+        while (task := self._queue.get()) is not None:
+            context, step, values, future = task
+            try:
+                future.set_result(context.run(step, **values))
+            except BaseException as error:
+                future.set_exception(error)
+
+
+class Processes:
+    """A `Runner` of processes on this machine. If there are several GPUs, workers get them in turn."""
+
+    deaths = (BrokenProcessPool,)
+    die_together = True
+
+    def __init__(self, settings: RunSettings):
+        self._workers = settings.workers
+        self._stack = ExitStack()
+        self._runner: Any = None
+
+    def __enter__(self) -> Processes:
+        from prefect.task_runners import ProcessPoolTaskRunner
+
+        self._stack.enter_context(_one_server())
+        threads = max(1, len(os.sched_getaffinity(0)) // self._workers)
+        devices = gpus()
+        if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
+            # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
+            # to the worker, so a value here would overwrite the worker's.
+            self._stack.callback(os.environ.__setitem__, VISIBLE, visible)
+        count = multiprocessing.get_context("spawn").Value("i", 0)
+        begun = (os.getpid(), threads, devices, count)
+        self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=begun)
+        self._stack.enter_context(self._runner)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is not None:
+            # The pool itself would wait for the running steps.
+            for process in list((self._runner._executor._processes or {}).values()):
+                process.kill()
+        self._stack.close()
+
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
+        return self._runner.submit(step, values)
+
+    def first_done(self, futures: Sequence[Any]) -> Any:
+        while True:
+            for future in futures:
+                if future.wrapped_future.done():
+                    return future
+            time.sleep(GLANCE_S)
+
+
+class Ray:
+    """A `Runner` on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
+
+    die_together = False
+
+    def __init__(self, settings: RunSettings):
+        try:
+            from ray import exceptions
+        except ImportError as error:
+            raise SettingsError("run.runner = ray needs Ray: pip install 'gre-bench[ray]'") from error
+        self.deaths = (
+            exceptions.WorkerCrashedError,
+            exceptions.NodeDiedError,
+            exceptions.LocalRayletDiedError,
+            exceptions.OutOfMemoryError,
+            exceptions.ObjectLostError,
+        )
+        self._settings = settings
+        self._stack = ExitStack()
+        self._runner: Any = None
+        self._out: set[Any] = set()
+
+    def __enter__(self) -> Ray:
+        import ray
+        from prefect_ray import RayTaskRunner
+        from prefect_ray.context import remote_options
+
+        self._stack.enter_context(_one_server())
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if self._settings.ray_address:
+            cluster: dict[str, Any] = {"address": self._settings.ray_address}
+        else:
+            cluster = {"num_cpus": self._settings.workers, "include_dashboard": False}
+        # RayTaskRunner(address="auto") would start a new cluster.
+        self._runner = RayTaskRunner(init_kwargs=quiet | cluster)
+        # Ray installs a handler of its own for SIGTERM when it is started.
+        signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        handlers = [(sign, signal.getsignal(sign)) for sign in signs]
+        try:
+            self._stack.enter_context(self._runner)
+        finally:
+            for sign, handler in handlers:
+                signal.signal(sign, handler)
+        wanted = self._settings.gpus_per_worker
+        most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+        if wanted > most:
+            # Ray would wait for ever.
+            self._stack.close()
+            raise SettingsError(
+                f"run.gpus_per_worker = {wanted:g}, but no machine of the Ray cluster has more than {most:g} GPUs"
+            )
+        # By default a worker with a GPU ends after each step, and so would lose its evaluation LM. A worker's death is
+        # not retried: its chunk is left to the next run.
+        options = {"num_gpus": wanted, "max_calls": 0, "max_retries": 0}
+        self._stack.enter_context(remote_options(**options))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        import ray
+
+        if error[0] is not None:
+            for reference in self._out:
+                ray.cancel(reference, force=True)
+        self._stack.close()
+
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
+        future = self._runner.submit(step, values)
+        self._out.add(future.wrapped_future)
+        return future
+
+    def first_done(self, futures: Sequence[Any]) -> Any:
+        import ray
+
+        by_reference = {future.wrapped_future: future for future in futures}
+        while True:
+            try:
+                # A blocking wait within Ray would replace the exception that a signal handler raises.
+                done, _ = ray.wait(list(by_reference), num_returns=1, timeout=0)
+            except SystemError as error:
+                raise error.__cause__ or error from None
+            if done:
+                break
+            time.sleep(GLANCE_S)
+        self._out.discard(done[0])
+        return by_reference[done[0]]
+
+
+def runner_of(settings: RunSettings) -> Runner | None:
+    """Returns the runner that *settings* name, not yet started; None if this process scores by itself.
+
+    Raises `SettingsError` if the settings contradict each other.
+    """
+    if settings.runner != "ray" and (settings.gpus_per_worker or settings.ray_address):
+        raise SettingsError("run.gpus_per_worker and run.ray_address are for Ray: set run.runner = ray")
+    if settings.runner == "here":
+        return None
+    if settings.runner != "ray":
+        return Threads(settings) if settings.runner == "threads" else Processes(settings)
+    if settings.ray_address and not os.environ.get("PREFECT_API_URL"):
+        raise SettingsError(
+            "run.ray_address: workers elsewhere report to a Prefect server that they can reach; start one "
+            "(prefect server start) and set PREFECT_API_URL here and there"
+        )
+    return Ray(settings)
+
+
+def check_runner(settings: Settings) -> None:
+    """Raises `SettingsError` if the runner of *settings* contradicts itself or does not suit the evaluation LM."""
+    runner_of(settings.run)
+    if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
+        raise SettingsError(
+            f"run.runner = threads is for an evaluation LM behind HTTP, which {settings.evaluation_lm.backend} is not: "
+            "serve it (evaluation_lm.backend = vllm), or take run.runner = processes"
+        )
+
+
+def _one_server() -> Any:
+    """Returns a context manager: inside its block, workers use this process's Prefect server.
+
+    Outside the block, each worker would start a server of its own.
+    """
+    from prefect.server.api.server import SubprocessASGIServer
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    if PREFECT_API_URL.value():
+        return ExitStack()
+    return temporary_settings({PREFECT_API_URL: SubprocessASGIServer().api_url})
+
+
+def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
+    """Returns the CUDA names of the GPUs that this process may use.
+
+    These are the names in ``CUDA_VISIBLE_DEVICES``, or all GPUs if that variable is unset. GPUs are counted by the
+    NVIDIA driver's device files in *folder*, so that torch need not be loaded.
+    """
+    if (visible := os.environ.get(VISIBLE)) is not None:
+        return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
+    return tuple(map(str, range(len(list(folder.glob("nvidia[0-9]*"))))))
+
+
+def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
+    """Initialises a worker process.
+
+    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process,
+    *parent*, ends. It computes with *threads* threads, and takes the next of *devices*, the GPUs, in turn. *count*: the
+    number of workers started so far, a value shared by all workers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    die_with(parent, signal.SIGKILL)
+    if devices:
+        with count.get_lock():
+            index = count.value
+            count.value += 1
+        os.environ[VISIBLE] = str(devices[index % len(devices)])
+
+
+@contextmanager
+def working(job: Job, run: Steps, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
+    """Records the run of *command* by *job* in its block, which holds the edition's lock; ends the workers with it."""
+    store, workers = job.store, Workers(run, job.settings.run)
+    with store.lock(command, job.wait_s), recorded(store, command, job.settings) as progress, workers:
+        yield store, workers, progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +349,10 @@ class Workers:
     def __init__(self, run: Steps, settings: RunSettings):
         self._run = run
         self._settings = settings
-        runner = runner_of(settings)
-        elsewhere = runner is not None and settings.runner != "threads"
+        self._distributed = runner_of(settings) is not None
+        elsewhere = self._distributed and settings.runner != "threads"
         if elsewhere and not hasattr(run.score_papers, "submit"):
             raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
-        self._distributed = runner is not None
         self._runner: Runner | None = None
         self.steps = self._distributed_steps() if elsewhere else run
 
@@ -106,10 +409,7 @@ class Workers:
         return self._runner
 
     def _distributed_steps(self) -> Steps:
-        """Returns the steps of the run, changed so that a worker computes the signatures of metrics.
-
-        This process then need not load the evaluation LM.
-        """
+        """Returns the steps of the run, but a worker signs metrics; this process need not load the evaluation LM."""
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None

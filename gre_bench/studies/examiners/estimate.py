@@ -6,17 +6,20 @@ estimated with placeholder instructions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import samplings
 from gre_bench.examiners.panel import pairwise
 from gre_bench.examiners.wordings import Item, chats, filter_chat
-from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
+from gre_bench.pipeline.runs.studies import over_budget, quoted
 from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
 from gre_bench.studies.examiners.pairs import pairs_of
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs
+
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.studies import Asking
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from gre_bench.core.errors import BudgetReached, Paused, SettingsError, UnfinishedError
-from gre_bench.pipeline.runs.endings import ended, summary_of
+from gre_bench.pipeline.runs.prefect_engine import ended, summary_of
 from tests.conftest import ROOT
 
 DONE = {"edition": "ICLR-2025", "outcome": "done", "message": ""}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from gre_bench.cli import app
 from gre_bench.core.errors import ServiceDown
-from gre_bench.pipeline.runs import prefect_server
+from gre_bench.pipeline.runs import prefect_engine
 from tests.flows.refreshing import DEMO
 from tests.servers.prefect_server import closed_port
 
@@ -40,7 +40,7 @@ def test_every_command_that_has_an_engine_is_asked_here():
 @pytest.mark.parametrize("command", ASKED)
 def test_a_server_that_does_not_answer_is_one_line_and_nothing_is_begun(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(prefect_server, "time", SimpleNamespace(sleep=lambda _seconds: None))
+    monkeypatch.setattr(prefect_engine, "time", SimpleNamespace(sleep=lambda _seconds: None))
     api = f"http://127.0.0.1:{closed_port()}/api"
     with temporary_settings({PREFECT_API_URL: api}):
         found = CliRunner().invoke(app.app, [*command.split(), *ASKED[command], "--state", str(tmp_path / "state")])

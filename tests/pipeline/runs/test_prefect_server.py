@@ -10,12 +10,17 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
-from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    get_current_settings,
+    temporary_settings,
+)
 
 from gre_bench.core.errors import ServiceDown, SettingsError, Stopped
-from gre_bench.pipeline.runs import prefect_server
+from gre_bench.pipeline.runs import prefect_engine
 from gre_bench.pipeline.runs.job import ending
-from gre_bench.pipeline.runs.prefect_server import answering, await_server
+from gre_bench.pipeline.runs.prefect_engine import answering, await_server
 from tests.servers.prefect_server import closed_port
 
 
@@ -49,7 +54,7 @@ def clock(monkeypatch) -> list[float]:
         sleep = staticmethod(waited.append)
         monotonic = staticmethod(lambda: sum(waited))
 
-    monkeypatch.setattr(prefect_server, "time", Clock)
+    monkeypatch.setattr(prefect_engine, "time", Clock)
     return waited
 
 
@@ -114,6 +119,6 @@ def test_retries_are_those_of_before_when_a_run_is_over(api, clock):
     before = PREFECT_CLIENT_MAX_RETRIES.value()
     assert before > 0
     with answering():
-        prefect_server._try_once()
+        get_current_settings().client.max_retries = 0
         assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
     assert PREFECT_CLIENT_MAX_RETRIES.value() == before

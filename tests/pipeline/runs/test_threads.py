@@ -14,7 +14,7 @@ from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings, RunSettings
 from gre_bench.flows.annual_refresh import refresh, usable
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.threads import Threads
+from gre_bench.pipeline.runs.workers import Threads
 from gre_bench.tasks import steps
 from tests.flows.refreshing import EDITION, assert_same, demo, query, run, tables, use
 from tests.scripted_lms import OverlapLM

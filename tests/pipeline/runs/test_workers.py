@@ -23,9 +23,8 @@ from gre_bench.flows.annual_refresh import refresh, usable
 from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.runs import workers as workers_module
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.runners import VISIBLE, Processes, gpus, runner_of
-from gre_bench.pipeline.runs.runners import _begin as begin_worker
-from gre_bench.pipeline.runs.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
+from gre_bench.pipeline.runs.workers import IN_FLIGHT, MOST_DEATHS, VISIBLE, Lost, Processes, Workers, gpus, runner_of
+from gre_bench.pipeline.runs.workers import _begin as begin_worker
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT

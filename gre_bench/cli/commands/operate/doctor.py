@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,7 +13,9 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import settings_of
 from gre_bench.cli.views import screen
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
-from gre_bench.preflight.doctor import Finding
+
+if TYPE_CHECKING:
+    from gre_bench.preflight.doctor import Finding
 
 OK, PROBLEM = 0, 2
 COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}

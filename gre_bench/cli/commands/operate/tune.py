@@ -35,15 +35,14 @@ def tune_cache_ngram(
     Prints its scores on the held-out papers.
     """
     configure_prefect(state)
-    from gre_bench.flows.tune_evaluation_lm import tune, tune_cache_ngram
+    from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune, tune_cache_ngram
     from gre_bench.tasks import steps
 
-    arguments, barred = (judgments, train, tuple(choose or ()), out, writer), tuple(never or ())
-    report = perform(
-        not no_prefect,
-        lambda: tune_cache_ngram(*arguments, barred),
-        lambda: tune(*arguments, steps.undecorated(), barred),
-    )
+    job = TrainingJob(
+        judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()), writer=writer,
+        never=tuple(never or ()),
+    )  # fmt: skip
+    report = perform(not no_prefect, lambda: tune_cache_ngram(job), lambda: tune(job, steps.undecorated()))
     if as_json:
         return screen.print_json(report)
     _tell_papers(report)
@@ -90,18 +89,9 @@ def tune_lm(
         from gre_bench.tasks import steps
 
         job = TuningJob(
-            base,
-            tuple(judgments),
-            tuple(train),
-            out,
-            tuple(choose or ()),
-            writer,
-            papers,
-            chosen,
-            state,
-            budget,
-            tuple(never or ()),
-        )
+            judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()), writer=writer,
+            never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
+        )  # fmt: skip
         report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
         return screen.print_json(report)

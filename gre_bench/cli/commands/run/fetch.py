@@ -73,12 +73,13 @@ def fetch(
     more += ["sources.unverified_venue=true"] if unverified_venue else []
     chosen = venue_settings(venue, year, papers, seed, settings, [*(override or []), *more], host)
     configure_prefect(state)
-    from gre_bench.flows.fetch import FetchJob, fetch_snapshot, run_of
+    from gre_bench.flows.fetch import FetchJob, fetch_snapshot
     from gre_bench.flows.fetch import fetch as fetch_flow
+    from gre_bench.ingest.openreview.fetch_steps import fetch_run
     from gre_bench.tasks import steps
 
     job = FetchJob(chosen, state.resolve(), again)
-    with _noticed(as_json), _followed(run_of(job) / "status.json", as_json):
+    with _noticed(as_json), _followed(fetch_run(chosen, job.state, again) / "status.json", as_json):
         summary = perform(
             not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),

@@ -67,14 +67,14 @@ def import_yelp(
     those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line by line.
     """
     from gre_bench.ingest.datasets.yelp_files import Terms
-    from gre_bench.pipeline import domain_intake
+    from gre_bench.pipeline import intake
     from gre_bench.pipeline.intake import stated_licence
 
     licence = stated_licence(licence)
     terms = Terms(restaurants, reviews_each, min_reviews, min_characters, seed=seed)
     import_into(
         "yelp", edition, new, state, wait, as_json,
-        lambda store, run_id, _: domain_intake.import_yelp(store, run_id, businesses, reviews, terms, licence),
+        lambda store, run_id, _: intake.import_yelp(store, run_id, businesses, reviews, terms, licence),
     )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def import_graded(
     no change. Rows are checked one by one; a report says which were refused and why.
     """
     from gre_bench.catalogs.domains import domain_of
-    from gre_bench.pipeline import domain_intake
+    from gre_bench.pipeline import intake
     from gre_bench.pipeline.intake import stated_licence
 
     if domain is not None:
@@ -107,5 +107,5 @@ def import_graded(
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     import_into(
         "graded", edition, new, state, wait, as_json,
-        lambda store, run_id, _: domain_intake.import_graded(store, run_id, file, domain, grade_column, names, licence),
+        lambda store, run_id, _: intake.import_graded(store, run_id, file, domain, grade_column, names, licence),
     )  # fmt: skip

@@ -153,7 +153,7 @@ def import_inspect(
     """
     from gre_bench.ingest.records.inspect_logs import logs_in
     from gre_bench.pipeline import intake
-    from gre_bench.pipeline.removal import own_name
+    from gre_bench.pipeline.own_reviews import own_name
 
     if by is not None:
         own_name(by)
@@ -214,7 +214,7 @@ def import_into(
     if not (new or store.exists):
         raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
     with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
-        report = work(store, progress.status["run_id"], chosen)
+        report = work(store, progress.run_id, chosen)
         progress.end("done")
     if as_json:
         screen.print_json(report)

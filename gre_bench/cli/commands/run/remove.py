@@ -33,8 +33,8 @@ def remove(
     Its reviews and their judgments are removed too. The human baseline and the controls cannot be removed. Published
     releases do not change.
     """
-    from gre_bench.pipeline.removal import find_candidate
-    from gre_bench.pipeline.removal import remove as remove_from
+    from gre_bench.pipeline.own_reviews import find_candidate
+    from gre_bench.pipeline.own_reviews import remove as remove_from
 
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, None, state)

@@ -89,7 +89,7 @@ def _more(stage: dict[str, Any]) -> str:
 
 
 def _show_plan(chosen: Any, state: Path, rates: Path | None, as_json: bool) -> None:
-    from gre_bench.preflight.plan_year import plan_year
+    from gre_bench.preflight.plan_ahead import plan_year
 
     estimate = plan_year(chosen, state, rates)
     if as_json:

@@ -65,8 +65,7 @@ def rank(
         confirm(f"replace all reviews and scores of {name} in {store.key}")
     configure_prefect(state)
     from gre_bench.flows.annual_refresh import refresh, usable
-    from gre_bench.pipeline.own_reviews import import_candidate
-    from gre_bench.pipeline.removal import own_name
+    from gre_bench.pipeline.own_reviews import import_candidate, own_name
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.tasks import steps
 
