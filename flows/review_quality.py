@@ -21,15 +21,17 @@ from prefect import flow
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
 from gre_bench.core.settings import BudgetSettings, edition_of
-from gre_bench.guidelines.review_points import FieldedReview, mean_date, median_length
 from gre_bench.guidelines.review_quality import (
     CRITERIA,
     GROUPS,
     NAMES,
     SAMPLED,
+    FieldedReview,
     Points,
     Quality,
     judge,
+    mean_date,
+    median_length,
     members,
     sampled,
 )

@@ -10,9 +10,9 @@ from prefect import task
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.guidelines.asking import ParsedReply
 from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.review_points import FieldedReview
+from gre_bench.guidelines.replies import ParsedReply
+from gre_bench.guidelines.review_quality import FieldedReview
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.chats import chat_lm
 from gre_bench.prompts.conditions import Condition
@@ -21,12 +21,10 @@ from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.asking import ChatOutcome
-    from gre_bench.examiners.examiner import Examiner, ItemKind
-    from gre_bench.examiners.grading import Grade
+    from gre_bench.examiners.examiner import Examiner, Item, ItemKind
+    from gre_bench.examiners.grading import ChatOutcome, Grade
     from gre_bench.examiners.metric import Grader
-    from gre_bench.examiners.panel.pairwise import Preference, TextPair
-    from gre_bench.examiners.wordings import Item
+    from gre_bench.examiners.pairwise import Preference, TextPair
 
 
 @task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
@@ -38,7 +36,7 @@ def rate_papers(
     *papers* are (paper id, content). *condition* is a prompt with one guideline, or without any. A paper without a
     usable rating has a problem instead.
     """
-    from gre_bench.guidelines.reviewing import rate
+    from gre_bench.guidelines.ratings import rate
 
     lm = listed_lm(name, writer_context)
     return rate(lm.writer, lm.sampling, name, condition, papers)
@@ -52,8 +50,8 @@ def judge_reviews(
 
     *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
     """
-    from gre_bench.guidelines.asking import ask
-    from gre_bench.guidelines.consistency import CRITERIA
+    from gre_bench.guidelines.replies import ask
+    from gre_bench.guidelines.review_quality import CRITERIA
 
     lm, rubric = listed_lm(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
@@ -65,7 +63,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
     If there is no usable reply, the result has a problem instead of a guideline.
     """
-    from gre_bench.guidelines.generation import generate
+    from gre_bench.guidelines.checklist import generate
 
     lm = listed_lm(name, writer_context)
     return generate(lm.writer, lm.sampling, reviews)
@@ -136,7 +134,7 @@ def prefer_pairs(
 
     The LM is asked about each pair twice, once in each order. *item*: the kind of the texts, such as a review.
     """
-    from gre_bench.examiners.panel.pairwise import prefer
+    from gre_bench.examiners.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
 
@@ -145,10 +143,10 @@ def prefer_pairs(
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
 
-    If `gre_bench.examiners.generated` rejects the reply, the result has a problem instead.
+    If `gre_bench.examiners.examiner` rejects the reply, the result has a problem instead.
     """
-    from gre_bench.examiners.asking import ask
-    from gre_bench.examiners.generated import sound
+    from gre_bench.examiners.examiner import sound
+    from gre_bench.examiners.grading import ask
 
     opened = open_examiner(name, writer_context)
     return ask(opened.writer, [chat], opened.sampling, sound)[0]

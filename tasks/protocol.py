@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from gre_bench.changes.material import ChangeInput
     from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
     from gre_bench.core.settings import ScoringSettings
-    from gre_bench.examiners import asking as examiner_asking
-    from gre_bench.examiners.examiner import Examiner, ItemKind
-    from gre_bench.examiners.grading import Grade
-    from gre_bench.examiners.panel.pairwise import Preference, TextPair
-    from gre_bench.examiners.wordings import Item
-    from gre_bench.guidelines.asking import ParsedReply
+    from gre_bench.examiners.examiner import Examiner, Item, ItemKind
+    from gre_bench.examiners.grading import ChatOutcome, Grade
+    from gre_bench.examiners.pairwise import Preference, TextPair
     from gre_bench.guidelines.ratings import Rating
-    from gre_bench.guidelines.review_points import FieldedReview
+    from gre_bench.guidelines.replies import ParsedReply
+    from gre_bench.guidelines.review_quality import FieldedReview
     from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest
     from gre_bench.metrics.scoring import MetricWork, Scored
     from gre_bench.prompts.conditions import Condition
@@ -102,9 +100,7 @@ class Steps(Protocol):
         self, name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
     ) -> list[Preference]: ...
 
-    def write_instructions(
-        self, name: str, writer_context: WriterContext, chat: Chat
-    ) -> examiner_asking.ChatOutcome[str]: ...
+    def write_instructions(self, name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]: ...
 
     def sign_metrics(
         self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.examiners.scales import Scale
+from gre_bench.examiners.templates import Scale
 
 _NUMBER = r"[-+−]?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _OPEN = r"(?<![\w.,/])"

@@ -1,21 +1,84 @@
-"""The settings of an examiner: how an LM grades a text.
+"""Asks an LM to write or improve instructions for grading, and checks the result for faults.
+
+Kotonya et al. 2023, §5.2, found two kinds of faults by hand. One is numbering such as 2, 3, 4, 4 where the original has
+1, 2, 3, 4. The other is a stray "Answer:" in the middle of the text.
+
+The settings of an examiner: how an LM grades a text.
 
 The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
 §4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
+
+Assembles the prompt of an examiner from its parts, and fills in the source and the graded text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import digest
-from gre_bench.examiners.generated import findings
+from gre_bench.core.errors import ReplyError, SettingsError
+from gre_bench.core.records import Chat, digest
+from gre_bench.core.replies import repeats_itself
 from gre_bench.examiners.templates import TEMPLATES, Template
+from gre_bench.prompts.library import fill, load
+
+Phrase = Literal["improve", "rewrite", "precise", "best"]
+"""The four prompts that ask for better instructions (§3.2, Table 5)."""
+
+_NUMBERED = re.compile(r"^[ \t]{0,8}(\d{1,3})[.)](?=\s)", re.MULTILINE)
+_ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_OPEN_FIELD = re.compile(r"\{\w+\}")
+
+
+def writing_chat(item: Literal["summary", "review"]) -> Chat:
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
+
+    *item* says what the instructions are to grade: a summary or a review.
+    """
+    return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
+
+
+def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
+    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
+    return fill(f"little_giants/{phrase}", instructions=instructions)
+
+
+def sound(reply: str) -> str:
+    """Returns the instructions in *reply*, without quotation marks around them.
+
+    Raises `ReplyError` if `findings` reports a fault.
+    """
+    instructions = reply.strip().strip('"“”').strip()
+    if faults := findings(instructions):
+        raise ReplyError(faults[0])
+    return instructions
+
+
+def findings(instructions: str) -> list[str]:
+    """Returns the faults of *instructions*, each in a few words; empty if there are none.
+
+    An LM wrote the instructions. The numbers of a list must rise by one. They may start again at 1, because an example
+    within the instructions has its own numbering.
+    """
+    faults = []
+    before = 0
+    for number in map(int, _NUMBERED.findall(instructions)):
+        if number not in (before + 1, 1):
+            faults.append(f"number {number} follows {before}" if before else f"the numbering begins with {number}")
+        before = number
+    if stray := len(_ANSWER.findall(instructions)):
+        faults.append(f'{stray} stray "Answer:"')
+    if fields := _OPEN_FIELD.findall(instructions):
+        faults.append(f"a field {fields[0]} is left in the text")
+    if repeats_itself(instructions):
+        faults.append("it ends in a loop")
+    return faults if re.search(r"[^\W\d_]", instructions) else ["there is no text"]
+
 
 ItemKind = Literal["summary", "review"]
 Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reason_best"]
@@ -124,7 +187,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     @cached_property
     def identity(self) -> str:
         """``name#digest``; the digest covers every setting and every prompt text that the LM reads."""
-        from gre_bench.examiners.wordings import sha256
+        from gre_bench.examiners.examiner import sha256
 
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
@@ -207,3 +270,110 @@ def _line(error: Any) -> str:
         return f"unknown setting {name}; known here: {', '.join(Examiner.model_fields)}"
     message = error["msg"].removeprefix("Value error, ")
     return f"setting {name}: {message}" if name else message
+
+
+_FIELD = re.compile(r"\{(\w+)\}")
+COARSE = ("relevance", "consistency", "fluency", "coherence")
+"""The order of the aspects in a prompt about all of them (Kotonya et al. 2023, Table 3)."""
+ADJECTIVES = {"coherence": "coherent", "consistency": "consistent", "fluency": "fluent", "relevance": "relevant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text to grade.
+
+    - *source*: the text that was summarised, or the paper that was reviewed.
+    - *text*: the summary or the review.
+    """
+
+    item_id: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A prompt whose only open fields are ``{source}`` and ``{text}``; *system* and *user* are its two messages."""
+
+    system: str
+    user: str
+
+
+def chats(examiner: Examiner, item: Item) -> list[Chat]:
+    """Returns the chats that grade *item*, one for each of the examiner's aspects."""
+    values = {"source": item.source, "text": item.text}
+    return [_filled(wording(examiner, aspect), values) for aspect in examiner.aspects]
+
+
+def filter_chat(examiner: Examiner, item: Item) -> Chat:
+    """Returns the chat that asks whether the text of *item* is redundant (Kim et al. 2023, Table 18)."""
+    prompt = load(f"dsba/{examiner.item}/filtering")
+    return _filled(Wording(prompt.system, prompt.user), {"text": item.text})
+
+
+def sha256(examiner: Examiner) -> str:
+    """Returns the digest of all prompts of *examiner*.
+
+    Examiners that differ only in the aggregation have the same digest.
+    """
+    if examiner.form.answer == "nothing":
+        return digest([])
+    worded = [wording(examiner, aspect) for aspect in examiner.aspects]
+    filtering = [load(f"dsba/{examiner.item}/filtering").sha256] if examiner.filtering else []
+    return digest([[each.system, each.user] for each in worded] + filtering)
+
+
+def kinds(examiner: Examiner) -> set[str]:
+    """Returns how close the parts of the examiner's prompts are to the papers.
+
+    - ``verbatim``: as a paper prints it.
+    - ``completed``: cut short in the paper, and completed here.
+    - ``derived``: adapted from a printed prompt.
+    """
+    return {load(name).kind for aspect in examiner.aspects for name in files(examiner, aspect).values()}
+
+
+@cache
+def wording(examiner: Examiner, aspect: str | None) -> Wording:
+    """Returns the prompt of *examiner* about one *aspect*, or about the text as a whole if *aspect* is None."""
+    names = files(examiner, aspect)
+    prompt = load(names["frame"])
+    parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
+    parts["instructions"] = examiner.instructions or ""
+    parts["description"] = load(names["description"]).user + "\n" if "description" in names else ""
+    parts["criteria"] = "\n".join(text for part, text in parts.items() if part.startswith("criteria"))
+    parts["demonstration"] = parts["demonstration"] + "\n" if "demonstration" in parts else ""
+    named = aspect or f"{', '.join(COARSE[:-1])}, and {COARSE[-1]}"
+    parts["aspect"], parts["Aspect"] = named, aspect.capitalize() if aspect else "Overall"
+    several = f"{', '.join(ADJECTIVES[adjective] for adjective in COARSE[:-1])} and coherent"
+    parts["adjective"] = ADJECTIVES.get(aspect or "", several)
+    user = prompt.user.replace("{description}\n", "{description}")
+    for _ in range(2):  # steps and frames name the aspect, so a part may hold a field itself
+        user = _FIELD.sub(lambda field: parts.get(field[1], field[0]), user)
+    return Wording(prompt.system, user)
+
+
+def files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
+    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``.
+
+    If *aspect* is None, the prompt is about the text as a whole.
+    """
+    folder, form = f"dsba/{examiner.item}", examiner.form
+    frame = form.prompt.format(item=examiner.item)
+    names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}
+    if criteria := examiner.chosen_criteria:
+        # Numbered, so that the criteria of several aspects stay in order.
+        for index, each in enumerate((aspect,) if aspect else COARSE):
+            names[f"criteria{index}"] = f"{folder}/criteria/{criteria}_{each}"
+    if examiner.template in ("human", "model"):
+        own = examiner.template == "human" and examiner.steps == "complex"
+        names |= {} if own else {"description": f"{folder}/descriptions/{examiner.template}_{examiner.description}"}
+        steps = f"{folder}/steps/{examiner.template}_{examiner.steps}"
+        names["steps"] = steps if examiner.template == "human" else f"{steps}_{aspect or 'overall'}"
+    if examiner.demonstration != "none":
+        names["demonstration"] = f"{folder}/demonstrations/{examiner.demonstration}_{aspect}"
+    return names
+
+
+def _filled(worded: Wording, values: dict[str, str]) -> Chat:
+    return Chat(worded.system, _FIELD.sub(lambda field: values.get(field[1], field[0]), worded.user))

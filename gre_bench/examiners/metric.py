@@ -10,11 +10,9 @@ from dataclasses import asdict, replace
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, LMIdentity, Problem, Sampling, Score, Writer, digest
-from gre_bench.examiners.binning import binned
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.grading import Grade, grade, samplings
+from gre_bench.examiners.examiner import Examiner, Item
+from gre_bench.examiners.grading import Grade, binned, grade, samplings
 from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
-from gre_bench.examiners.wordings import Item
 from gre_bench.lm.chats import ChatLM
 
 Grader = Callable[[Sequence[Item]], list[Grade]]

@@ -1,4 +1,6 @@
-"""Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
+"""Reads tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) from ``data/published/002_table*.csv``.
+
+Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
 
 Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. It has two
 blocks, for the official texts and for the same texts rewritten as instructions.
@@ -7,17 +9,62 @@ Table 2 has a column without a guideline (Base.), and columns for guidelines tha
 Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
 
 All other conditions form one more table in the layout of table 1.
+
+Draws a chart of the ratings that LMs gave under each condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import math
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
 from gre_bench.guidelines.closeness import Closeness
 from gre_bench.guidelines.outcomes import ConditionResult
-from gre_bench.guidelines.published import printed
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST
 from gre_bench.prompts.conditions import RUBRIC
+
+if TYPE_CHECKING:
+    import altair
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """An RMSE printed in the guideline paper, with its row and column.
+
+    - *papers*: the number of papers behind the RMSE.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are empty for most cells.
+    """
+
+    row: str
+    column: str
+    value: float
+    papers: int
+    anomaly: str = ""
+    note: str = ""
+
+
+@cache
+def printed(table: Literal[1, 2]) -> tuple[Printed, ...]:
+    """Returns the cells of *table* (1 or 2), row by row.
+
+    The names of rows are like ``official: MODEL`` in table 1, and like ``MODEL: w/o Rubric`` in table 2.
+    """
+    path = resource("data", "published", f"002_table{table}.csv")
+    with path.open(encoding="utf-8", newline="") as lines:
+        return tuple(map(_printed_row, csv.DictReader(lines, strict=True)))
+
+
+def _printed_row(row: dict[str, str]) -> Printed:
+    return Printed(row["row"], row["column"], float(row["value"]), int(row["n"]), row["anomaly"], row["note"])
+
 
 VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
 BLOCKS = {
@@ -162,3 +209,70 @@ def _cells(
         if close:
             cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)
     return cells
+
+
+FILE = "distributions.svg"
+HUMAN = "human mean"
+_COLUMNS = 3
+
+
+def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder: Path, title: str) -> Path:
+    """Writes the chart that `chart` returns to ``distributions.svg`` in *folder*, and returns the path of the file.
+
+    *human* holds the mean human rating of each paper.
+    """
+    path = folder / FILE
+    beside = folder / f".{os.getpid()}-{FILE}"
+    chart(outcomes, human, title).save(beside, format="svg")
+    os.replace(beside, path)
+    return path
+
+
+def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
+    """Returns a chart of the share of papers by rating, with a panel for each model and condition.
+
+    Bars show the model's ratings. A line shows *human*, the mean human rating of each paper. Raises `SettingsError` if
+    altair is not installed.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
+    rows = shares(outcomes, human)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    base = altair.Chart().encode(
+        x=altair.X("rating:O", title="rating", axis=altair.Axis(labelAngle=0), sort=list(range(LOWEST, HIGHEST + 1))),
+        y=altair.Y("share:Q", title="share of papers", axis=altair.Axis(format="%", grid=True)),
+    )
+    bars = base.transform_filter(f"datum.who != '{HUMAN}'").mark_bar(color="#31639c", opacity=0.8)
+    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(
+        color="#c2571a", strokeWidth=2, point={"color": "#c2571a"}
+    )
+    layered = altair.layer(bars, line).properties(width=220, height=120)
+    facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))  # pyright: ignore[reportArgumentType]
+    whole = layered.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows))
+    lines = [title, "bars: the model's ratings; line: human means, rounded half down"]
+    return whole.properties(title=altair.Title(lines[0], subtitle=lines[1], anchor="start")).configure_view(stroke=None)
+
+
+def shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
+    """Returns the share of papers (0 to 1) with each rating, as rows for the chart.
+
+    Each row has *panel* (a model and condition), *who*, *rating* and *share*. *who* is the rater: the model, or the
+    human mean with halves rounded down. *human* holds the mean human rating of each paper.
+    """
+    scale = range(LOWEST, HIGHEST + 1)
+    rounded = [math.ceil(mean - 0.5) for mean in human.values()]
+    rows: list[dict[str, str | int | float]] = []
+    for outcome in outcomes:
+        panel = f"{outcome.model} · {outcome.condition}"
+        rated = sum(outcome.distribution.values())
+        for rating in scale:
+            if rated:
+                share = outcome.distribution[rating] / rated
+                rows.append({"panel": panel, "who": outcome.model, "rating": rating, "share": share})
+            if rounded:
+                rows.append(
+                    {"panel": panel, "who": HUMAN, "rating": rating, "share": rounded.count(rating) / len(rounded)}
+                )
+    return rows

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.examiners import answers, scales
+from gre_bench.examiners import answers
+from gre_bench.examiners import templates as scales
 from gre_bench.examiners.templates import DEVELOPMENT, TEMPLATES
 
 COUNTS = [

@@ -13,12 +13,11 @@ from scipy.stats import kendalltau
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
-from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.examiner import Examiner, Item
 from gre_bench.examiners.grading import grade
 from gre_bench.examiners.metric import ExaminerMetric, by_endpoint, by_writer, identity_with
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
-from gre_bench.examiners.wordings import Item
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.batch import RetryPolicy
 from gre_bench.writing.http_writer import HttpWriter

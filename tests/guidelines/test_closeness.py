@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.closeness import closeness, rmse
-from gre_bench.guidelines.differences import differences
-from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
-from gre_bench.guidelines.outcomes import compared, human_means, outcomes, yardstick
-from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.wording import moving_ratio, type_token_ratio, wording, words
+from gre_bench.guidelines.closeness import closeness, differences, rmse
+from gre_bench.guidelines.outcomes import (
+    compared,
+    human_means,
+    moving_ratio,
+    outcomes,
+    type_token_ratio,
+    wording,
+    words,
+    yardstick,
+)
+from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 
 
 def test_rmse_bias_and_mean_error_of_a_worked_table():

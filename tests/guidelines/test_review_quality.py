@@ -10,17 +10,22 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.consistency import CRITERIA
-from gre_bench.guidelines.review_points import (
+from gre_bench.guidelines.review_quality import (
+    CRITERIA,
     DAY_MS,
+    GROUPS,
+    NAMES,
     FieldedReview,
+    Quality,
     characters,
     date_points,
+    group_of,
+    judge,
     length_points,
     mean_date,
     median_length,
+    sampled,
 )
-from gre_bench.guidelines.review_quality import GROUPS, NAMES, Quality, group_of, judge, sampled
 
 FIELDS = {
     "summary": "s" * 10,

@@ -14,18 +14,27 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import count
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import checked
-from gre_bench.studies.simulations.answers import divergence, expected_score
-from gre_bench.studies.simulations.bias import bias
-from gre_bench.studies.simulations.counted_lm import counted_lm
-from gre_bench.studies.simulations.known_lm import TabulatedLM, blind_lm, conditionals, exact_lm, noisy_lm
-from gre_bench.studies.simulations.papers import all_cases, cases_of, sample_papers
+from gre_bench.studies.simulations.known_lm import (
+    TabulatedLM,
+    bias,
+    blind_lm,
+    conditionals,
+    counted_lm,
+    divergence,
+    exact_lm,
+    expected_score,
+    noisy_lm,
+)
 from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     SYNOPSES,
     Simulation,
+    all_cases,
+    cases_of,
     conditional_information,
     information,
     random_simulation,
+    sample_papers,
 )
 from tests.contracts import evaluation_lm as contract
 

@@ -10,11 +10,15 @@ import pytest
 
 from gre_bench.studies.known_answers import known_answers, score_cases
 from gre_bench.studies.simulations import findings
-from gre_bench.studies.simulations.chance import excess
 from gre_bench.studies.simulations.known_lm import exact_lm
-from gre_bench.studies.simulations.papers import cases_of, sample_papers
-from gre_bench.studies.simulations.simulation import conditional_information, information, random_simulation
-from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, run_trial, score_table
+from gre_bench.studies.simulations.simulation import (
+    cases_of,
+    conditional_information,
+    information,
+    random_simulation,
+    sample_papers,
+)
+from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, excess, look_up, run_trial, score_table
 
 
 def by(rows, **wanted):

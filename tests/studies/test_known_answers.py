@@ -12,7 +12,7 @@ from gre_bench.cli.commands.study.known_answers import _is_right
 from gre_bench.core.errors import SettingsError
 from gre_bench.studies import known_answers as flow
 from gre_bench.studies import learning_curves
-from gre_bench.studies.learning_curves import Lesson, learning_curve, taught
+from gre_bench.studies.known_answers import Lesson, learning_curve, taught
 
 
 @pytest.fixture

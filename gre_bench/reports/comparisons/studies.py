@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.resources import resource
 from gre_bench.core.strict import load_json
-from gre_bench.examiners.layouts import LAYOUTS, layout
+from gre_bench.examiners.tables import LAYOUTS, layout
 from gre_bench.guidelines.tables import GROUPS, VENUES
 from gre_bench.prompts.conditions import RUBRIC
 from gre_bench.ranking.published import Figure

@@ -1,4 +1,9 @@
-"""Reads the input of an examiner study: texts with human scores, from a file or from an edition's graded reviews."""
+"""Reads the input of an examiner study: texts with human scores, from a file or from an edition's graded reviews.
+
+Builds the grid of a study: its examiners, and which examiner fills each row of the published tables.
+
+Rows of different tables share one examiner if it would grade in the same way for both tables.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gre_bench.core.errors import SourceError
-from gre_bench.core.records import Paper
-from gre_bench.examiners.examiner import ItemKind
-from gre_bench.examiners.wordings import Item
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import Paper, digest
+from gre_bench.examiners.examiner import Examiner, Item, ItemKind, examiner_of, sha256
+from gre_bench.examiners.grading import Mass
+from gre_bench.examiners.tables import layout
 from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, PaperTextRow
+from gre_bench.studies.examiners.settings import StudySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +94,56 @@ def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
         elif not text.text.strip():
             reasons[text.item_id] = "empty_text"
     return reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The examiners of a study, and the rows of published tables that they fill.
+
+    *examiners*: name → examiner. *rows*: published table → row → name of the examiner that fills the row.
+    """
+
+    examiners: Mapping[str, Examiner]
+    rows: Mapping[str, Mapping[str, str]]
+
+
+def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
+    """Returns the grid of *settings* for items of kind *item*.
+
+    *generated*: examiner → instructions that an LM has written for it. Raises `SettingsError` if an examiner has faulty
+    options or is made for another kind of items.
+    """
+    examiners: dict[str, Examiner] = {}
+    for name, tree in settings.examiners.items():
+        own = examiner_of({"item": item} | tree, f"examiners.{name}")
+        if own.item != item:
+            raise SettingsError(f"examiners.{name}: item = {own.item}, and the items are of kind {item}")
+        examiners[name] = own
+    for name, instructions in generated.items():
+        tree = {"template": "generated", "item": item, "instructions": instructions}
+        examiners[name] = examiner_of(tree, f"generated.{name}")
+    known = {_key(examiner): name for name, examiner in examiners.items()}
+    rows: dict[str, dict[str, str]] = {}
+    for table in dict.fromkeys(settings.layouts):
+        rows[table] = {}
+        for row, examiner in layout(table).examiners(item).items():
+            if (key := _key(examiner)) not in known:
+                # A user's examiner may have the name of a different one in the tables; both are kept.
+                known[key] = examiner.identity if examiner.name in examiners else examiner.name
+                examiners[known[key]] = examiner
+            rows[table][row] = known[key]
+    return Grid(examiners, rows)
+
+
+def _key(examiner: Examiner) -> str:
+    """Returns a digest of everything that decides an examiner's grades; an unset option counts as its default."""
+    mass: Mass | None = (examiner.mass or "normalised") if examiner.aggregation == "logprob" else None
+    scale = examiner.form.scale
+    binning = examiner.binning.model_dump() if examiner.binning else None
+    # The random baseline sends nothing; only its template identifies it.
+    template = examiner.template if examiner.form.answer == "nothing" else examiner.form.answer
+    return digest(
+        [sha256(examiner), template, list(examiner.aspects), examiner.aggregation, mass, examiner.times,
+         examiner.filtering, binning, [scale.low, scale.high, list(scale.spellings), scale.only_declared],
+         examiner.form.bare, examiner.form.rationale]
+    )  # fmt: skip

@@ -1,20 +1,30 @@
-"""Defines the job of an examiner study, and checks it before the study starts."""
+"""Defines the job of an examiner study, and checks it before the study starts.
+
+Estimates the requests and the cost of an examiner study, and which budget limits the study may exceed.
+
+Nothing is sent. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own chats are
+estimated with placeholder instructions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.studies.examiners.grid import grid
-from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file
-from gre_bench.studies.examiners.panel import check_panel
+from gre_bench.examiners import pairwise
+from gre_bench.examiners.examiner import Examiner, Item, chats, filter_chat
+from gre_bench.examiners.grading import samplings
+from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
+from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file, grid
+from gre_bench.studies.examiners.panel import check_panel, pairs_of
 from gre_bench.studies.examiners.results import KIND
 from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.writing.catalog import WriterContext, study_account
+from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +87,43 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm
+
+
+def estimate(job: ExaminerJob) -> dict[str, Any]:
+    """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
+
+    The rows are those of `quoted`. Retries are not counted. A chat that several examiners share is counted once for
+    each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
+    """
+    material, _ = prepared(job)
+    items, writer_context = material.items, job.writer_context
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    examiners = [examiner for examiner in chosen.examiners.values() if needs_model(job.settings, examiner)]
+    pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
+    rows = []
+    for name in job.settings.models:
+        asking = [part for examiner in examiners for part in _asking(examiner, items, name, writer_context)]
+        preferring = pairwise.chats(pairs, material.kind)
+        asking.append((open_examiner(name, writer_context).writer, preferring, pairwise.SAMPLING))
+        rows.append(quoted(name, asking))
+    return {
+        "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
+        "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(writer_context, rows),
+    }  # fmt: skip
+
+
+def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
+    """Returns the chats about *items* that *examiner* sends to the LM *name*.
+
+    The result has one entry (writer, chats, sampling) for each way in which replies are sampled. If the examiner has a
+    filter, the filter's chats are one more entry.
+    """
+    plain = open_examiner(name, writer_context)
+    writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
+    item_chats = [chat for item in items for chat in chats(examiner, item)]
+    asking: list[Asking] = [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
+    if examiner.filtering:
+        once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
+        [sampling] = samplings(once, plain.sampling)
+        asking.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
+    return asking

@@ -1,17 +1,53 @@
-"""Chooses the members of a study's panel and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
+"""Chooses the members of a study's panel and the texts of their exam (`gre_bench.examiners.panel`).
+
+Measures preferences between two texts about one source, and rates the authors of the texts.
+
+A pair of texts is a game between their two authors, who are called the players. Humans decide each game: the higher
+human score wins. Each LM decides each game too. If there is a panel, its chair also decides, by a weighted vote of the
+LMs that pass an exam. The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games
+give Elo and Bradley-Terry ratings of the players.
+
+Computes the baselines of the examiners' table: length, ROUGE-L and BERTScore of a text against its source.
+
+Has LMs write new instructions for an examiner, or improve existing instructions (Kotonya et al. 2023, §3.2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import combinations
+from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.panel.panel import ExaminerSlot, Panel, convene, questions
-from gre_bench.examiners.results.column import Column
-from gre_bench.studies.examiners.grid import Grid
-from gre_bench.studies.examiners.inputs import GradedItems
-from gre_bench.studies.examiners.settings import PanelSettings
+from gre_bench.core.metrics import METRICS
+from gre_bench.core.records import Case, Problem
+from gre_bench.core.settings import EmbedderSettings
+from gre_bench.examiners.examiner import Examiner, Item, ItemKind, improving_chat, writing_chat
+from gre_bench.examiners.grading import FREE, Grade
+from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
+from gre_bench.examiners.panel import (
+    Exam,
+    ExaminerSlot,
+    Panel,
+    agreement,
+    convene,
+    decide,
+    exam,
+    questions,
+    verdict,
+    weights,
+)
+from gre_bench.examiners.results import Column
+from gre_bench.ingest.datasets.graded_texts import GradedText
+from gre_bench.metrics.overlap import Overlap, measure_of
+from gre_bench.metrics.scoring import Metric
+from gre_bench.studies.examiners.inputs import GradedItems, Grid
+from gre_bench.studies.examiners.settings import Baseline, PairwiseSettings, PanelSettings, StudySettings
+from gre_bench.tasks.protocol import Steps
+from gre_bench.writing.catalog import WriterContext
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
@@ -77,3 +113,201 @@ def _second(
 ) -> tuple[Column, Examiner] | None:
     other = settings.second.get(name)
     return None if other is None else (by_name[other, by], chosen.examiners[other])
+
+
+Report = dict[str, Any]
+
+
+def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
+    """Returns pairs of *texts* that are about one source and by different players.
+
+    The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
+    `SettingsError` if there are no such pairs.
+    """
+    by_group: dict[str, list[GradedText]] = {}
+    for text in texts:
+        if text.player:
+            by_group.setdefault(text.group, []).append(text)
+    pairs = [
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
+        for group in by_group.values()
+        for first, second in combinations(group, 2)
+        if first.player != second.player
+    ]
+    if not pairs:
+        raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
+    random.Random(settings.seed).shuffle(pairs)
+    return pairs[: settings.games]
+
+
+def reports(
+    pairs: Sequence[TextPair],
+    preferences_of: Mapping[str, Sequence[Preference]],
+    texts: Sequence[GradedText],
+    settings: PairwiseSettings,
+    panel: PanelSettings | None,
+    exam_texts: set[str],
+) -> list[Report]:
+    """Returns one report of the games for the humans, and one for each LM.
+
+    If there is a *panel*, each rule by which its chair weights the votes also gets a report.
+
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores.
+    *exam_texts*: ids of the texts in the panel's exam.
+    """
+    human = {text.item_id: text.human for text in texts if text.human is not None}
+    gold = [_human_score(pair, human) for pair in pairs]
+    rows = [_played("humans", [_game(*game) for game in zip(pairs, gold, strict=True)], settings)]
+    exams = []
+    for name, preferences in preferences_of.items():
+        report = _played(name, games(preferences), settings)
+        decided = [(item.score, score) for item, score in zip(preferences, gold, strict=True) if score != 0.5]
+        cost = sum((item.cost for item in preferences), FREE)
+        report |= {
+            "accuracy": agreement([own for own, _ in decided], [score for _, score in decided], "exact")
+            if decided
+            else None,
+            "position": asdict(position_bias(preferences)), "cost": asdict(cost),
+        }  # fmt: skip
+        if panel is not None:
+            exams.append(_exam(name, pairs, preferences, gold, exam_texts, panel.threshold))
+            report["exam"] = asdict(exams[-1])
+        rows.append(report)
+    if panel is not None:
+        rows += [
+            _chaired(rule, pairs, preferences_of, exams, exam_texts, settings, panel.alpha) for rule in panel.rules
+        ]
+    return rows
+
+
+def _human_score(pair: TextPair, human: Mapping[str, float]) -> float:
+    first, second = (human[name] for name in pair.item_id.split(" "))
+    return 0.5 if first == second else float(first > second)
+
+
+def _of_exam(pair: TextPair, exam_texts: set[str]) -> bool:
+    return pair.item_id.split(" ")[0] in exam_texts
+
+
+def _exam(
+    name: str,
+    pairs: Sequence[TextPair],
+    preferences: Sequence[Preference],
+    gold: Sequence[float],
+    exam_texts: set[str],
+    threshold: float,
+) -> Exam:
+    decided = [
+        (preference.score, score)
+        for pair, preference, score in zip(pairs, preferences, gold, strict=True)
+        if _of_exam(pair, exam_texts) and score != 0.5
+    ]
+    if not decided:
+        return Exam(name, None, None, 0, 0, False)
+    own, human = map(list, zip(*decided, strict=True))
+    return exam(name, own, gold=human, threshold=threshold)
+
+
+def _chaired(
+    rule: Any,
+    pairs: Sequence[TextPair],
+    preferences_of: Mapping[str, Sequence[Preference]],
+    exams: Sequence[Exam],
+    exam_texts: set[str],
+    settings: PairwiseSettings,
+    alpha: float,
+) -> Report:
+    try:
+        weight_of = weights(exams, rule, alpha)
+    except SettingsError as error:
+        return _played(f"panel, {rule} weights", [], settings, str(error))
+    decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+    decided = [
+        Game(pair.first, pair.second, score)
+        for pair, decision in zip(pairs, decisions, strict=True)
+        if not _of_exam(pair, exam_texts) and (score := verdict(decision)) is not None
+    ]
+    return _played(f"panel of {len(weight_of)}, {rule} weights", decided, settings)
+
+
+def _game(pair: TextPair, score: float) -> Game:
+    return Game(pair.first, pair.second, score)
+
+
+def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
+    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
+
+    *problem*: a known problem to put into the report. If a player has won or lost every game, there are no
+    Bradley-Terry ratings, and the report's *problem* says so.
+    """
+    games = list(played)
+    report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}
+    if not games:
+        return report
+    report["elo"] = [asdict(row) for row in elo_spread(games, settings.orders, settings.seed)]
+    try:
+        report["bradley_terry"] = [asdict(row) for row in bradley_terry(games)]
+    except SettingsError as error:
+        report["problem"] = str(error)
+    return report
+
+
+def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
+    """Returns the grades that the metric *name* gives to *items*, as one column; each text is compared with its source.
+
+    *embedder*: the settings of the embedder that BERTScore uses.
+    """
+    started = time.monotonic()
+    cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
+    scores = _metric(name, embedder).score(cases)
+    grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
+    different = len({grade.value for grade in grades if grade.value is not None})
+    by = embedder.backend if name == "bertscore" else ""
+    return Column(
+        name, by, "baseline", grades, before=different, after=different, seconds=time.monotonic() - started, usd=0.0
+    )
+
+
+def _metric(name: Baseline, embedder: EmbedderSettings) -> Metric:
+    if name != "bertscore":
+        return Overlap(measure_of(METRICS[name]), name)
+    from gre_bench.lm.embedders.catalog import open_embedder
+    from gre_bench.metrics.bertscore import BertScore
+
+    return BertScore(open_embedder(embedder), name)
+
+
+def instructions(
+    settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
+) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
+
+    Returns two mappings: examiner → written instructions, and examiner → problem if no usable instructions were
+    written. *kind*: the kind of the items to grade.
+    """
+    written: dict[str, str] = {}
+    unsound: dict[str, Problem] = {}
+    for name, generated in settings.generated.items():
+        own = generated.instructions
+        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        reply = run.write_instructions(generated.model, writer_context, chat).read
+        if isinstance(reply, Problem):
+            unsound[name] = replace(reply, code=f"instructions_{reply.code}")
+        else:
+            written[name] = reply
+    return written, unsound
+
+
+def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
+    """Returns columns without grades for the examiners that got no usable instructions, one per examiner and LM.
+
+    *models*: the names of the LMs. *unsound*: examiner → problem that left it without instructions. Each item of a
+    column gives this problem as the reason for the missing grade.
+    """
+    return [
+        Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
+        for name, problem in unsound.items()
+        for model in models
+    ]

@@ -12,8 +12,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
-from gre_bench.examiners.examiner import ItemKind
-from gre_bench.examiners.generated import Phrase
+from gre_bench.examiners.examiner import ItemKind, Phrase
 
 Rule = Literal["uniform", "log", "exp", "poly"]
 Baseline = Literal["length", "rouge_l", "bertscore"]

@@ -3,6 +3,16 @@
 They have the interface of evaluation LMs, and treat each line of a review as one token. The log-probability of a line,
 log P(line | earlier lines, x, synopsis), is computed by enumeration. These LMs refuse a text that is not in the
 simulation.
+
+Trains an evaluation LM by counting the reviews of sampled papers of a simulation.
+
+Computes exact expected scores in a simulation, by enumeration, and an LM's divergence from the truth.
+
+Computes the exact bias of an evaluation LM: its expected score minus the information, without sampling papers.
+
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The first divergence is a mean over s, the
+second a mean over (x, s). If the LM predicts y badly without x, scores are too high. If the LM misreads x, scores are
+too low.
 """
 
 from __future__ import annotations
@@ -16,7 +26,18 @@ import numpy as np
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob, digest
-from gre_bench.studies.simulations.simulation import LINES, REVIEWS, SYNOPSES, VERDICTS, Array, Simulation
+from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.studies.simulations.simulation import (
+    LINES,
+    REVIEWS,
+    SYNOPSES,
+    VERDICTS,
+    Array,
+    Papers,
+    Simulation,
+    conditional_information,
+    information,
+)
 
 _X: dict[str | None, int] = {text: index for index, text in enumerate((*REVIEWS, None))}
 _S: dict[str | None, int] = {text: index for index, text in enumerate((*SYNOPSES, None))}
@@ -111,3 +132,115 @@ def _spans(table: Array) -> dict[tuple[int, int, int], SpanLogprob]:
             lines = (*(min(after - before, 0.0) for before, after in pairwise(logs)), 0.0)
             spans[s, x, y] = SpanLogprob(sum(lines), _IDS[y], lines)
     return spans
+
+
+PRIOR = 2.0
+"""Weight of the coarser distribution in backing off: as much as this number of counted pairs."""
+
+
+def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
+    """Returns an LM whose P(y | x, s) is estimated from the counts of (s, x, y) over the references of *papers*.
+
+    Each estimate backs off to a coarser one: (count(·, y) + prior · coarser(y)) / (count(·) + prior). P(y | x, s) backs
+    off to P(y | x). P(y | x) and P(y | s) back off to P(y), which backs off to the uniform distribution.
+    """
+    size = len(REVIEWS)
+    counts = np.zeros((len(SYNOPSES), size, size))
+    np.add.at(counts, (papers.synopses[:, None], papers.candidates[:, :1], papers.references), 1.0)
+    of_y = _backed_off(counts.sum(axis=(0, 1)), np.full(size, 1 / size), prior)
+    of_x = _backed_off(counts.sum(axis=0), of_y, prior)
+    of_s = _backed_off(counts.sum(axis=1), of_y, prior)
+    with_s = np.concatenate([_backed_off(counts, of_x[None], prior), of_s[:, None]], axis=1)
+    without = np.concatenate([of_x, of_y[None]])
+    return TabulatedLM("counted", np.concatenate([with_s, without[None]]))
+
+
+def _backed_off(counts: Array, coarser: Array, prior: float) -> Array:
+    return np.asarray((counts + prior * coarser) / (counts.sum(axis=-1, keepdims=True) + prior))
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """How far an LM's P(y | x, synopsis) is from the simulation's, in nats.
+
+    Each field is the largest divergence over all (x, synopsis).
+
+    - *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs.
+    - *printed*: KL(LM ‖ truth), which Prop. 3.1 prints (Xu et al. 2025, §3.1 and appendix B).
+    """
+
+    forward: float
+    printed: float
+
+
+def expected_score(scores: Array, joint: Array) -> float:
+    """Returns the expected score under the distribution *joint*, Σ P(s, x, y) · score, in the unit of *scores*.
+
+    *joint*: shape (synopses, reviews, reviews). *scores*: the same shape, or (1, reviews, reviews) for a score without
+    a synopsis.
+    """
+    return float((joint * scores).sum())
+
+
+def divergence(simulation: Simulation, lm: TabulatedLM, with_synopsis: bool) -> Divergence:
+    """Returns how far *lm* is from *simulation* in predicting the reference from the candidate's review.
+
+    *with_synopsis*: whether the synopsis is given too.
+    """
+    truth = conditionals(simulation.joint())
+    places = slice(0, -1) if with_synopsis else slice(-1, None)
+    p, q = truth[places, :-1], lm.table[places, :-1]
+    logs = np.log(p / q)
+    return Divergence(float((p * logs).sum(axis=-1).max()), float((-q * logs).sum(axis=-1).max()))
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """The expected score of an LM in a simulation, and what separates it from the true information; all in nats.
+
+    - *truth*: the true mutual information.
+    - *expected*: the expected score; equals *truth* + *marginal_error* − *conditional_error*.
+    - *marginal_error*: the LM's mean divergence from the truth without the candidate's review.
+    - *conditional_error*: the LM's mean divergence from the truth with the candidate's review.
+    """
+
+    truth: float
+    expected: float
+    marginal_error: float
+    conditional_error: float
+
+    @property
+    def bias(self) -> float:
+        """Returns the expected score minus the truth, in nats."""
+        return self.expected - self.truth
+
+
+def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
+    """Returns the bias of GEM by *lm*, or of GEM-S if *with_synopsis*, for the candidate of *simulation*.
+
+    Raises `SpanError` if the LM refuses a text.
+    """
+    joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
+    synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
+    logs = _logprobs(lm, synopses)
+    truth = np.log(conditionals(joint)[: len(synopses)])
+    off = truth - logs
+    marginal = float((joint.sum(axis=1) * off[:, -1]).sum())
+    conditional = float((joint * off[:, :-1]).sum())
+    known = conditional_information(joint) if with_synopsis else information(joint)
+    expected = float((joint * (logs[:, :-1] - logs[:, -1:])).sum())
+    return Bias(known, expected, marginal, conditional)
+
+
+def _logprobs(lm: EvaluationLM, synopses: tuple[str | None, ...]) -> Array:
+    """Returns log LM(y | x, s), shape (synopses, reviews + 1, reviews).
+
+    The last index of x stands for no candidate's review.
+    """
+    predictions = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
+    totals = []
+    for answer in lm.logprob(predictions):
+        if isinstance(answer, SpanError):
+            raise answer
+        totals.append(answer.total)
+    return np.array(totals).reshape(len(synopses), len(REVIEWS) + 1, len(REVIEWS))
