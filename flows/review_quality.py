@@ -121,9 +121,7 @@ def _judged(
             continue
         answers = run.judge_reviews(job.judge, job.writer_context, name, able)
         for review, answer in zip(able, answers, strict=True):
-            points = answer.problem if answer.value is None else answer.value
-            assert points is not None, "an answer has a value or a problem"
-            verdicts[review.review_id, name] = points
+            verdicts[review.review_id, name] = answer.read
     qualities = judge(reviews, verdicts, job.dated)
     groups = sampled(qualities, job.size, job.seed)
     summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
@@ -204,14 +202,12 @@ def generate(
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
     with bounded(writer_context, path.parent) as status:
-        answer = run.generate_guideline(model, writer_context, reviews)
-        status.say("done" if answer.problem is None or answer.problem.final else "incomplete")
-    if answer.problem is not None:
-        raise SourceError(
-            f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"
-        )
+        guideline = run.generate_guideline(model, writer_context, reviews).read
+        status.say("incomplete" if isinstance(guideline, Problem) and not guideline.final else "done")
+    if isinstance(guideline, Problem):
+        raise SourceError(f"{model} gave no guideline for group {group}: {guideline.code}: {guideline.message}")
     try:
-        put(out, f"{answer.value}\n")
+        put(out, f"{guideline}\n")
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,

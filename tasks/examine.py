@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from prefect import task
 
+from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.replies import ParsedReply
 from gre_bench.guidelines.review_quality import FieldedReview
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.chats import chat_lm
@@ -22,7 +22,7 @@ from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner, Item, ItemKind
-    from gre_bench.examiners.grading import ChatOutcome, Grade
+    from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.metric import Grader
     from gre_bench.examiners.pairwise import Preference, TextPair
 
@@ -45,7 +45,7 @@ def rate_papers(
 @task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
-) -> list[ParsedReply[int]]:
+) -> list[ChatOutcome[int]]:
     """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
 
     *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
@@ -58,7 +58,7 @@ def judge_reviews(
 
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
-def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
+def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Returns a guideline that the LM *name* makes from a group of *reviews*.
 
     If there is no usable reply, the result has a problem instead of a guideline.
@@ -93,22 +93,23 @@ def grader_of(
     aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
     *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.metric import by_chance, by_endpoint, by_lm, by_writer, identity_with
+    from gre_bench.examiners.grading import grade
+    from gre_bench.examiners.metric import identity_with
+    from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
 
     if examiner.form.answer == "nothing":
-        return by_chance(examiner), identity_with(examiner)
+        return lambda items: grade(examiner, items, None), identity_with(examiner)
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = chat_lm(open_lm(evaluation_lm))
-        return by_lm(examiner, lm), identity_with(examiner, lm=lm.identity)
+        return lambda items: grade_by_lm(examiner, items, lm), identity_with(examiner, lm=lm.identity)
     opened = open_examiner(name, writer_context)
+    writer, sampling = opened.writer, opened.sampling
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, opened.writer, opened.sampling), identity_with(
-            examiner, opened.writer.identity, opened.sampling
-        )
+        identity = identity_with(examiner, writer.identity, sampling)
+        return lambda items: grade(examiner, items, writer, sampling), identity
     shown = open_logprobs(name, writer_context)
-    return by_endpoint(examiner, shown, opened.writer, opened.sampling), identity_with(
-        examiner, shown.identity, opened.sampling
-    )
+    identity = identity_with(examiner, shown.identity, sampling)
+    return lambda items: grade_by_endpoint(examiner, items, shown, sampling, writer)[0], identity
 
 
 @task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)

@@ -1,23 +1,17 @@
-"""Bradley-Terry strengths from pairwise preferences, with confidence intervals; the usual replacement for Elo.
+"""Preferences of an LM between two texts about the same source (PRE, Appendix A.1), and ratings of the texts' authors.
 
-A player is an author of texts, and a game is one comparison of two texts. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) +
-exp(βⱼ)), where βᵢ is the log-strength of player i. The fit is by maximum likelihood (Bradley and Terry 1952). The order
-of the games has no influence. A tie is half a win for each player.
+The LM is asked twice about each pair, once in each order of the two texts. An LM that chooses the same position both
+times prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
 
-Elo ratings of players from games between them, after PRE: K = 16, and every player starts at 1000.
+A player is an author of texts, and a game is one comparison of two texts: score 1 for a win, 0.5 for a tie, 0 for a
+loss. Elo after PRE has K = 16, and every player starts at 1000. With a player's own rating a and the opponent's b:
 
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
-Here a is the player's own rating and b the opponent's. The score is 1 for a win, 0.5 for a tie and 0 for a loss.
-
-Ratings depend on the order of the games, so `elo_spread` states their spread over shuffled orders. Bradley-Terry
-strengths (`gre_bench.examiners.pairwise`) do not depend on the order.
-
-Preferences of an LM between two texts about the same source (PRE, Appendix A.1).
-
-The LM is asked twice about each pair, once in each order of the two texts. An LM that chooses the same position both
-times prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
+Elo depends on the order of the games, so `elo_spread` states the spread over shuffled orders. Bradley-Terry strengths
+do not depend on it. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), where βᵢ is the log-strength of player i.
+The fit is by maximum likelihood (Bradley and Terry 1952), and a tie is half a win for each player.
 """
 
 from __future__ import annotations
@@ -29,25 +23,25 @@ from typing import Any
 
 import numpy as np
 
+from gre_bench.core.asking import FREE, Cost
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import ItemKind
-from gre_bench.examiners.grading import FREE, TOP_P, ChatOutcome, Cost, ask
+from gre_bench.examiners.grading import TOP_P, ask
 from gre_bench.prompts.library import fill
 from gre_bench.stats import Interval, flat_interval
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEPS = 100
 """The largest number of Newton steps; a fit with a finite solution takes about eight."""
+K, START = 16.0, 1000.0
+SAMPLING = Sampling(0.0, 64, TOP_P)
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One comparison of the players *first* and *second*.
-
-    *score* is 1 if *first* was preferred, 0 if *second* was preferred, and 0.5 for a tie.
-    """
+    """One comparison: *score* is 1 if *first* was preferred, 0 if *second* was preferred, and 0.5 for a tie."""
 
     first: str
     second: str
@@ -56,11 +50,9 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """The log-strength of a player.
+    """The log-strength of a player, relative to the mean of all players or to the anchor.
 
-    - *value*: the log-strength, relative to the mean of all players or to the anchor.
-    - *error*: the standard error of *value*.
-    - *low*, *high*: the confidence interval of *value*.
+    *error*: its standard error. *low*, *high*: its confidence interval.
     """
 
     player: str
@@ -80,25 +72,6 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
     from scipy.special import ndtri
 
     players = sorted({game.first for game in games} | {game.second for game in games})
-    wins = _wins(games, players)
-    _refuse_unsettled(wins, players)
-    beta, information = _fitted(wins)
-    if anchor is None:
-        contrast = np.eye(len(players)) - 1.0 / len(players)
-    else:
-        contrast = np.eye(len(players))
-        contrast[:, players.index(anchor)] -= 1.0
-    # A common shift leaves the likelihood unchanged; the pseudo-inverse gives the covariance of all differences.
-    covariance = contrast @ np.linalg.pinv(information) @ contrast.T
-    values, errors = contrast @ beta, np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    half = float(ndtri(0.5 + level / 2)) * errors
-    rows = zip(players, values, errors, values - half, values + half, strict=True)
-    strengths = [Strength(name, *(float(number) for number in numbers)) for name, *numbers in rows]
-    return sorted(strengths, key=lambda strength: -strength.value)
-
-
-def _wins(games: Sequence[Game], players: list[str]) -> Array:
-    """Returns the matrix of wins: entry [i, j] counts how often player i was preferred to j; a tie counts half."""
     indices = {name: index for index, name in enumerate(players)}
     wins = np.zeros((len(players), len(players)))
     for game in games:
@@ -106,11 +79,24 @@ def _wins(games: Sequence[Game], players: list[str]) -> Array:
             raise ValueError(f"no game: {game}")
         wins[indices[game.first], indices[game.second]] += game.score
         wins[indices[game.second], indices[game.first]] += 1 - game.score
-    return wins
+    _refuse_unsettled(wins, players)
+    beta, information = _fitted(wins)
+    contrast = np.eye(len(players))
+    if anchor is None:
+        contrast -= 1.0 / len(players)
+    else:
+        contrast[:, indices[anchor]] -= 1.0
+    # A common shift leaves the likelihood unchanged; the pseudo-inverse gives the covariance of all differences.
+    covariance = contrast @ np.linalg.pinv(information) @ contrast.T
+    values, errors = contrast @ beta, np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    half = float(ndtri(0.5 + level / 2)) * errors
+    rows = zip(players, values, errors, values - half, values + half, strict=True)
+    strengths = [Strength(name, *map(float, numbers)) for name, *numbers in rows]
+    return sorted(strengths, key=lambda strength: -strength.value)
 
 
 def _fitted(wins: Array) -> tuple[Array, Array]:
-    """Fits the log-strengths by Newton's method to *wins*, the matrix of `_wins`.
+    """Fits the log-strengths by Newton's method; *wins*[i, j] counts how often i was preferred to j.
 
     Returns the log-strengths, whose mean is 0, and the Fisher information matrix at the solution.
     """
@@ -130,10 +116,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
 
 
 def _refuse_unsettled(wins: Array, players: list[str]) -> None:
-    """Raises `SettingsError` if the matrix *wins* does not determine the strengths of *players*.
-
-    The matrix determines them only if a chain of wins leads from every player to every other player (Ford 1957).
-    """
+    """Raises `SettingsError` unless a chain of wins leads from every player to every other player (Ford 1957)."""
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
     for way, relation in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):
@@ -149,17 +132,9 @@ def _refuse_unsettled(wins: Array, players: list[str]) -> None:
             )
 
 
-K = 16.0
-START = 1000.0
-
-
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The rating of a player over many shuffled orders of the games.
-
-    - *value*: the mean rating.
-    - *low*, *high*: the 2.5% and 97.5% quantiles of the rating.
-    """
+    """The Elo rating of a player over many shuffled orders of the games: the mean, and the 2.5% and 97.5% quantiles."""
 
     player: str
     value: float
@@ -173,11 +148,7 @@ def expected(own: float, other: float) -> float:
 
 
 def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Returns each player's rating after all *games*, played in the given order.
-
-    Each player begins at *start*. In a game, one player gains the points that the other loses; *k* is K in the module's
-    formula.
-    """
+    """Returns each player's rating after all *games*, played in the given order; each player begins at *start*."""
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, start) for name in (game.first, game.second))
@@ -187,10 +158,7 @@ def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, 
 
 
 def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
-    """Returns each player's mean rating and its spread over *orders* random orders of *games*, the best player first.
-
-    *k* is K in the module's formula.
-    """
+    """Returns each player's rating over *orders* random orders of *games*, the best player first."""
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -204,18 +172,9 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
     return sorted((Rating(name, *map(float, numbers)) for name, *numbers in rows), key=lambda rating: -rating.value)
 
 
-SAMPLING = Sampling(0.0, 64, TOP_P)
-
-
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two texts about the same source, to be compared.
-
-    - *item_id*: the id of the pair.
-    - *source*: the text of the source, such as a paper.
-    - *first*, *second*: the names of the two players, who wrote the texts.
-    - *first_text*, *second_text*: what they wrote.
-    """
+    """Two texts about the same *source* (a text, such as a paper), by the players *first* and *second*."""
 
     item_id: str
     source: str
@@ -246,12 +205,11 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM prefers a position to a text.
+    """How far an LM prefers a position to a text; the first five fields are numbers of pairs.
 
-    - *pairs*: the number of pairs.
-    - *consistent*: the number of pairs in which the LM chose the same text in both orders.
-    - *always_first*, *always_second*: the numbers of pairs in which the LM chose that position in both orders.
-    - *unanswered*: the number of pairs without a usable answer.
+    - *consistent*: the LM chose the same text in both orders.
+    - *always_first*, *always_second*: the LM chose that position in both orders.
+    - *unanswered*: without a usable answer.
     - *first_share*: the share of answers for the first position, 0.5 without bias, with a 95% interval over pairs.
     - *p*: the p-value of a two-sided binomial test that *always_first* and *always_second* are equally likely.
     """
@@ -273,7 +231,17 @@ def prefer(
     *item* is the kind of the compared texts. *base* replaces the default sampling options, `SAMPLING`.
     """
     outcomes = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
-    return [_preference(pair, outcomes[index], outcomes[len(pairs) + index]) for index, pair in enumerate(pairs)]
+    preferences = []
+    for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
+        ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
+        if isinstance(forward.read, Problem):
+            preferences.append(Preference(*ids, None, None, forward.read, cost))
+        elif isinstance(backward.read, Problem):
+            preferences.append(Preference(*ids, None, None, backward.read, cost))
+        else:
+            score = 0.5 if forward.read == backward.read else 1.0 - forward.read
+            preferences.append(Preference(*ids, score, (forward.read, backward.read), None, cost))
+    return preferences
 
 
 def chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
@@ -308,14 +276,3 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
         first_share=flat_interval(firsts, 0.95) if len(firsts) > 1 else None,
         p=float(binomtest(always[0], sum(always)).pvalue) if sum(always) else None,
     )
-
-
-def _preference(pair: TextPair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
-    ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
-    positions = (forward.read, backward.read)
-    if isinstance(positions[0], Problem):
-        return Preference(*ids, None, None, positions[0], cost)
-    if isinstance(positions[1], Problem):
-        return Preference(*ids, None, None, positions[1], cost)
-    score = 0.5 if positions[0] == positions[1] else 1.0 - positions[0]
-    return Preference(*ids, score, (positions[0], positions[1]), None, cost)

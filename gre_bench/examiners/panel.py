@@ -1,15 +1,19 @@
-"""The qualification exam, after PRE: an examiner must agree with gold labels, or at least with itself.
+"""Panels of several examiners, after PRE (Chu et al. 2024): an exam for each examiner, then decisions by a chair.
 
-    reference    agreement of the examiner's answers with gold labels
-    consistency  agreement of the examiner with itself, after the prompt is replaced or the texts of a pair are swapped
+No LM is asked, because a study has all grades already. The chair decides only on texts outside the exam. The weight of
+an examiner thus never depends on the texts that the chair decides on.
+
+An exam measures up to two agreements of an examiner's answers:
+
+    reference    with gold labels
+    consistency  with itself, after the prompt is replaced or the texts of a pair are swapped
 
 With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
 ``squared_error``, it is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered question
 counts as disagreement.
 
-The chair's decisions, after PRE: weighted means of several examiners' grades or preferences.
-
-The weight of an examiner depends on its exam score p, by one of four rules:
+The chair takes weighted means of the grades or preferences. The weight depends on the exam score p, by one of four
+rules:
 
     uniform  1
     log      log(p / (1 − p))
@@ -18,11 +22,6 @@ The weight of an examiner depends on its exam score p, by one of four rules:
 
 p is clamped to [0.01, 0.99], so that an examiner with a perfect exam does not get all the weight. The weights are
 scaled to sum to 1.
-
-Forms a panel from the grades of a study, after PRE: an exam for each examiner, then decisions by a chair.
-
-No LM is asked, because the study has all grades already. The chair decides only on texts outside the exam. The weight
-of an examiner thus never depends on the texts that the chair decides on.
 """
 
 from __future__ import annotations
@@ -41,17 +40,19 @@ from gre_bench.examiners.results import Column
 from gre_bench.examiners.templates import Scale
 
 Measure = Literal["exact", "squared_error"]
+Rule = Literal["uniform", "log", "exp", "poly"]
 THRESHOLD = 0.6
+CLAMP = 0.01
+EXAM = "exam_question"
+"""Why the chair does not decide on a text: it serves in the exam."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exam:
     """The result of an examiner's exam.
 
-    - *reference*: the agreement with gold labels, from 0 to 1; None if not measured.
-    - *consistency*: the examiner's agreement with itself, from 0 to 1; None if not measured.
-    - *questions*: the number of questions.
-    - *unanswered*: the number of questions without an answer.
+    - *reference*, *consistency*: the agreements, from 0 to 1; None if not measured.
+    - *questions*, *unanswered*: the numbers of questions, and of those without an answer.
     - *passed*: whether every measured agreement reached the threshold.
     """
 
@@ -71,12 +72,18 @@ class Exam:
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
     """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None means no answer.
 
-    *measure* is ``exact`` or ``squared_error``. For ``squared_error``, both lists must be stretched to 0 … 1. Raises
-    `ValueError` if the lists are empty or differ in length.
+    For ``squared_error``, both lists must be stretched to 0 … 1. Raises `ValueError` if the lists are empty or differ
+    in length.
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
-    return math.fsum(_alike(answer, right, measure) for answer, right in zip(given, wanted, strict=True)) / len(wanted)
+    alike = []
+    for answer, right in zip(given, wanted, strict=True):
+        if answer is None or right is None:
+            alike.append(0.0)
+        else:
+            alike.append(float(answer == right) if measure == "exact" else 1.0 - (answer - right) ** 2)
+    return math.fsum(alike) / len(wanted)
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
@@ -103,21 +110,10 @@ def exam(
     """
     if gold is None and again is None:
         raise ValueError("an exam needs gold labels, or answers to a second prompt")
-    reference = None if gold is None else agreement(given, gold, measure)
-    consistency = None if again is None else agreement(given, again, measure)
-    parts = [part for part in (reference, consistency) if part is not None]
+    reference, consistency = (None if wanted is None else agreement(given, wanted, measure) for wanted in (gold, again))
+    passed = all(part is None or part >= threshold for part in (reference, consistency))
     unanswered = sum(answer is None for answer in given)
-    return Exam(examiner, reference, consistency, len(given), unanswered, all(part >= threshold for part in parts))
-
-
-def _alike(answer: float | None, right: float | None, measure: Measure) -> float:
-    if answer is None or right is None:
-        return 0.0
-    return float(answer == right) if measure == "exact" else 1.0 - (answer - right) ** 2
-
-
-Rule = Literal["uniform", "log", "exp", "poly"]
-CLAMP = 0.01
+    return Exam(examiner, reference, consistency, len(given), unanswered, passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +129,9 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """Returns the unscaled weight that *rule* gives an examiner with exam score *p* (0 to 1).
+    """Returns the unscaled weight that *rule* gives an examiner with exam score *p* (0 to 1); *alpha* is α.
 
-    *alpha* is α in the rules ``exp`` and ``poly``. Raises `ValueError` if *p* is not from 0 to 1.
+    Raises `ValueError` if *p* is not from 0 to 1.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
@@ -146,8 +142,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns the weight of each examiner that passed its exam, by the examiner's name; the weights sum to 1.
 
-    `weight` explains *rule* and *alpha*. Raises `SettingsError` if no examiner passed, or if the weight of an examiner
-    is not positive.
+    Raises `SettingsError` if no examiner passed, or if the weight of an examiner is not positive.
     """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
@@ -167,16 +162,22 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
     - *answers*: the answers of each examiner, by its name; all examiners have the same items in the same order.
     - *weight_of*: the weight of each examiner, by its name.
 
-    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1 by `qualification.stretched`. A missing
-    answer (None) is left out of the mean.
+    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1 by `stretched`. A missing answer (None) is
+    left out of the mean.
     """
-    columns = {name: answers[name] for name in weight_of}
-    if len({len(column) for column in columns.values()}) > 1:
+    columns = [answers[name] for name in weight_of]
+    if len({len(column) for column in columns}) > 1:
         raise ValueError("the examiners did not answer about the same items")
-    return [
-        _decision({name: column[index] for name, column in columns.items()}, weight_of)
-        for index in range(len(next(iter(columns.values()), ())))
-    ]
+    decisions = []
+    for row in zip(*columns, strict=True):
+        known = {name: answer for name, answer in zip(weight_of, row, strict=True) if answer is not None}
+        if not known:
+            decisions.append(Decision(None, (), Problem("no_voice", "no qualified examiner has an answer")))
+            continue
+        total = math.fsum(weight_of[name] for name in known)
+        value = math.fsum(weight_of[name] * answer for name, answer in known.items()) / total
+        decisions.append(Decision(value, tuple(known)))
+    return decisions
 
 
 def verdict(decision: Decision) -> float | None:
@@ -189,22 +190,10 @@ def verdict(decision: Decision) -> float | None:
     return 0.5 if math.isclose(decision.value, 0.5) else float(decision.value > 0.5)
 
 
-def _decision(answers: Mapping[str, float | None], weight_of: Mapping[str, float]) -> Decision:
-    known = {name: answer for name, answer in answers.items() if answer is not None}
-    if not known:
-        return Decision(None, (), Problem("no_voice", "no qualified examiner has an answer"))
-    total = math.fsum(weight_of[name] for name in known)
-    return Decision(math.fsum(weight_of[name] * answer for name, answer in known.items()) / total, tuple(known))
-
-
-EXAM = "exam_question"
-
-
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The result of a panel.
 
-    - *exams*: the exam of each examiner.
     - *weights*: rule → name of an examiner → its weight.
     - *columns*: the chair's decisions, as one column of the study for each rule.
     """
@@ -216,11 +205,9 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner of the panel, with the grades that it gave in the study.
+    """An examiner of the panel, with the grades that it gave in the study (*column*).
 
-    - *column*: the examiner's grades.
-    - *second*: the grades and the settings of the same examiner under a second prompt; None if there is no second
-      prompt.
+    *second*: the grades and the settings of the same examiner under a second prompt; None if there is none.
     """
 
     column: Column
@@ -258,49 +245,40 @@ def convene(
 ) -> Panel:
     """Examines the examiners on *exam_texts*, and lets the chair decide on all other texts.
 
-    - *examiner_slots*: the examiners with their grades.
     - *exam_texts*: the ids of the texts that serve as the exam.
     - *human*: the human score of each text, by the text's id.
     - *ends*: the lowest and the highest value of the human scale.
-    - *measure*: how agreement is measured (`qualification`); *threshold*: the agreement that passes the exam.
-    - *rules*, *alpha*: the rules that weight the examiners (`chair`); each rule gives one column of decisions.
+    - *threshold*: the agreement that passes the exam.
+    - *rules*, *alpha*: the rules that weight the examiners; each rule gives one column of decisions.
 
     If no examiner passes, the columns hold problems instead of grades.
     """
+
+    def given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:
+        values = [column.values.get(name) for name in names]
+        return stretched(values, examiner.form.scale) if measure == "squared_error" else values
+
     names = [name for name in human if name in exam_texts]
-    scale = Scale(*ends)
+    due = [name for name in human if name not in exam_texts]
     gold = [human[name] for name in names]
     if measure == "squared_error":
-        gold = [value for value in stretched(gold, scale) if value is not None]
-    exams = [
-        exam(
-            slot.column.title, _given(slot.column, slot.examiner, names, measure), gold=gold,
-            again=_given(*slot.second, names, measure) if slot.second else None,
-            measure=measure, threshold=threshold,
-        )
-        for slot in examiner_slots
-    ]  # fmt: skip
-    due = [name for name in human if name not in exam_texts]
-    given = {slot.column.title: _given(slot.column, slot.examiner, due, "squared_error") for slot in examiner_slots}
-    out = Panel(exams, {}, [])
+        gold = [value for value in stretched(gold, Scale(*ends)) if value is not None]
+    out = Panel([], {}, [])
+    for slot in examiner_slots:
+        again = given(*slot.second, names, measure) if slot.second else None
+        own = given(slot.column, slot.examiner, names, measure)
+        out.exams.append(exam(slot.column.title, own, gold=gold, again=again, measure=measure, threshold=threshold))
+    answers = {slot.column.title: given(slot.column, slot.examiner, due, "squared_error") for slot in examiner_slots}
     for rule in rules:
         try:
-            out.weights[rule] = weights(exams, rule, alpha)
-            grades = [
-                Grade(name, decision.value, decision.problem)
-                for name, decision in zip(due, decide(given, out.weights[rule]), strict=True)
-            ]
+            out.weights[rule] = weights(out.exams, rule, alpha)
+            decisions = decide(answers, out.weights[rule])
+            grades = [Grade(name, each.value, each.problem) for name, each in zip(due, decisions, strict=True)]
         except SettingsError as error:
             out.weights[rule] = {}
             grades = [Grade(name, None, Problem("no_panel", str(error))) for name in due]
         different = len({grade.value for grade in grades if grade.value is not None})
-        excluded = dict.fromkeys(names, EXAM)
         title = f"panel of {len(out.weights[rule])}, {rule} weights"
+        excluded = dict.fromkeys(names, EXAM)
         out.columns.append(Column(title, "", "panel", tuple(grades), excluded, different, different))
     return out
-
-
-def _given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:
-    values = column.values
-    column_values = [values.get(name) for name in names]
-    return stretched(column_values, examiner.form.scale) if measure == "squared_error" else column_values

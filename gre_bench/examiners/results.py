@@ -1,11 +1,7 @@
-"""The grades of one rater in a study. A rater is an examiner, a metric without an LM, or a panel.
+"""The grades of each rater in a study, how closely they follow the human scores, and what they cost.
 
-Computes how closely the grades of each rater in a study follow the human scores, and what the grades cost.
-
-The coefficients are Kendall's tau-b, Spearman's and Pearson's over all texts. Their intervals come from resampling
-groups of texts (`gre_bench.stats.correlation`).
-
-Tests whether one rater comes closer to the human scores than another.
+A rater is an examiner, a metric without an LM, or a panel. The coefficients are Kendall's tau-b, Spearman's and
+Pearson's over all texts. Their intervals come from resampling groups of texts (`gre_bench.stats.correlation`).
 
 Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
 that both raters have graded (`gre_bench.stats.comparison`). Holm's correction is made twice: over the comparisons with
@@ -21,11 +17,15 @@ from dataclasses import dataclass, field, replace
 from math import comb
 from typing import Literal
 
-from gre_bench.examiners.grading import FREE, Cost, Grade
+from gre_bench.core.asking import FREE, Cost
+from gre_bench.examiners.grading import Grade
 from gre_bench.stats.association import Kind
 from gre_bench.stats.comparison import compare
 from gre_bench.stats.correlation import correlate
 from gre_bench.stats.effects import holm
+
+LENGTH = "length"
+KINDS: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Column:
     @property
     def title(self) -> str:
         """The name of the rater, followed by the name of its LM if it has one."""
-        return f"{self.name} · {self.by}" if self.by else self.name
+        return title(self.name, self.by)
 
     @property
     def values(self) -> dict[str, float]:
@@ -63,6 +63,11 @@ class Column:
     def cost(self) -> Cost:
         """The total cost of all grades."""
         return sum((grade.cost for grade in self.grades), FREE)
+
+
+def title(name: str, by: str) -> str:
+    """Returns the *name* of a rater, followed by the name of its LM *by* if it has one."""
+    return f"{name} · {by}" if by else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,6 @@ class Estimate:
 class ExaminerResult:
     """The result of one rater, that is, of one column of a study.
 
-    - *by*: the name of the rater's LM.
     - *planned*: the number of texts, the sum of the next four.
     - *scored*: the number of texts with a score.
     - *excluded*: the number of texts left out beforehand.
@@ -93,11 +97,10 @@ class ExaminerResult:
     - *groups*: the number of groups with scored texts.
     - *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
-    - *before*, *after*: the numbers of distinct scores before and after binning.
     - *filtered*: the number of texts that the LM called redundant.
     - *mass*: for the aggregation logprob, the mean total probability of the declared scores.
-    - *unparsable*: the number of replies that could not be read.
-    - *hallucinated*: the number of replies with an "Answer:" that nobody requested (Kotonya et al. 2023, §5.2).
+
+    The other fields are those of `Column` and `Cost`.
     """
 
     name: str
@@ -137,9 +140,18 @@ def outcome(
     - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
     """
     values, cost = column.values, column.cost
+    names = [name for name in human if name in values]
+    table = [values[name] for name in names], [human[name] for name in names], [groups[name] for name in names]
+    coefficients: dict[Kind, Estimate] = {}
+    problem = None
+    try:
+        for kind in KINDS:
+            result = correlate(kind, *table, resamples=resamples, seed=seed)
+            coefficients[kind] = Estimate(result.value, result.low, result.high, result.p, result.flat_p)
+    except ValueError as error:
+        coefficients, problem = {}, str(error)
     problems = [grade.problem for grade in column.grades if grade.problem is not None]
-    reasons = Counter([*column.excluded.values(), *(problem.code for problem in problems)])
-    coefficients, problem = _coefficients(values, human, groups, resamples, seed)
+    reasons = Counter([*column.excluded.values(), *(item.code for item in problems)])
     masses = [mass for grade in column.grades for mass in grade.mass.values()]
     ties = sum(comb(count, 2) for count in Counter(values.values()).values())
     return ExaminerResult(
@@ -157,37 +169,13 @@ def outcome(
     )  # fmt: skip
 
 
-def _coefficients(
-    values: Mapping[str, float], human: Mapping[str, float], groups: Mapping[str, str], resamples: int, seed: int
-) -> tuple[dict[Kind, Estimate], str | None]:
-    names = [name for name in human if name in values]
-    scores, wanted = [values[name] for name in names], [human[name] for name in names]
-    group_of_each = [groups[name] for name in names]
-    kinds: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
-    estimates: dict[Kind, Estimate] = {}
-    for kind in kinds:
-        try:
-            correlation = correlate(kind, scores, wanted, group_of_each, resamples=resamples, seed=seed)
-        except ValueError as error:
-            return {}, str(error)
-        estimates[kind] = Estimate(
-            correlation.value, correlation.low, correlation.high, correlation.p, correlation.flat_p
-        )
-    return estimates, None
-
-
-LENGTH = "length"
-
-
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The difference between two raters in how closely they follow the human scores.
 
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
     - *items*: the number of texts that both raters graded.
-    - *difference*: Kendall's tau of *first* minus that of *second*.
-    - *low*, *high*: the 95% interval of the difference.
-    - *p*: the p-value of the difference.
+    - *difference*: Kendall's tau of *first* minus that of *second*, with its 95% interval and p-value.
     - *p_holm*: *p* after Holm's correction over all comparisons of the *family*.
     - *problem*: the reason why there is no difference.
     """
@@ -214,62 +202,36 @@ def differences(
 ) -> list[Difference]:
     """Compares every rater with the best examiner, and with the column of text lengths if there is one.
 
-    - *columns*: the grades by each rater.
-    - *outcomes*: the result of each rater, in the same order.
-    - *human*: the human score of each text, by the text's id.
-    - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
+    - *outcomes*: the results of *columns*, in the same order.
+    - *human*, *groups*: as for `outcome`.
     """
-    ranked = [
-        (outcome.kendall.value, index)
-        for index, outcome in enumerate(outcomes)
-        if outcome.kendall and outcome.kind == "examiner"
-    ]
-    by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
+
+    def family(name: Literal["best", "length"], other: Column) -> list[Difference]:
+        rows = []
+        for column in columns:
+            if column is other:
+                continue
+            mine, theirs = column.values, other.values
+            both = [item for item in human if item in mine and item in theirs]
+            row = Difference(name, column.title, other.title, len(both))
+            own, rival, gold = ([scores[item] for item in both] for scores in (mine, theirs, human))
+            clusters = [groups[item] for item in both]
+            try:
+                test = compare("kendall", own, rival, gold, clusters, resamples=resamples, seed=seed)
+                row = replace(row, difference=test.difference, low=test.low, high=test.high, p=test.p)
+            except ValueError as error:
+                row = replace(row, problem=str(error))
+            rows.append(row)
+        adjusted = iter(holm([row.p for row in rows if row.p is not None]))
+        return [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
+
     out: list[Difference] = []
+    ranked = [
+        (result.kendall.value, -index)
+        for index, result in enumerate(outcomes)
+        if result.kendall and result.kind == "examiner"
+    ]
     if ranked:
-        best = columns[max(ranked, key=lambda outcome: (outcome[0], -outcome[1]))[1]]
-        out += _family("best", columns, best, human, groups, resamples, seed)
-    if by_length is not None:
-        out += _family("length", columns, by_length, human, groups, resamples, seed)
-    return out
-
-
-def _family(
-    family: Literal["best", "length"],
-    columns: Sequence[Column],
-    other: Column,
-    human: Mapping[str, float],
-    groups: Mapping[str, str],
-    resamples: int,
-    seed: int,
-) -> list[Difference]:
-    results = [
-        _difference(family, column, other, human, groups, resamples, seed) for column in columns if column is not other
-    ]
-    tested = [difference for difference in results if difference.p is not None]
-    adjusted = iter(holm([difference.p for difference in tested if difference.p is not None]))
-    return [
-        difference if difference.p is None else replace(difference, p_holm=next(adjusted)) for difference in results
-    ]
-
-
-def _difference(
-    family: Literal["best", "length"],
-    column: Column,
-    other: Column,
-    human: Mapping[str, float],
-    groups: Mapping[str, str],
-    resamples: int,
-    seed: int,
-) -> Difference:
-    mine, theirs = column.values, other.values
-    both = [name for name in human if name in mine and name in theirs]
-    row = Difference(family, column.title, other.title, len(both))
-    try:
-        test = compare(
-            "kendall", [mine[name] for name in both], [theirs[name] for name in both], [human[name] for name in both],
-            [groups[name] for name in both], resamples=resamples, seed=seed,
-        )  # fmt: skip
-    except ValueError as error:
-        return replace(row, problem=str(error))
-    return replace(row, difference=test.difference, low=test.low, high=test.high, p=test.p)
+        out += family("best", columns[-max(ranked)[1]])
+    by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
+    return out + family("length", by_length) if by_length is not None else out

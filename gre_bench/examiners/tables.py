@@ -1,38 +1,27 @@
-"""The settings of the examiner behind each row of the tables in Kim et al. 2023 and Kotonya et al. 2023.
+"""The tables of Kim et al. 2023 and Kotonya et al. 2023: the examiner behind each row, and the study's results.
 
-Rows are in printed order and have the names used in ``data/published/001_table1.csv`` and the like. Results can thus
-stand beside the printed values. Table 9 of Kim et al. counts errors in rationales. It is not here, because a human
-fills it in (`results.error_sheet`).
+Rows are in printed order and have the names used in ``data/published/001_table1.csv`` and the like, so results stand
+beside the printed values. Most cells hold Kendall's tau. The columns are the LMs of the study, followed by those of the
+paper.
 
-Reads the published tables of Kim et al. 2023 (``data/published/001_*.csv``) and Kotonya et al. (``003_*.csv``).
-
-The analysis of errors in rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its evaluation.
-
-A rationale is an LM's reasons for a score. It can have three errors: it contradicts the score, it states something that
-neither the source nor the graded text says, or it is about another aspect. One rationale can have several errors, so
-the shares of errors need not sum to 1.
-
-Tables of a study in the layout of the papers' tables, with the published values beside the study's own.
-
-Most cells hold Kendall's tau. The rows are those of the paper, in its order. The columns are the LMs of the study,
-followed by those of the paper.
+Table 9 of Kim et al. (§5.3.3) counts errors in rationales, an LM's reasons for a score. A human fills it in, on a
+sheet. A rationale can contradict the score, state something that neither the source nor the graded text says, or be
+about another aspect. It can have several errors, so the shares of errors need not sum to 1.
 """
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.resources import resource
+from gre_bench.core.published import printed
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, examiner_of
 from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.results import ExaminerResult
-from gre_bench.examiners.templates import TEMPLATES
+from gre_bench.examiners.templates import TEMPLATES, Scale
 
 FINE = {"granularity": "fine"}
 GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "model"} | FINE}
@@ -140,38 +129,26 @@ LAYOUTS = {
 }
 """Every table that a run can fill, by the name of its file of published values."""
 
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A number printed in a paper: Kendall's tau, or a percentage in ``001_table9``.
-
-    - *digits*: the number of printed decimals.
-    - *items*: the number of graded texts behind the number.
-    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
-    """
-
-    row: str
-    column: str
-    value: float
-    digits: int
-    items: int
-    anomaly: str = ""
-    note: str = ""
-
-
-@cache
-def printed(table: str) -> tuple[Printed, ...]:
-    """Returns the printed numbers of *table*, such as ``001_table1``, row by row."""
-    path = resource("data", "published", f"{table}.csv")
-    with path.open(encoding="utf-8", newline="") as lines:
-        return tuple(map(_printed_row, csv.DictReader(lines, strict=True)))
-
-
-def _printed_row(row: dict[str, str]) -> Printed:
-    digits = len(row["value"].partition(".")[2])
-    return Printed(row["row"], row["column"], float(row["value"]), digits, int(row["n"]), row["anomaly"], row["note"])
-
-
+HEADS = {
+    "001_table1": ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table2": ("Test set",),
+    "001_table4": ("Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table5": ("Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table6": ("Template", "Description"),
+    "001_table7": ("Template", "Criteria"),
+    "001_table8": ("Template", "Steps"),
+    "001_table9": ("Type", "Error"),
+    "003_table8": ("Prompt", "Approaches"),
+    "003_table9": ("Prompt", "Scores"),
+    "003_text": ("Prompt",),
+}
+PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
+_ERROR_ROWS = {
+    "0 | Good": "good",
+    "1 | Inconsistent": "inconsistent",
+    "2 | Hallucination": "hallucination",
+    "3 | Different Aspect": "different_aspect",
+}
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
 """The columns of error types 1 to 3, whose cells a human fills with yes or no."""
 SAMPLED = 36
@@ -222,130 +199,75 @@ def _marked(row: Mapping[str, str | None], number: int, error: str) -> bool:
     return cell == "yes"
 
 
-HEADS = {
-    "001_table1": ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table2": ("Test set",),
-    "001_table4": ("Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table5": ("Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table6": ("Template", "Description"),
-    "001_table7": ("Template", "Criteria"),
-    "001_table8": ("Template", "Steps"),
-    "001_table9": ("Type", "Error"),
-    "003_table8": ("Prompt", "Approaches"),
-    "003_table9": ("Prompt", "Scores"),
-    "003_text": ("Prompt",),
-}
-PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
-_ERROR_ROWS = {"0 | Good": "good"} | {
-    f"{number} | {name}": error
-    for number, (name, error) in enumerate(
-        zip(("Inconsistent", "Hallucination", "Different Aspect"), ERRORS, strict=True), 1
-    )
-}
-
-
 @dataclass(frozen=True, slots=True)
-class NumberCell:
-    """A number to print.
+class Sheet:
+    """A table ready to print, with all cells as text.
 
-    - *low*, *high*: its interval, if it has one.
-    - *digits*: the number of decimals to print.
-    - *note*: an explanation if the published number is doubtful.
+    *left*: how many of the first columns hold text and are aligned to the left. *notes*: lines to print below the
+    table.
     """
 
-    value: float
-    low: float | None = None
-    high: float | None = None
-    digits: int = 4
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberRow:
-    """A row of a table: the texts on its left (*labels*), and its *cells* by the name of their column."""
-
-    labels: tuple[str, ...]
-    cells: dict[str, NumberCell]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of a study, beside the published one.
-
-    - *key*: the name of the published table, such as ``001_table1``.
-    - *heads*: the headings of the columns that hold the rows' labels.
-    - *own*: the names of the columns with the study's values.
-    - *published*: the names of the columns with the paper's values.
-    - *lines*: the rows.
-    """
-
-    key: str
     title: str
     heads: tuple[str, ...]
-    own: tuple[str, ...]
-    published: tuple[str, ...]
-    lines: tuple[NumberRow, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    notes: tuple[str, ...] = ()
 
 
-def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Table:
+def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Sheet:
     """Returns the published *table*, such as ``001_table1``, with the study's results beside the published values.
 
     *rows* maps the name of each row to the name of its examiner. *outcomes* holds the results of the study.
     """
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
-    lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
-    own = lms or ("none",)
-    lines = []
+    lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)
+    own: dict[str, dict[str, str]] = {}
     for row, name in rows.items():
-        cells = {}
-        for column in own:
+        own[row] = {}
+        for lm in lms:
             # An examiner without an LM appears in every LM's column.
-            outcome = by_name.get((name, column)) or by_name.get((name, ""))
-            if outcome is not None and outcome.kendall is not None:
-                cells[column] = NumberCell(outcome.kendall.value, outcome.kendall.low, outcome.kendall.high)
-        lines.append(NumberRow(_labels(table, row), cells | _printed(table, row)))
-    return _table(table, layout(table).title, own, lines)
+            outcome = by_name.get((name, lm)) or by_name.get((name, ""))
+            if outcome is not None and (tau := outcome.kendall) is not None:
+                own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
+    return _beside(table, layout(table).title, lms, own)
 
 
-def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
+def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
     """Returns Table 9 of Kim et al., in percent.
 
-    *shares* maps the name of each filled sheet to its shares (0 to 1), as `error_sheet.shares` returns them.
+    *shares* maps the name of each filled sheet to its shares (0 to 1), as `shares` returns them.
     """
-    lines = [
-        NumberRow(_labels("001_table9", row),
-                  {name: NumberCell(100 * by_error[error], digits=0) for name, by_error in shares.items()}
-                  | _printed("001_table9", row))
+    own = {
+        row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()
-    ]  # fmt: skip
-    return _table("001_table9", "Errors of rationales, percent", tuple(shares), lines)
+    }
+    return _beside("001_table9", "Errors of rationales, percent", tuple(shares), own)
 
 
-def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[NumberRow]) -> Table:
+def _beside(table: str, title: str, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
+    """Returns the cells of *own* (row → column → text) with the published values of *table* on their right."""
     paper, _, name = table.partition("_")
     where = f"Table {name[5:]}" if name.startswith("table") else "running text"
-    columns = tuple(dict.fromkeys(cell.column for cell in printed(table)))
-    published = tuple(_title(column) for column in columns)
-    return Table(table, f"{PAPERS[paper]}, {where}: {title}", HEADS[table], own, published, tuple(lines))
+    published = {(cell.row, cell.column): cell for cell in printed(table)}
+    theirs = tuple(dict.fromkeys(cell.column for cell in printed(table)))
+    rows, notes = [], []
+    for row, cells in own.items():
+        labels = tuple(row.split(" | "))
+        if table == "003_table9":
+            labels = row, _range(TEMPLATES[row.lower()].scale)
+        texts = [cells.get(column, "–") for column in columns]
+        for column in theirs:
+            cell = published.get((row, column))
+            texts.append("–" if cell is None else f"{cell.value:.{cell.digits}f}")
+            if cell is not None and cell.note:
+                notes.append(f"{' '.join(labels)}, {column} (published): {cell.note}")
+        rows.append((*labels, *texts))
+    heads = (*HEADS[table], *columns, *(f"{column} (published)" for column in theirs))
+    return Sheet(f"{PAPERS[paper]}, {where}: {title}", heads, tuple(rows), len(HEADS[table]), tuple(notes))
 
 
-def _labels(table: str, row: str) -> tuple[str, ...]:
-    if table == "003_table9":
-        [examiner] = [known for name, known in layout(table).examiners().items() if name == row]
-        scale = examiner.form.scale
-        steps = f"{len(scale.declared)} of " if scale.declared else ""
-        ends = (scale.spellings[0], scale.spellings[-1]) if scale.declared else (f"{scale.low:g}", f"{scale.high:g}")
-        return row, f"{steps}{ends[0]} to {ends[1]}"
-    return tuple(row.split(" | "))
-
-
-def _printed(table: str, row: str) -> dict[str, NumberCell]:
-    return {
-        _title(cell.column): NumberCell(cell.value, digits=cell.digits, note=cell.note)
-        for cell in printed(table)
-        if cell.row == row
-    }
-
-
-def _title(column: str) -> str:
-    return f"{column} (published)"
+def _range(scale: Scale) -> str:
+    """Returns *scale* in words, such as ``5 of 1 to 5`` for five declared scores."""
+    if not scale.declared:
+        return f"{scale.low:g} to {scale.high:g}"
+    return f"{len(scale.declared)} of {scale.spellings[0]} to {scale.spellings[-1]}"

@@ -1,10 +1,9 @@
-"""The scales of examiners: the range of scores that a prompt asks for, and the scores that it lists.
+"""The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
-
-Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper
-lists, even where the text of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12
-is nearly the same prompt and counts as zero-shot.
+A scale is the range of scores that a prompt asks for, with the scores that it lists. Templates p1 to p14 are the
+prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper lists, even where the text
+of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12 is nearly the same prompt
+and counts as zero-shot.
 """
 
 from __future__ import annotations
@@ -31,12 +30,10 @@ class Scale:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The declared scores as replies spell them, in the order of *declared*."""
         return tuple(spelling for spelling, _ in self.declared)
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The values of the declared scores, in the order of *declared*."""
         return tuple(value for _, value in self.declared)
 
     def admits(self, value: float) -> bool:
@@ -150,26 +147,10 @@ TEMPLATES = {
         Template("base", KIM, "dsba/{item}/base", HUNDRED, granularities=BOTH),
         Template("human", KIM, "dsba/{item}/human", FIVE, granularities=BOTH, demonstrations=True, criteria="ht"),
         Template("model", KIM, "dsba/{item}/model", FIVE, granularities=BOTH, demonstrations=True, criteria="mt"),
-        Template(
-            "human_test",
-            KIM,
-            "dsba/{item}/human_test",
-            HUNDRED,
-            aspects=TEST,
-            granularities=("fine",),
-            criteria="ht",
-        ),
-        Template(
-            "rationale",
-            KIM,
-            "dsba/{item}/rationale",
-            FIVE,
-            granularities=BOTH,
-            bare=False,
-            rationale=True,
-            demonstrations=True,
-            criteria="ht",
-        ),
+        Template("human_test", KIM, "dsba/{item}/human_test", HUNDRED, aspects=TEST, granularities=("fine",),
+                 criteria="ht"),
+        Template("rationale", KIM, "dsba/{item}/rationale", FIVE, granularities=BOTH, bare=False, rationale=True,
+                 demonstrations=True, criteria="ht"),
         _standard("p1", HALVES),
         _standard("p2", TENS),
         _standard("p3", FREE_FIVE),
@@ -191,4 +172,4 @@ TEMPLATES = {
         Template("five_level", PRE, "pre/{item}/five_level", LEVELS),
         Template("hundred_level", PRE, "pre/{item}/hundred_level", HUNDRED),
     )
-}
+}  # fmt: skip

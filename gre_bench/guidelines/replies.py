@@ -1,29 +1,43 @@
-"""Reads YAML from an LM's reply, and returns it as a mapping of plain values.
-
-Tags, anchors, duplicate keys and very long texts are refused.
-
-Sends chats to an LM, and reads a value from each reply.
-
-If a reply cannot be read, it is requested again with another seed, at most `RETRIES` times. If no reply can be read,
-the outcome of the chat is a problem; no default value replaces it.
-"""
+"""Asks an LM, and reads YAML from its replies. Tags, anchors, duplicate keys and very long texts are refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
+from gre_bench.core import asking
+from gre_bench.core.asking import ChatOutcome, Cost
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+
+T = TypeVar("T")
 
 LARGEST = 40_000
 """Largest number of characters of a text; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
+
+
+def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
+
+    *read* turns the text of a reply, with the LM's thinking, into a value. It raises `ReplyError` if it cannot.
+    """
+
+    def outcome(reply: Reply) -> ChatOutcome[T]:
+        cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
+        if reply.outcome not in ("ok", "cut") or not reply.text:
+            return ChatOutcome(Problem(reply.outcome, reply.detail, reply.final), cost)
+        try:
+            return ChatOutcome(read(reply.text), cost, reply.text)
+        except ReplyError as error:
+            cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
+            return ChatOutcome(Problem("unparsable", f"{error}{cut}"), cost, reply.text)
+
+    return asking.ask(writer, chats, sampling, outcome, step=1)
 
 
 class _Loader(yaml.SafeLoader):
@@ -42,10 +56,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def block(text: str) -> str:
-    """Returns the content of the last fenced block (```) of *text*, even if the block is not closed.
-
-    Returns the whole text if it has no fenced block.
-    """
+    """Returns the content of the last fenced block (```) of *text*, even if it is not closed; else the whole text."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -71,7 +82,9 @@ def mapping(text: str) -> Mapping[str, Any]:
         try:
             tree = yaml.load(form, Loader=_Loader)
         except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
-            faults.append(_line(error))
+            mark = getattr(error, "problem_mark", None)
+            where = f" (line {mark.line + 1})" if mark else ""
+            faults.append(f"{getattr(error, 'problem', None) or type(error).__name__}{where}")
             continue
         if isinstance(tree, dict) and not any(
             isinstance(value, str) and value.endswith(",") for value in tree.values()
@@ -79,68 +92,3 @@ def mapping(text: str) -> Mapping[str, Any]:
             return tree
         faults.append("no mapping")
     raise ReplyError(f"no_yaml: {faults[0]}")
-
-
-def _line(error: BaseException) -> str:
-    mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1})" if mark else ""
-    return f"{getattr(error, 'problem', None) or type(error).__name__}{where}"
-
-
-T = TypeVar("T")
-
-RETRIES = 2
-"""How often an unreadable reply is requested again."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedReply(Generic[T]):
-    """The outcome of one chat: either a *value* or the *problem* that replaces it.
-
-    - *text*: the last reply; None if there was none.
-    - *prompt_tokens*, *reply_tokens*: the numbers of tokens in all attempts.
-    """
-
-    value: T | None
-    problem: Problem | None = None
-    text: str | None = None
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-
-def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
-    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
-
-    *read* turns the text of a reply into a value, and raises `ReplyError` if it cannot.
-    """
-    results = [_answer(reply, read) for reply in writer.write(chats, sampling)]
-    for attempt in range(1, RETRIES + 1):
-        again = [
-            index for index, answer in enumerate(results) if answer.problem and answer.problem.code == "unparsable"
-        ]
-        if not again:
-            break
-        other = replace(sampling, seed=(sampling.seed or 0) + attempt)
-        for index, reply in zip(again, writer.write([chats[index] for index in again], other), strict=True):
-            results[index] = _summed(results[index], _answer(reply, read))
-    return results
-
-
-def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
-    tokens = {"prompt_tokens": reply.prompt_tokens or 0, "reply_tokens": reply.reply_tokens or 0}
-    if reply.outcome not in ("ok", "cut") or not reply.text:
-        return ParsedReply(None, Problem(reply.outcome, reply.detail, reply.final), None, **tokens)
-    try:
-        return ParsedReply(read(reply.text), None, reply.text, **tokens)
-    except ReplyError as error:
-        cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
-        return ParsedReply(None, Problem("unparsable", f"{error}{cut}"), reply.text, **tokens)
-
-
-def _summed(first: ParsedReply[T], second: ParsedReply[T]) -> ParsedReply[T]:
-    """Returns the outcome of the *second* attempt, with the tokens of the *first* added."""
-    return replace(
-        second,
-        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
-        reply_tokens=first.reply_tokens + second.reply_tokens,
-    )

@@ -1,10 +1,8 @@
-"""Computes learning curves: the bias of evaluation LMs trained on a simulation, by number of training papers.
-
-Checks the benchmark's scoring and intervals in simulations whose information is known exactly.
+"""Checks the benchmark's scoring and intervals in simulations whose information is known exactly.
 
 Trials compare intervals and orders of candidates with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves
-show how far the scores of trained evaluation LMs are from the truth. Simulations are independent, so several processes
-compute them.
+show the bias of evaluation LMs trained on a simulation, by number of training papers. Simulations are independent, so
+several processes compute them.
 """
 
 from __future__ import annotations
@@ -61,9 +59,16 @@ def taught(lesson: Lesson) -> list[dict[str, Any]]:
     """
     simulation = random_simulation(lesson.seed)
     fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}
+    lm: EvaluationLM
     texts = sample_papers(simulation, lesson.papers, lesson.seed + 500_000)
     try:
-        lm = counted_lm(texts) if lesson.lm == "counted" else _cache_ngram(texts.reviews())
+        if lesson.lm == "counted":
+            lm = counted_lm(texts)
+        else:
+            from gre_bench.tuning.cache_ngram import Recipe, train
+
+            # A simulation has about twenty words, and each of them may be a topic.
+            lm, _ = train(texts.reviews(), recipe=Recipe(topics=6, common=1.1))
     except GreBenchError as error:
         return [{**fields, "metric": metric, "failed": str(error)} for metric in METRICS]
     rows = []
@@ -97,14 +102,6 @@ def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "marginal_error": means[2], "conditional_error": means[3],
         })  # fmt: skip
     return curve
-
-
-def _cache_ngram(reviews: list[list[str]]) -> EvaluationLM:
-    from gre_bench.tuning.cache_ngram import Recipe, train
-
-    # A simulation has about twenty words, and each of them may be a topic.
-    model, _ = train(reviews, recipe=Recipe(topics=6, common=1.1))
-    return model
 
 
 CHUNK = 20

@@ -13,7 +13,7 @@ from gre_bench.core.errors import LMError, ReplyError, SettingsError
 from gre_bench.core.records import LMIdentity, Problem, SpanLogprob
 from gre_bench.examiners import templates as scales
 from gre_bench.examiners.examiner import Binning, Examiner, Item
-from gre_bench.examiners.grading import Grade, approximation, aspect_mean, bin_grades, binned, logprob
+from gre_bench.examiners.grading import Grade, approximation, bin_grades, binned, logprob
 from gre_bench.examiners.weighing import Token, grade_by_lm, probabilities, weighted
 from gre_bench.lm.chats import chat_lm
 
@@ -62,10 +62,6 @@ def test_probabilities_that_cannot_be_are_refused(logs, scores):
 )
 def test_the_approximation_is_the_mean_of_its_samples(samples, score):
     assert approximation(samples) == pytest.approx(score)
-
-
-def test_aspects_become_one_score_by_their_plain_mean():
-    assert aspect_mean([5, 4, 2, 1]) == 3.0
 
 
 # -- binning

@@ -1,9 +1,7 @@
-"""Defines the job of an examiner study, and checks it before the study starts.
+"""The job of an examiner study: checks it before the study starts, and estimates its requests and cost.
 
-Estimates the requests and the cost of an examiner study, and which budget limits the study may exceed.
-
-Nothing is sent. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own chats are
-estimated with placeholder instructions.
+An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
+chats are estimated with placeholder instructions.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import pairwise
-from gre_bench.examiners.examiner import Examiner, Item, chats, filter_chat
-from gre_bench.examiners.grading import samplings
+from gre_bench.examiners.examiner import Examiner, chats, filter_chat
+from gre_bench.examiners.grading import filter_sampling, samplings
 from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
 from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file, grid
 from gre_bench.studies.examiners.panel import check_panel, pairs_of
@@ -47,7 +45,7 @@ class ExaminerJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns what a text writer needs: the models file, the reply archive, the account and its budget."""
+        """What a text writer needs: the models file, the reply archive, the account and its budget."""
         return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
@@ -92,38 +90,30 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
 def estimate(job: ExaminerJob) -> dict[str, Any]:
     """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
 
-    The rows are those of `quoted`. Retries are not counted. A chat that several examiners share is counted once for
-    each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
+    The rows are those of `quoted`. ``over_budget`` names the budget limits that the study may exceed. Retries are not
+    counted. A chat that several examiners share is counted once for each examiner. Raises `SettingsError` or
+    `SourceError` if the study cannot be run.
     """
     material, _ = prepared(job)
-    items, writer_context = material.items, job.writer_context
+    items, context = material.items, job.writer_context
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
-    examiners = [examiner for examiner in chosen.examiners.values() if needs_model(job.settings, examiner)]
     pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
     rows = []
     for name in job.settings.models:
-        asking = [part for examiner in examiners for part in _asking(examiner, items, name, writer_context)]
-        preferring = pairwise.chats(pairs, material.kind)
-        asking.append((open_examiner(name, writer_context).writer, preferring, pairwise.SAMPLING))
+        plain = open_examiner(name, context)
+        asking: list[Asking] = []
+        for examiner in chosen.examiners.values():
+            if not needs_model(job.settings, examiner):
+                continue
+            writer = open_logprobs(name, context) if examiner.aggregation == "logprob" else plain.writer
+            item_chats = [chat for item in items for chat in chats(examiner, item)]
+            asking += [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
+            if examiner.filtering:
+                filters = [filter_chat(examiner, item) for item in items]
+                asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))
+        asking.append((plain.writer, pairwise.chats(pairs, material.kind), pairwise.SAMPLING))
         rows.append(quoted(name, asking))
     return {
         "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
-        "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(writer_context, rows),
+        "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(context, rows),
     }  # fmt: skip
-
-
-def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats about *items* that *examiner* sends to the LM *name*.
-
-    The result has one entry (writer, chats, sampling) for each way in which replies are sampled. If the examiner has a
-    filter, the filter's chats are one more entry.
-    """
-    plain = open_examiner(name, writer_context)
-    writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
-    item_chats = [chat for item in items for chat in chats(examiner, item)]
-    asking: list[Asking] = [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
-    if examiner.filtering:
-        once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
-        [sampling] = samplings(once, plain.sampling)
-        asking.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
-    return asking

@@ -1,22 +1,16 @@
-"""Chooses the members of a study's panel and the texts of their exam (`gre_bench.examiners.panel`).
-
-Measures preferences between two texts about one source, and rates the authors of the texts.
+"""The raters of an examiner study besides its grid: baselines, generated instructions, the panel, and pairs of texts.
 
 A pair of texts is a game between their two authors, who are called the players. Humans decide each game: the higher
 human score wins. Each LM decides each game too. If there is a panel, its chair also decides, by a weighted vote of the
 LMs that pass an exam. The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games
 give Elo and Bradley-Terry ratings of the players.
-
-Computes the baselines of the examiners' table: length, ROUGE-L and BERTScore of a text against its source.
-
-Has LMs write new instructions for an examiner, or improve existing instructions (Kotonya et al. 2023, §3.2).
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations
 from typing import Any
@@ -25,7 +19,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Problem
 from gre_bench.core.settings import EmbedderSettings
-from gre_bench.examiners.examiner import Examiner, Item, ItemKind, improving_chat, writing_chat
+from gre_bench.examiners.examiner import Item, ItemKind, improving_chat, writing_chat
 from gre_bench.examiners.grading import FREE, Grade
 from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
 from gre_bench.examiners.panel import (
@@ -48,6 +42,8 @@ from gre_bench.studies.examiners.inputs import GradedItems, Grid
 from gre_bench.studies.examiners.settings import Baseline, PairwiseSettings, PanelSettings, StudySettings
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext
+
+Report = dict[str, Any]
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
@@ -85,37 +81,19 @@ def panel_of(
         )
     exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
     by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
-    examiner_slots = [
-        ExaminerSlot(column, chosen.examiners[name], _second(settings, chosen, by_name, name, by))
-        for (name, by), column in by_name.items()
-        if name in chosen.examiners and _sits(settings, name, chosen.examiners[name])
-    ]
-    panel = convene(
-        examiner_slots,
-        exam_texts,
-        human,
-        settings.human,
-        settings.measure,
-        settings.threshold,
-        settings.rules,
-        settings.alpha,
-    )
+    slots = []
+    for (name, by), column in by_name.items():
+        examiner = chosen.examiners.get(name)
+        sits = settings.examiners is None or name in settings.examiners
+        if examiner is None or examiner.form.answer == "nothing" or not sits:
+            continue
+        other = settings.second.get(name)
+        second = None if other is None else (by_name[other, by], chosen.examiners[other])
+        slots.append(ExaminerSlot(column, examiner, second))
+    panel = convene(slots, exam_texts, human, settings.human, settings.measure, settings.threshold, settings.rules,
+                    settings.alpha)  # fmt: skip
     lacking = [replace(column, excluded={**column.excluded, **material.lacks}) for column in panel.columns]
     return replace(panel, columns=lacking), exam_texts
-
-
-def _sits(settings: PanelSettings, name: str, examiner: Examiner) -> bool:
-    return examiner.form.answer != "nothing" and (settings.examiners is None or name in settings.examiners)
-
-
-def _second(
-    settings: PanelSettings, chosen: Grid, by_name: Mapping[tuple[str, str], Column], name: str, by: str
-) -> tuple[Column, Examiner] | None:
-    other = settings.second.get(name)
-    return None if other is None else (by_name[other, by], chosen.examiners[other])
-
-
-Report = dict[str, Any]
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
@@ -158,99 +136,59 @@ def reports(
     *exam_texts*: ids of the texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
-    gold = [_human_score(pair, human) for pair in pairs]
-    rows = [_played("humans", [_game(*game) for game in zip(pairs, gold, strict=True)], settings)]
-    exams = []
+    ids = [pair.item_id.split(" ") for pair in pairs]
+    gold = [0.5 if human[first] == human[second] else float(human[first] > human[second]) for first, second in ids]
+    in_exam = [first in exam_texts for first, _ in ids]
+    rows = [_played("humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)],
+                    settings)]  # fmt: skip
+    exams: list[Exam] = []
     for name, preferences in preferences_of.items():
         report = _played(name, games(preferences), settings)
-        decided = [(item.score, score) for item, score in zip(preferences, gold, strict=True) if score != 0.5]
-        cost = sum((item.cost for item in preferences), FREE)
-        report |= {
-            "accuracy": agreement([own for own, _ in decided], [score for _, score in decided], "exact")
-            if decided
-            else None,
-            "position": asdict(position_bias(preferences)), "cost": asdict(cost),
-        }  # fmt: skip
+        decided = [
+            (item.score, score, examined)
+            for item, score, examined in zip(preferences, gold, in_exam, strict=True)
+            if score != 0.5
+        ]
+        own, right = [score for score, _, _ in decided], [score for _, score, _ in decided]
+        report["accuracy"] = agreement(own, right, "exact") if decided else None
+        report["position"] = asdict(position_bias(preferences))
+        report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
         if panel is not None:
-            exams.append(_exam(name, pairs, preferences, gold, exam_texts, panel.threshold))
+            answers = [(score, wanted) for score, wanted, examined in decided if examined]
+            given, wanted = [score for score, _ in answers], [score for _, score in answers]
+            result = exam(name, given, gold=wanted, threshold=panel.threshold) if answers else None
+            exams.append(result or Exam(name, None, None, 0, 0, False))
             report["exam"] = asdict(exams[-1])
         rows.append(report)
-    if panel is not None:
-        rows += [
-            _chaired(rule, pairs, preferences_of, exams, exam_texts, settings, panel.alpha) for rule in panel.rules
+    for rule in panel.rules if panel else ():
+        try:
+            weight_of = weights(exams, rule, panel.alpha)
+        except SettingsError as error:
+            rows.append(_played(f"panel, {rule} weights", [], settings, str(error)))
+            continue
+        decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+        chaired = [
+            Game(pair.first, pair.second, score)
+            for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
+            if not examined and (score := verdict(decision)) is not None
         ]
+        rows.append(_played(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
     return rows
 
 
-def _human_score(pair: TextPair, human: Mapping[str, float]) -> float:
-    first, second = (human[name] for name in pair.item_id.split(" "))
-    return 0.5 if first == second else float(first > second)
-
-
-def _of_exam(pair: TextPair, exam_texts: set[str]) -> bool:
-    return pair.item_id.split(" ")[0] in exam_texts
-
-
-def _exam(
-    name: str,
-    pairs: Sequence[TextPair],
-    preferences: Sequence[Preference],
-    gold: Sequence[float],
-    exam_texts: set[str],
-    threshold: float,
-) -> Exam:
-    decided = [
-        (preference.score, score)
-        for pair, preference, score in zip(pairs, preferences, gold, strict=True)
-        if _of_exam(pair, exam_texts) and score != 0.5
-    ]
-    if not decided:
-        return Exam(name, None, None, 0, 0, False)
-    own, human = map(list, zip(*decided, strict=True))
-    return exam(name, own, gold=human, threshold=threshold)
-
-
-def _chaired(
-    rule: Any,
-    pairs: Sequence[TextPair],
-    preferences_of: Mapping[str, Sequence[Preference]],
-    exams: Sequence[Exam],
-    exam_texts: set[str],
-    settings: PairwiseSettings,
-    alpha: float,
-) -> Report:
-    try:
-        weight_of = weights(exams, rule, alpha)
-    except SettingsError as error:
-        return _played(f"panel, {rule} weights", [], settings, str(error))
-    decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
-    decided = [
-        Game(pair.first, pair.second, score)
-        for pair, decision in zip(pairs, decisions, strict=True)
-        if not _of_exam(pair, exam_texts) and (score := verdict(decision)) is not None
-    ]
-    return _played(f"panel of {len(weight_of)}, {rule} weights", decided, settings)
-
-
-def _game(pair: TextPair, score: float) -> Game:
-    return Game(pair.first, pair.second, score)
-
-
-def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
+def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
     """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
 
-    *problem*: a known problem to put into the report. If a player has won or lost every game, there are no
-    Bradley-Terry ratings, and the report's *problem* says so.
+    *problem*: a known problem to put into the report. If the games do not determine Bradley-Terry ratings, there are
+    none, and the report's *problem* says so.
     """
-    games = list(played)
-    report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}
-    if not games:
-        return report
-    report["elo"] = [asdict(row) for row in elo_spread(games, settings.orders, settings.seed)]
-    try:
-        report["bradley_terry"] = [asdict(row) for row in bradley_terry(games)]
-    except SettingsError as error:
-        report["problem"] = str(error)
+    report: Report = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
+    if played:
+        report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
+        try:
+            report["bradley_terry"] = [asdict(row) for row in bradley_terry(played)]
+        except SettingsError as error:
+            report["problem"] = str(error)
     return report
 
 
@@ -260,23 +198,20 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
     *embedder*: the settings of the embedder that BERTScore uses.
     """
     started = time.monotonic()
-    cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
-    scores = _metric(name, embedder).score(cases)
+    metric: Metric
+    if name == "bertscore":
+        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
+
+        metric = BertScore(open_embedder(embedder), name)
+    else:
+        metric = Overlap(measure_of(METRICS[name]), name)
+    scores = metric.score([Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items])
     grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
     different = len({grade.value for grade in grades if grade.value is not None})
     by = embedder.backend if name == "bertscore" else ""
-    return Column(
-        name, by, "baseline", grades, before=different, after=different, seconds=time.monotonic() - started, usd=0.0
-    )
-
-
-def _metric(name: Baseline, embedder: EmbedderSettings) -> Metric:
-    if name != "bertscore":
-        return Overlap(measure_of(METRICS[name]), name)
-    from gre_bench.lm.embedders.catalog import open_embedder
-    from gre_bench.metrics.bertscore import BertScore
-
-    return BertScore(open_embedder(embedder), name)
+    seconds = time.monotonic() - started
+    return Column(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
 
 
 def instructions(
@@ -284,8 +219,8 @@ def instructions(
 ) -> tuple[dict[str, str], dict[str, Problem]]:
     """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
 
-    Returns two mappings: examiner → written instructions, and examiner → problem if no usable instructions were
-    written. *kind*: the kind of the items to grade.
+    Returns examiner → written instructions, and examiner → problem if no usable instructions were written. *kind*: the
+    kind of the items to grade. The source is Kotonya et al. 2023, §3.2.
     """
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}

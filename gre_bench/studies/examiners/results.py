@@ -1,8 +1,4 @@
-"""Makes the tables of an examiner study with all cells as text, for Markdown and for the terminal.
-
-Makes the tables of a study's panel and of its preferences between pairs, with all cells as text.
-
-Writes the files of an examiner study to ``state/studies/examiners/NAME``.
+"""The results of an examiner study: its summary, its tables, and its files in ``state/studies/examiners/NAME``.
 
 grades.csv         one row per examiner, LM and text
 outcomes.csv       one row per examiner and LM
@@ -25,13 +21,23 @@ from typing import Any
 
 from gre_bench.core.tables import markdown_cell, markdown_table
 from gre_bench.examiners.panel import Panel
-from gre_bench.examiners.results import Column, Difference, Estimate, ExaminerResult, differences, outcome
-from gre_bench.examiners.tables import NumberCell, Table, filled
+from gre_bench.examiners.results import (
+    KINDS,
+    Column,
+    Difference,
+    Estimate,
+    ExaminerResult,
+    differences,
+    outcome,
+    title,
+)
+from gre_bench.examiners.tables import Sheet, filled
 from gre_bench.examiners.tables import sheet as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid
 from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
 
+KIND = "examiners"
 LEGEND = (
     "Kendall's τ-b, Spearman's ρ and Pearson's r with the human scores over all texts, 95% intervals in parentheses: "
     "texts of one source are resampled together. Ties: share of pairs of texts with equal scores. Scores: different "
@@ -45,42 +51,29 @@ BEST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table ready to print: its title, the heads of its columns, and its rows of cells.
-
-    *left*: how many of the first columns hold text and are aligned to the left. *notes*: lines to print below the
-    table.
-    """
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
-    notes: tuple[str, ...] = ()
-
-
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
 
     Rows without a Kendall coefficient come last. *tests*: the differences of each examiner from the best examiner and
     from the length baseline.
     """
-    order = sorted(
-        results, key=lambda result: (result.kendall is None, -(result.kendall.value if result.kendall else 0.0))
-    )
+
+    def order(result: ExaminerResult) -> tuple[bool, float]:
+        return result.kendall is None, -(result.kendall.value if result.kendall else 0.0)
+
     by_first = {(test.family, test.first): test for test in tests}
     best = {test.second for test in tests if test.family == "best"}
     rows = []
-    for result in order:
-        title = _title(result)
-        differences = [
-            "best" if family == "best" and title in best else _difference(by_first.get((family, title)))
+    for result in sorted(results, key=order):
+        name = title(result.name, result.by)
+        beside = [
+            "best" if family == "best" and name in best else _difference(by_first.get((family, name)))
             for family in ("best", "length")
         ]
-        coefficients = [estimate(each) for each in (result.kendall, result.spearman, result.pearson)]
-        rows.append((result.name, result.by or "–", *coefficients, *differences, f"{result.scored} of {result.planned}",
-                     share(result.tied), _scores(result)))  # fmt: skip
+        coefficients = [_estimate(each) for each in (result.kendall, result.spearman, result.pearson)]
+        scores = f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
+        rows.append((result.name, result.by or "–", *coefficients, *beside, f"{result.scored} of {result.planned}",
+                     _share(result.tied), scores))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
     return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
@@ -90,8 +83,8 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
     """Returns the table of replies, tokens and costs, one row per examiner and LM."""
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
-                 share(result.unparsable / result.replies if result.replies else None),
-         share(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
+         _share(result.unparsable / result.replies if result.replies else None),
+         _share(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
          "–" if result.mass is None else f"{result.mass:.2g}", str(result.prompt_tokens), str(result.reply_tokens),
          "unknown" if result.usd is None else f"{result.usd:.2f}", f"{result.seconds:.1f}")
         for result in results
@@ -99,30 +92,12 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
     )  # fmt: skip
     heads = ("Examiner", "LM", "replies", "unread", "hallucinated", "filtered", "mass", "prompt tokens",
              "reply tokens", "USD", "s")  # fmt: skip
-    notes = (
+    note = (
         "USD: all replies at the models file's prices, also those that the archive had. s: this run, in which archived "
         "replies take next to no time. Mass: mean probability of all declared scores together (logprob). Hallucinated: "
-        'replies with an "Answer:" that the prompt did not ask for.',
+        'replies with an "Answer:" that the prompt did not ask for.'
     )
-    return Sheet("What it cost", heads, rows, 2, notes)
-
-
-def published_sheet(table: Table) -> Sheet:
-    """Returns a published table with the study's own columns placed before the published columns."""
-    columns = (*table.own, *table.published)
-    rows = tuple((*line.labels, *(_cell(line.cells.get(column)) for column in columns)) for line in table.lines)
-    notes = tuple(
-        f"{' '.join(line.labels)}, {column}: {line.cells[column].note}"
-        for line in table.lines
-        for column in columns
-        if column in line.cells and line.cells[column].note
-    )
-    return Sheet(table.title, (*table.heads, *columns), rows, len(table.heads), notes)
-
-
-def estimate(coefficient: Estimate | None) -> str:
-    """Returns *coefficient* with its interval as text; a dash for None."""
-    return "–" if coefficient is None else f"{coefficient.value:+.3f} ({coefficient.low:+.3f}, {coefficient.high:+.3f})"
+    return Sheet("What it cost", heads, rows, 2, (note,))
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
@@ -131,15 +106,13 @@ def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
     Each examiner and LM gets one line per reason why texts have no grade, with the number of texts. One more line says
     why there is no coefficient, if there is none.
     """
-    lines = [f"{_title(result)}: {why} ({count})" for result in results for why, count in result.reasons.items()]
-    return lines + [f"{_title(result)}: no coefficient: {result.problem}" for result in results if result.problem]
+    named = [(title(result.name, result.by), result) for result in results]
+    lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
+    return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
 
 
 def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """Returns all *sheets* as Markdown, followed by *reasons*.
-
-    *reasons*: the lines of `without_grade`.
-    """
+    """Returns all *sheets* as Markdown, followed by *reasons*, the lines of `without_grade`."""
     lines = []
     for sheet in sheets:
         rows = (list(map(markdown_cell, row)) for row in sheet.rows)
@@ -148,32 +121,6 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
         lines += [f"- {markdown_cell(note)}" for note in sheet.notes] + ([""] if sheet.notes else [])
     lines += ["## Without a grade", "", *(f"- {markdown_cell(line)}" for line in reasons), ""] if reasons else []
     return "\n".join(lines)
-
-
-def _title(result: ExaminerResult) -> str:
-    return f"{result.name} · {result.by}" if result.by else result.name
-
-
-def _difference(test: Difference | None) -> str:
-    if test is None or test.difference is None:
-        return "–"
-    return f"{test.difference:+.3f} (p {test.p_holm:.2g})"
-
-
-def _scores(result: ExaminerResult) -> str:
-    return f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
-
-
-def share(part: float | None) -> str:
-    """Returns *part*, a share from 0 to 1, in percent; a dash for None."""
-    return "–" if part is None else f"{part:.1%}"
-
-
-def _cell(cell: NumberCell | None) -> str:
-    if cell is None:
-        return "–"
-    interval = "" if cell.low is None else f" ({cell.low:.3f}, {cell.high:.3f})"
-    return f"{cell.value:.{cell.digits}f}{interval}"
 
 
 def panel_sheet(panel: Panel) -> Sheet:
@@ -192,17 +139,20 @@ def panel_sheet(panel: Panel) -> Sheet:
 def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
     """Yields the table of all LMs' preferences, then one table of the players' ratings for each report.
 
-    *played*: the reports of `pairs.reports`.
+    *played*: the reports of `panel.reports`.
     """
-    judged = [report for report in played if "position" in report]
-    rows = tuple(
-        (report["name"], str(position["pairs"]), share(report["accuracy"]), str(position["consistent"]),
-         str(position["always_first"]), str(position["always_second"]), str(position["unanswered"]),
-         _interval(position["first_share"]), "–" if position["p"] is None else f"{position['p']:.2g}",
-         {True: "yes", False: "no", None: "–"}[(report.get("exam") or {}).get("passed")])
-        for report in judged
-        for position in (report["position"],)
-    )  # fmt: skip
+    rows = []
+    for report in played:
+        if "position" not in report:
+            continue
+        position, first = report["position"], report["position"]["first_share"]
+        named = "–" if first is None else f"{first['value']:.2f} ({first['low']:.2f}, {first['high']:.2f})"
+        rows.append(
+            (report["name"], str(position["pairs"]), _share(report["accuracy"]), str(position["consistent"]),
+             str(position["always_first"]), str(position["always_second"]), str(position["unanswered"]), named,
+             "–" if position["p"] is None else f"{position['p']:.2g}",
+             {True: "yes", False: "no", None: "–"}[(report.get("exam") or {}).get("passed")])
+        )  # fmt: skip
     heads = ("LM", "pairs", "accuracy", "consistent", "always first", "always second", "unanswered", "named first",
              "p", "passed")  # fmt: skip
     note = (
@@ -211,32 +161,33 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
         "Named first: share of answers, 0.5 without bias; p: binomial, over the inconsistent pairs."
     )
     idle = tuple(f"{report['name']}: {report['problem']}" for report in played if not report["games"])
-    yield Sheet("Preferences, and position bias", heads, rows, 1, (note, *idle))
+    yield Sheet("Preferences, and position bias", heads, tuple(rows), 1, (note, *idle))
     for report in (item for item in played if item["games"]):
         strengths = {row["player"]: row for row in report["bradley_terry"]}
-        players = tuple(
-            (row["player"], f"{row['value']:.0f} ({row['low']:.0f}, {row['high']:.0f})",
-             _strength(strengths.get(row["player"])))
-            for row in report["elo"]
-        )  # fmt: skip
+        players = []
+        for row in report["elo"]:
+            beta = strengths.get(row["player"])
+            strength = "–" if beta is None else f"{beta['value']:+.2f} ({beta['low']:+.2f}, {beta['high']:+.2f})"
+            players.append((row["player"], f"{row['value']:.0f} ({row['low']:.0f}, {row['high']:.0f})", strength))
         notes = (report["problem"],) if report["problem"] else ()
-        title = f"Who wins by {report['name']} ({report['games']} games)"
-        yield Sheet(title, ("Player", "Elo", "Bradley-Terry"), players, 1, notes)
+        heading = f"Who wins by {report['name']} ({report['games']} games)"
+        yield Sheet(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
+
+
+def _estimate(estimate: Estimate | None) -> str:
+    return "–" if estimate is None else f"{estimate.value:+.3f} ({estimate.low:+.3f}, {estimate.high:+.3f})"
+
+
+def _difference(test: Difference | None) -> str:
+    return "–" if test is None or test.difference is None else f"{test.difference:+.3f} (p {test.p_holm:.2g})"
+
+
+def _share(part: float | None) -> str:
+    return "–" if part is None else f"{part:.1%}"
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
-
-
-def _interval(row: Mapping[str, float] | None) -> str:
-    return "–" if row is None else f"{row['value']:.2f} ({row['low']:.2f}, {row['high']:.2f})"
-
-
-def _strength(row: Mapping[str, float] | None) -> str:
-    return "–" if row is None else f"{row['value']:+.2f} ({row['low']:+.2f}, {row['high']:+.2f})"
-
-
-KIND = "examiners"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +196,7 @@ class Study:
 
     - *material*: the study's texts.
     - *columns*: the grades, one column per examiner and LM.
-    - *played*: the reports of `pairs.reports`.
+    - *played*: the reports of `panel.reports`.
     - *signatures*: column → how the column was graded.
     - *written*: examiner → the instructions that an LM wrote for it.
     """
@@ -274,7 +225,10 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     outcomes = [outcome(column, human, groups, **bootstrap) for column in study.columns]
     tests = differences(study.columns, outcomes, human, groups, **bootstrap)
     missing = sum(item.missing for item in outcomes if item.kind != "panel")
-    sheets = list(sheets_of(study, outcomes, tests))
+    sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
+    sheets += [panel_sheet(study.panel)] if study.panel else []
+    sheets += pairs_sheets(study.played) if study.played else []
+    sheets += [filled(name, rows, outcomes) for name, rows in study.grid.rows.items()]
     summary = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
         "message": _message(study.columns, missing), "source": dict(study.material.source),
@@ -301,21 +255,6 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     return summary
 
 
-def sheets_of(study: Study, outcomes: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
-    """Yields all tables of a *study*, in the order in which they are shown.
-
-    *outcomes*: one result per examiner and LM. *tests*: the differences between examiners.
-    """
-    yield agreement_sheet(outcomes, tests)
-    yield cost_sheet(outcomes)
-    if study.panel:
-        yield panel_sheet(study.panel)
-    if study.played:
-        yield from pairs_sheets(study.played)
-    for name, rows in study.grid.rows.items():
-        yield published_sheet(filled(name, rows, outcomes))
-
-
 def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for column in columns:
         ids = {"examiner": column.name, "lm": column.by}
@@ -334,7 +273,7 @@ def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterab
 
 def _flat(outcome: ExaminerResult) -> dict[str, Any]:
     whole = asdict(outcome)
-    for name in ("kendall", "spearman", "pearson"):
+    for name in KINDS:
         estimate = whole.pop(name) or {}
         whole |= {name if key == "value" else f"{name}_{key}": value for key, value in estimate.items()}
     return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in outcome.reasons.items())}

@@ -1,10 +1,4 @@
-"""Makes the Markdown tables of a guideline study, and the rows of cells that the terminal shows too.
-
-Converts the summary of a guideline study back to dataclasses.
-
-The summary is the mapping that `results.keep` returns, or that mapping read from ``study.json``.
-
-Writes the files of a guideline study to ``state/studies/guidelines/NAME``.
+"""The results of a guideline study: its summary, its tables, and its files in ``state/studies/guidelines/NAME``.
 
 ratings.csv        one row per model, condition and planned paper
 outcomes.csv       one row per model and condition
@@ -19,6 +13,7 @@ Each file is replaced in one step.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -27,15 +22,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
 from gre_bench.core.tables import csv_table, markdown_cell, markdown_table
-from gre_bench.guidelines.closeness import Closeness, Estimate
 from gre_bench.guidelines.outcomes import (
     NO_HUMAN,
     ConditionResult,
-    Wording,
     Yardstick,
     compared,
     human_means,
@@ -44,7 +39,7 @@ from gre_bench.guidelines.outcomes import (
     yardstick,
 )
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
-from gre_bench.guidelines.tables import RmseCell, RmseRow, Table, layout
+from gre_bench.guidelines.tables import RmseRow, Table, chart, layout
 
 LEGEND = (
     "RMSE against the mean human rating, lower is better; in parentheses its 95% interval by paper. Bold: lowest of "
@@ -56,21 +51,22 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
-    """Returns the published *tables* and the *outcomes* as Markdown.
+    """Returns the published *tables*, the *outcomes*, and the values of *measure* to compare an RMSE with."""
 
-    *measure*: the values with which an RMSE can be compared; they are stated too.
-    """
-    ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
-    ends += [
-        "## Ratings given, and how the reviews are worded",
-        "",
-        *_rows(GIVEN, given_rows(outcomes, measure)),
-        "",
-        WORDS,
-    ]
+    def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+        return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
+
     reasons = [f"- {markdown_cell(line)}" for line in without_rating(outcomes)]
-    ends += ["", "Without a rating:", "", *reasons] if reasons else []
-    return "\n".join([LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), "", *ends, ""])
+    return "\n".join(
+        [
+            *(LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), ""),
+            *("## How close to the human means", "", *rows(CLOSE, map(close_cells, outcomes)), ""),
+            *("## Ratings given, and how the reviews are worded", "", *rows(GIVEN, given_rows(outcomes, measure)), ""),
+            WORDS,
+            *(("", "Without a rating:", "", *reasons) if reasons else ()),
+            "",
+        ]
+    )
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
@@ -98,7 +94,8 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
     if cell is None:
         return "N/A" if line.published else "–"
     before, after = {1: lowest, 2: second}.get(line.best_rank(column) or 0, ("", ""))
-    return f"{before}{_number(cell)}{after}"
+    interval = "" if cell.low is None or cell.high is None else f" ({cell.low:.2f}, {cell.high:.2f})"
+    return f"{before}{cell.value:.2f}{interval}{after}"
 
 
 def close_cells(outcome: ConditionResult) -> list[str]:
@@ -131,60 +128,26 @@ def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
-def _number(cell: RmseCell) -> str:
-    interval = f" ({cell.low:.2f}, {cell.high:.2f})" if cell.low is not None and cell.high is not None else ""
-    return f"{cell.value:.2f}{interval}"
-
-
 def _markdown(table: Table) -> str:
     rows, notes = [], []
     for line in table.lines:
         labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
-        rows.append(
-            [
-                *map(markdown_cell, labels),
-                *(marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns),
-            ]
-        )
-        notes += [
-            f"- {markdown_cell(' '.join(line.labels))}, {column}: {cell.note}"
-            for column, cell in line.cells.items()
-            if cell.note
-        ]
+        numbers = [marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns]
+        rows.append([*map(markdown_cell, labels), *numbers])
+        title = markdown_cell(" ".join(line.labels))
+        notes += [f"- {title}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note]
     shown = markdown_table((*table.heads, *table.columns), rows)
     return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
 
 
-def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Returns a Markdown table of texts, line by line."""
-    return markdown_table(heads, (list(map(markdown_cell, row)) for row in rows))
-
-
 def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
-    """Returns the outcome of each model and condition in *summary*."""
-    return [_outcome(row) for row in summary["outcomes"]]
+    """Returns the outcome of each model and condition in *summary*, as `keep` or ``study.json`` states it."""
+    return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
     """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
-    row = summary["yardstick"]
-    return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
-
-
-def _outcome(row: Mapping[str, Any]) -> ConditionResult:
-    close = {name: row[name] and _closeness(row[name]) for name in ("closeness", "recomputed")}
-    texts = row["wording"] and Wording(**row["wording"])
-    return ConditionResult(**{**row, **close, "distribution": _counted(row["distribution"]), "wording": texts})
-
-
-def _closeness(row: Mapping[str, Any]) -> Closeness:
-    parts = {name: row[name] and Estimate(**row[name]) for name in ("rmse", "bias", "spearman")}
-    return Closeness(**{**row, **parts})
-
-
-def _counted(distribution: Mapping[Any, int]) -> dict[int, int]:
-    """Returns *distribution* (rating → count) with the ratings as integers again; JSON has turned them into strings."""
-    return {int(rating): count for rating, count in distribution.items()}
+    return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
 RECORD = "study.json"
@@ -248,9 +211,11 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     rated = {rating.paper_id for rating in study.ratings}
     measure = yardstick({paper: ratings for paper, ratings in study.human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
-    summary = {
+    problem = next((item.problem for item in study.ratings if item.problem and not item.problem.final), None)
+    message = f"{missing} ratings are still missing: {problem.message}; run it again to try them" if problem else ""
+    summary: dict[str, Any] = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": _message(study.ratings, missing), "source": dict(study.source), "seed": study.seed,
+        "message": message, "source": dict(study.source), "seed": study.seed,
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
         "outcomes": [asdict(outcome) for outcome in results],
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
@@ -265,7 +230,13 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
                  for row in study.ratings if row.text and study.signatures]  # fmt: skip
     if texts:
         put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    _draw(results, means, folder, study.name, summary)
+    try:
+        picture = io.StringIO()
+        chart(results, means, f"Ratings under guidelines: {study.name}").save(picture, format="svg")
+        put(folder / "distributions.svg", picture.getvalue())
+        summary["picture"] = str(folder / "distributions.svg")
+    except SettingsError as error:
+        summary |= {"picture": None, "note": str(error)}
     put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
@@ -319,24 +290,3 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         else:
             flat[f"{before}{name}"] = value
     return flat
-
-
-def _message(ratings: Sequence[Rating], missing: int) -> str:
-    problem = next((rating.problem for rating in ratings if rating.problem and not rating.problem.final), None)
-    return f"{missing} ratings are still missing: {problem.message}; run it again to try them" if problem else ""
-
-
-def _draw(
-    results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
-) -> None:
-    """Plots how often each rating was given into a file in *folder*, and adds the file's path to *summary*.
-
-    If the drawing library is not installed, a note in *summary* says so instead. *means*: paper id → mean human rating.
-    """
-    from gre_bench.guidelines.tables import draw
-
-    try:
-        summary["picture"] = str(draw(results, means, folder, f"Ratings under guidelines: {name}"))
-    except SettingsError as error:
-        summary["picture"] = None
-        summary["note"] = str(error)

@@ -1,8 +1,6 @@
-"""Summarises many simulations as rows of results.
+"""Summarises many simulations as rows of results, and charts the bias of trained evaluation LMs.
 
 The rows show the coverage of intervals, the order of garbled candidates, and the tests against chance.
-
-Plots the bias of trained evaluation LMs against the number of training papers.
 """
 
 from __future__ import annotations
@@ -54,20 +52,16 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
-        for interval_held in trial.covered:
-            groups.setdefault((interval_held.metric, interval_held.quantity, interval_held.interval), []).append(
-                interval_held
-            )
+        for interval in trial.covered:
+            groups.setdefault((interval.metric, interval.quantity, interval.interval), []).append(interval)
     rows = []
-    for (metric, quantity, interval), members in groups.items():
-        share = sum(interval_held.holds for interval_held in members) / len(members)
+    for (metric, quantity, kind), members in groups.items():
+        share = sum(member.holds for member in members) / len(members)
         error = math.sqrt(LEVEL * (1 - LEVEL) / len(members))
-        away = abs(share - LEVEL)
-        verdict = "inside" if away <= TOLERANCE else "outside" if away > TOLERANCE + 2 * error else "unsure"
         rows.append({
-            "metric": metric, "quantity": quantity, "interval": interval, "simulations": len(members), "nominal": LEVEL,
-            "covered": share, "standard_error": error, "verdict": verdict,
-            "mean_width": math.fsum(interval_held.high - interval_held.low for interval_held in members) / len(members),
+            "metric": metric, "quantity": quantity, "interval": kind, "simulations": len(members), "nominal": LEVEL,
+            "covered": share, "standard_error": error, "verdict": _verdict(abs(share - LEVEL), TOLERANCE, error),
+            "mean_width": math.fsum(member.high - member.low for member in members) / len(members),
         })  # fmt: skip
     return rows
 
@@ -87,14 +81,17 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
         share = sum(test.p < ALPHA for test in tests) / len(tests)
         expected = math.fsum(test.power for test in tests) / len(tests)
         error = math.sqrt(expected * (1 - expected) / len(tests))
-        away, allowed = abs(share - expected), TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
-        verdict = "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
+        allowed = TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
         rows.append({
             "metric": metric, "candidate": candidate, "simulations": len(tests), "rejected": share,
-            "expected": expected, "standard_error": error, "verdict": verdict,
+            "expected": expected, "standard_error": error, "verdict": _verdict(abs(share - expected), allowed, error),
             "mean_effect": math.fsum(test.effect for test in tests) / len(tests),
         })  # fmt: skip
     return rows
+
+
+def _verdict(away: float, allowed: float, error: float) -> str:
+    return "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
 
 
 def ordering(trials: Iterable[Trial]) -> list[Row]:

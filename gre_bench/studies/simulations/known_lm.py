@@ -1,18 +1,13 @@
-"""Evaluation LMs of a simulation: one that knows its joint distribution, and two with a known divergence from it.
+"""Evaluation LMs of a simulation, and their exact divergence from it.
 
-They have the interface of evaluation LMs, and treat each line of a review as one token. The log-probability of a line,
+One knows the joint distribution, two diverge from it in known ways, and one counts the reviews of sampled papers. They
+have the interface of evaluation LMs, and treat each line of a review as one token. The log-probability of a line,
 log P(line | earlier lines, x, synopsis), is computed by enumeration. These LMs refuse a text that is not in the
 simulation.
 
-Trains an evaluation LM by counting the reviews of sampled papers of a simulation.
-
-Computes exact expected scores in a simulation, by enumeration, and an LM's divergence from the truth.
-
-Computes the exact bias of an evaluation LM: its expected score minus the information, without sampling papers.
-
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The first divergence is a mean over s, the
-second a mean over (x, s). If the LM predicts y badly without x, scores are too high. If the LM misreads x, scores are
-too low.
+The bias of any evaluation LM is exact too, without sampling papers: E[score] − I = KL(P(y | s) ‖ LM(y | s)) −
+KL(P(y | x, s) ‖ LM(y | x, s)). The first divergence is a mean over s, the second a mean over (x, s). If the LM predicts
+y badly without x, scores are too high. If the LM misreads x, scores are too low.
 """
 
 from __future__ import annotations
@@ -144,19 +139,17 @@ def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
     Each estimate backs off to a coarser one: (count(·, y) + prior · coarser(y)) / (count(·) + prior). P(y | x, s) backs
     off to P(y | x). P(y | x) and P(y | s) back off to P(y), which backs off to the uniform distribution.
     """
+
+    def backed_off(counts: Array, coarser: Array) -> Array:
+        return np.asarray((counts + prior * coarser) / (counts.sum(axis=-1, keepdims=True) + prior))
+
     size = len(REVIEWS)
     counts = np.zeros((len(SYNOPSES), size, size))
     np.add.at(counts, (papers.synopses[:, None], papers.candidates[:, :1], papers.references), 1.0)
-    of_y = _backed_off(counts.sum(axis=(0, 1)), np.full(size, 1 / size), prior)
-    of_x = _backed_off(counts.sum(axis=0), of_y, prior)
-    of_s = _backed_off(counts.sum(axis=1), of_y, prior)
-    with_s = np.concatenate([_backed_off(counts, of_x[None], prior), of_s[:, None]], axis=1)
-    without = np.concatenate([of_x, of_y[None]])
-    return TabulatedLM("counted", np.concatenate([with_s, without[None]]))
-
-
-def _backed_off(counts: Array, coarser: Array, prior: float) -> Array:
-    return np.asarray((counts + prior * coarser) / (counts.sum(axis=-1, keepdims=True) + prior))
+    of_y = backed_off(counts.sum(axis=(0, 1)), np.full(size, 1 / size))
+    of_x, of_s = backed_off(counts.sum(axis=0), of_y), backed_off(counts.sum(axis=1), of_y)
+    with_s = np.concatenate([backed_off(counts, of_x[None]), of_s[:, None]], axis=1)
+    return TabulatedLM("counted", np.concatenate([with_s, np.concatenate([of_x, of_y[None]])[None]]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +167,9 @@ class Divergence:
 
 
 def expected_score(scores: Array, joint: Array) -> float:
-    """Returns the expected score under the distribution *joint*, Σ P(s, x, y) · score, in the unit of *scores*.
+    """Returns Σ P(s, x, y) · score, where *joint* has the shape (synopses, reviews, reviews).
 
-    *joint*: shape (synopses, reviews, reviews). *scores*: the same shape, or (1, reviews, reviews) for a score without
-    a synopsis.
+    *scores* has the same shape, or (1, reviews, reviews) for a score without a synopsis.
     """
     return float((joint * scores).sum())
 
@@ -200,8 +192,8 @@ class Bias:
 
     - *truth*: the true mutual information.
     - *expected*: the expected score; equals *truth* + *marginal_error* − *conditional_error*.
-    - *marginal_error*: the LM's mean divergence from the truth without the candidate's review.
-    - *conditional_error*: the LM's mean divergence from the truth with the candidate's review.
+    - *marginal_error*, *conditional_error*: the LM's mean divergence from the truth without the candidate's review, and
+      with it.
     """
 
     truth: float
@@ -211,7 +203,6 @@ class Bias:
 
     @property
     def bias(self) -> float:
-        """Returns the expected score minus the truth, in nats."""
         return self.expected - self.truth
 
 
@@ -222,25 +213,18 @@ def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
     """
     joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
-    logs = _logprobs(lm, synopses)
-    truth = np.log(conditionals(joint)[: len(synopses)])
-    off = truth - logs
-    marginal = float((joint.sum(axis=1) * off[:, -1]).sum())
-    conditional = float((joint * off[:, :-1]).sum())
-    known = conditional_information(joint) if with_synopsis else information(joint)
-    expected = float((joint * (logs[:, :-1] - logs[:, -1:])).sum())
-    return Bias(known, expected, marginal, conditional)
-
-
-def _logprobs(lm: EvaluationLM, synopses: tuple[str | None, ...]) -> Array:
-    """Returns log LM(y | x, s), shape (synopses, reviews + 1, reviews).
-
-    The last index of x stands for no candidate's review.
-    """
-    predictions = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
     totals = []
-    for answer in lm.logprob(predictions):
+    for answer in lm.logprob([Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]):
         if isinstance(answer, SpanError):
             raise answer
         totals.append(answer.total)
-    return np.array(totals).reshape(len(synopses), len(REVIEWS) + 1, len(REVIEWS))
+    # log LM(y | x, s); the last index of x stands for no candidate's review.
+    logs = np.array(totals).reshape(len(synopses), len(REVIEWS) + 1, len(REVIEWS))
+    off = np.log(conditionals(joint)[: len(synopses)]) - logs
+    known = conditional_information(joint) if with_synopsis else information(joint)
+    return Bias(
+        known,
+        expected=float((joint * (logs[:, :-1] - logs[:, -1:])).sum()),
+        marginal_error=float((joint.sum(axis=1) * off[:, -1]).sum()),
+        conditional_error=float((joint * off[:, :-1]).sum()),
+    )

@@ -4,8 +4,6 @@ Given the state w of a paper, three things are sampled independently: its synops
 review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x through one more channel, Γ.
 The original candidate therefore dominates the garbled one in Blackwell's order (Xu et al. 2025, §3.1). All sets are
 finite, so mutual information is a finite sum.
-
-Samples papers of a simulation as indices of reviews and synopses, and makes cases from the papers.
 """
 
 from __future__ import annotations

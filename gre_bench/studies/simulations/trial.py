@@ -1,16 +1,15 @@
-"""Checks the test for scores above chance in simulations: its level, and its power at a known effect.
+"""Runs one trial in a simulation, and compares its results with the truth.
 
-With probability *share* the candidate knows the paper it reviews. Otherwise its review is about another, random paper.
+A trial has intervals that should contain the true information, and scores that garbling must not raise. It also has
+tests for scores above chance, which should have their level, and their power at a known effect.
+
+With probability *share* a candidate knows the paper it reviews. Otherwise its review is about another, random paper.
 The distribution of the candidate's reviews does not depend on the share. The expected score above chance is therefore
 the share times the expected score above chance of a candidate who always knows the paper.
 
 A candidate who always knows the paper scores above chance by the difference of two expected scores. In the first, the
 candidate's review and the human review are about one paper. In the second, the candidate's review is independent of the
 paper and of the human review.
-
-Runs one trial in a simulation, and compares its results with the truth.
-
-A trial has intervals that should contain the true information, and scores that garbling must not raise.
 """
 
 from __future__ import annotations
@@ -80,32 +79,24 @@ def chance_findings(
     significant with a probability of 80%. *scores*: those of *metric*, by (synopsis, review x, reference y).
     """
     known = excess(scores, simulation.joint())
-    spread = _spread(simulation, scores, 0.0, seed)
     units = papers // 2
-    share = min(1.0, _needed(units) * spread / math.sqrt(units) / known)
+    share = min(1.0, _needed(units) * _spread(simulation, scores, 0.0, seed) / math.sqrt(units) / known)
+    # A swap is a group of papers that exchange their reviews; a paper's chance score is by the review it receives.
+    names = [f"p{index}" for index in range(papers)]
+    index_of = {name: index for index, name in enumerate(names)}
+    swaps = moves([Placed(name, name, frozenset((name,)), 1) for name in names], seed)
+    sources = np.array([index_of[move.source] for move in swaps])
+    clusters = np.repeat([index_of[move.swap] for move in swaps], REFERENCES).tolist()
     results = []
     parts: tuple[tuple[Literal["knows nothing", "knows something"], float], ...]
     parts = ("knows nothing", 0.0), ("knows something", share)
     for name, part in parts:
-        differences, swaps = _differences(simulation, scores, part, papers, seed)
-        test = clustered_test(differences.ravel().tolist(), np.repeat(swaps, REFERENCES).tolist())
-        power = (
-            _power(part * known * math.sqrt(units) / _spread(simulation, scores, part, seed), units) if part else ALPHA
-        )
-        results.append(AgainstChance(metric, name, part * known, power, test.p))
+        test = clustered_test(_scored(simulation, scores, part, sources, seed).ravel().tolist(), clusters)
+        effect, power = part * known, ALPHA
+        if part:
+            power = _power(effect * math.sqrt(units) / _spread(simulation, scores, part, seed), units)
+        results.append(AgainstChance(metric, name, effect, power, test.p))
     return tuple(results)
-
-
-def _differences(simulation: Simulation, scores: Array, share: float, papers: int, seed: int) -> tuple[Array, Numbers]:
-    """Returns each score minus its chance score, shape (papers, references), and the number of each paper's swap.
-
-    A swap is a group of papers that exchange their reviews. *share*: the share of papers that the candidate knows.
-    """
-    names = [f"p{index}" for index in range(papers)]
-    swaps = moves([Placed(name, name, frozenset((name,)), 1) for name in names], seed)
-    index_of = {name: index for index, name in enumerate(names)}
-    sources = np.array([index_of[move.source] for move in swaps])
-    return _scored(simulation, scores, share, sources, seed), np.array([index_of[move.swap] for move in swaps])
 
 
 def _scored(simulation: Simulation, scores: Array, share: float, sources: Numbers, seed: int) -> Array:
@@ -137,20 +128,14 @@ def _spread(simulation: Simulation, scores: Array, share: float, seed: int) -> f
 
 
 def _needed(units: int) -> float:
-    """Returns the effect that Student's test over *units* independent values finds with probability `POWER`.
-
-    The effect is in standard errors of the mean.
-    """
+    """Returns the effect, in standard errors, that Student's test over *units* values detects with power `POWER`."""
     from scipy.stats import t
 
     return float(t.ppf(1 - ALPHA / 2, units - 1) + t.ppf(POWER, units - 1))
 
 
 def _power(shift: float, units: int) -> float:
-    """Returns the power of Student's two-sided test over *units* independent values.
-
-    *shift*: the true effect, in standard errors of the mean.
-    """
+    """Returns the power of Student's two-sided test over *units* values; *shift*: the effect in standard errors."""
     from scipy.stats import nct, t
 
     edge = t.ppf(1 - ALPHA / 2, units - 1)
@@ -174,15 +159,7 @@ BLUR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval for a quantity under a metric, and the quantity's true value.
-
-    - *quantity*: what the interval estimates.
-    - *interval*: the kind of interval.
-    - *truth*: the true value.
-    - *low*, *high*: the ends of the interval.
-
-    `holds` says whether the interval contains the true value.
-    """
+    """An interval for a *quantity* under a metric, and the quantity's true value; *interval* is its kind."""
 
     metric: str
     quantity: str
@@ -295,8 +272,7 @@ def look_up(table: Array, papers: Papers, garbled: int) -> Array:
 
     *garbled*: how often the candidate's review was garbled.
     """
-    synopses = papers.synopses if len(table) > 1 else np.zeros_like(papers.synopses)
-    return np.asarray(table[synopses[:, None], papers.candidates[:, garbled, None], papers.references])
+    return _scores_of(table, papers, papers.candidates[:, garbled])
 
 
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
@@ -305,10 +281,8 @@ def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Cov
     *scores*: shape (papers, references). The first interval treats pairs as independent. The second is clustered by
     paper.
     """
-    flat = flat_interval(scores.ravel().tolist(), LEVEL)
-    clustered = clustered_interval(
-        scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist(), LEVEL
-    )
+    values, clusters = scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist()
+    flat, clustered = flat_interval(values, LEVEL), clustered_interval(values, clusters, LEVEL)
     return [
         Covered(metric, quantity, "flat", truth, flat.low, flat.high),
         Covered(metric, quantity, "by paper", truth, clustered.low, clustered.high),

@@ -100,7 +100,6 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
     from gre_bench.cli.views.examiners import show_sheet
     from gre_bench.examiners.tables import error_table, shares
     from gre_bench.ingest.records.row_files import read_all_rows
-    from gre_bench.studies.examiners.results import published_sheet
 
     error_shares = {}
     for name, file in named_files(filled).items():
@@ -108,4 +107,4 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
             error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    screen.print_json(error_shares) if as_json else show_sheet(published_sheet(error_table(error_shares)))
+    screen.print_json(error_shares) if as_json else show_sheet(error_table(error_shares))
