@@ -12,15 +12,7 @@ from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
 from gre_bench.guidelines.closeness import closeness, differences, rmse
-from gre_bench.guidelines.outcomes import (
-    compared,
-    human_means,
-    moving_ratio,
-    outcomes,
-    wording,
-    words,
-    yardstick,
-)
+from gre_bench.guidelines.outcomes import compared, human_means, moving_ratio, outcomes, wording, words, yardstick
 from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 
 

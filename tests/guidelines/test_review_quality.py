@@ -73,19 +73,7 @@ def test_a_date_has_the_printed_points(days, points, sign):
 
 @pytest.mark.parametrize(
     ("characters", "points"),
-    [
-        (0, 1),
-        (50, 1),
-        (51, 2),
-        (80, 2),
-        (81, 3),
-        (100, 3),
-        (120, 3),
-        (121, 4),
-        (150, 4),
-        (151, 5),
-        (10_000, 5),
-    ],
+    [(0, 1), (50, 1), (51, 2), (80, 2), (81, 3), (100, 3), (120, 3), (121, 4), (150, 4), (151, 5), (10_000, 5)],
 )
 def test_a_length_has_the_printed_points(characters, points):
     assert length_points(characters, Fraction(100)) == points

@@ -29,8 +29,6 @@ from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     SYNOPSES,
     Simulation,
-    all_cases,
-    cases_of,
     conditional_information,
     information,
     random_simulation,
@@ -113,18 +111,6 @@ def test_what_is_drawn_has_the_simulation_s_distribution():
     pair = np.zeros((8, 8))
     np.add.at(pair, (papers.references[:, 0], papers.references[:, 1]), 1 / 200_000)
     assert information(pair[None] + 1e-12) > 0.05
-
-
-def test_cases_of_papers_are_of_judgments_two_a_paper():
-    papers = sample_papers(random_simulation(1), 3, seed=1, garblings=2)
-    cases = cases_of(papers, with_synopsis=True, garbled=2)
-    assert [(case.paper_id, case.reference_id) for case in cases] == [
-        (f"p{p}", f"r{r}") for p in range(3) for r in range(2)
-    ]
-    assert all(case.source == "judgments" and case.synopsis in SYNOPSES for case in cases)
-    assert cases[0].candidate == REVIEWS[papers.candidates[0, 2]]
-    assert [case.synopsis for case in cases_of(papers, with_synopsis=False)] == [None] * 6
-    assert (len(all_cases(False)), len(all_cases(True))) == (64, 192)
 
 
 @settings(max_examples=10)

@@ -21,16 +21,7 @@ from typing import Any
 
 from gre_bench.core.tables import markdown_cell, markdown_table
 from gre_bench.examiners.panel import Panel
-from gre_bench.examiners.results import (
-    KINDS,
-    Column,
-    Difference,
-    Estimate,
-    ExaminerResult,
-    differences,
-    outcome,
-    title,
-)
+from gre_bench.examiners.results import KINDS, Column, Difference, Estimate, ExaminerResult, differences, outcome, title
 from gre_bench.examiners.tables import Sheet, filled
 from gre_bench.examiners.tables import sheet as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid
@@ -224,14 +215,18 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
     outcomes = [outcome(column, human, groups, **bootstrap) for column in study.columns]
     tests = differences(study.columns, outcomes, human, groups, **bootstrap)
-    missing = sum(item.missing for item in outcomes if item.kind != "panel")
+    missing, message = sum(item.missing for item in outcomes if item.kind != "panel"), ""
+    if missing:
+        problems = (grade.problem for column in study.columns if column.kind != "panel" for grade in column.grades)
+        problem = next(item for item in problems if item is not None and not item.final)
+        message = f"{missing} grades are still missing: {problem.message}; run it again to try them"
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
     sheets += [panel_sheet(study.panel)] if study.panel else []
     sheets += pairs_sheets(study.played) if study.played else []
     sheets += [filled(name, rows, outcomes) for name, rows in study.grid.rows.items()]
     summary = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": _message(study.columns, missing), "source": dict(study.material.source),
+        "message": message, "source": dict(study.material.source),
         "texts": len(texts), "sources": len(set(groups.values())), "settings": settings.model_dump(mode="json"),
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
         "instructions": dict(study.written), "outcomes": [asdict(item) for item in outcomes],
@@ -277,11 +272,3 @@ def _flat(outcome: ExaminerResult) -> dict[str, Any]:
         estimate = whole.pop(name) or {}
         whole |= {name if key == "value" else f"{name}_{key}": value for key, value in estimate.items()}
     return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in outcome.reasons.items())}
-
-
-def _message(columns: Sequence[Column], missing: int) -> str:
-    if not missing:
-        return ""
-    problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
-    problem = next(item for item in problems if item is not None and not item.final)
-    return f"{missing} grades are still missing: {problem.message}; run it again to try them"

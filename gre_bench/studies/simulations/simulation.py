@@ -177,15 +177,6 @@ def sample_papers(simulation: Simulation, count: int, seed: int, garblings: int 
     return Papers(_pass(random, simulation.synopsis, states), np.stack(candidates, 1), np.stack(references, 1))
 
 
-def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case]:
-    """Returns one case per paper and reference, for the candidate whose review was garbled *garbled* times."""
-    return [
-        case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{index}")
-        for paper, x in enumerate(papers.candidates[:, garbled])
-        for index, y in enumerate(papers.references[paper])
-    ]
-
-
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
     """Returns one case for every (synopsis, x, y), or for every (x, y) if *with_synopsis* is false.
