@@ -101,57 +101,34 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         instead = "" if form.rationale else ", or take template rationale (or p9, explanation)"
         faults = findings(self.instructions) if self.instructions is not None else []
         refused = (
-            (form.answer == "nothing" and self != default, f"{template} asks no LM: it takes no other settings"),
-            (
-                self.granularity not in form.granularities,
-                f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"',
-            ),
-            (
-                self.demonstration != "none" and not form.demonstrations,
-                f"{template} takes no demonstration; human, model and rationale do",
-            ),
-            (
-                self.demonstration != "none" and self.granularity != "fine",
-                'a demonstration shows one aspect: set granularity = "fine"',
-            ),
-            (
-                self.aggregation == "logprob" and not form.scale.declared,
-                f"{template} declares no scores that could have a probability: use direct or approximation",
-            ),
-            (
-                self.aggregation == "logprob" and not form.bare,
-                f"{template} asks for more than a score: logprob needs a reply that is the score alone",
-            ),
-            (
-                self.mass is not None and self.aggregation != "logprob",
-                f"mass belongs to aggregation logprob, not to {self.aggregation}",
-            ),
-            (
-                self.samples is not None and self.aggregation != "approximation",
-                f"samples belongs to aggregation approximation, not to {self.aggregation}",
-            ),
-            (
-                self.rationale not in (None, form.rationale),
-                f"{template} {asks} for a rationale: leave rationale out{instead}",
-            ),
-            (
-                not guideline and (self.description != "base" or self.steps != "base"),
-                f"{template} has no task description and steps to vary; human and model have",
-            ),
-            (
-                (self.instructions is None) == (self.template == "generated"),
-                "instructions belong to template generated, which needs them",
-            ),
+            (form.answer == "nothing" and self != default,
+             f"{template} asks no LM: it takes no other settings"),
+            (self.granularity not in form.granularities,
+             f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'),
+            (self.demonstration != "none" and not form.demonstrations,
+             f"{template} takes no demonstration; human, model and rationale do"),
+            (self.demonstration != "none" and self.granularity != "fine",
+             'a demonstration shows one aspect: set granularity = "fine"'),
+            (self.aggregation == "logprob" and not form.scale.declared,
+             f"{template} declares no scores that could have a probability: use direct or approximation"),
+            (self.aggregation == "logprob" and not form.bare,
+             f"{template} asks for more than a score: logprob needs a reply that is the score alone"),
+            (self.mass is not None and self.aggregation != "logprob",
+             f"mass belongs to aggregation logprob, not to {self.aggregation}"),
+            (self.samples is not None and self.aggregation != "approximation",
+             f"samples belongs to aggregation approximation, not to {self.aggregation}"),
+            (self.rationale not in (None, form.rationale),
+             f"{template} {asks} for a rationale: leave rationale out{instead}"),
+            (not guideline and (self.description != "base" or self.steps != "base"),
+             f"{template} has no task description and steps to vary; human and model have"),
+            ((self.instructions is None) == (self.template == "generated"),
+             "instructions belong to template generated, which needs them"),
             (bool(faults), f"the generated instructions are not sound: {''.join(faults[:1])}"),
-            (
-                self.criteria is not None and not (guideline or self.template == "rationale"),
-                f"{template} has no criteria to vary; human, model and rationale have",
-            ),
-            (
-                self.template == "human" and self.steps == "complex" and self.description != "base",
-                'the complex steps of template human hold their own task description: leave description = "base"',
-            ),
-        )
+            (self.criteria is not None and not (guideline or self.template == "rationale"),
+             f"{template} has no criteria to vary; human, model and rationale have"),
+            (self.template == "human" and self.steps == "complex" and self.description != "base",
+             'the complex steps of template human hold their own task description: leave description = "base"'),
+        )  # fmt: skip
         for wrong, message in refused:
             if wrong:
                 raise ValueError(message)

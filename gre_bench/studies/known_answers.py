@@ -29,6 +29,10 @@ from gre_bench.studies.simulations.trial import METRICS, Trial, run_trial
 COUNTED_PAPERS = (10, 30, 100, 300, 1000, 3000, 10_000)
 NGRAM_PAPERS = (60, 200, 600)
 COUNTED_SIMULATIONS, NGRAM_SIMULATIONS = 40, 3
+CHUNK = 20
+
+OnDone = Callable[[int, int], None]
+"""A function called with the number of finished jobs and of all jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +106,6 @@ def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "marginal_error": means[2], "conditional_error": means[3],
         })  # fmt: skip
     return curve
-
-
-CHUNK = 20
-
-OnDone = Callable[[int, int], None]
-"""A function called with the number of finished jobs and of all jobs."""
 
 
 def known_answers(

@@ -41,6 +41,11 @@ from gre_bench.guidelines.outcomes import (
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
 from gre_bench.guidelines.tables import RmseRow, Table, chart, layout
 
+RECORD = "study.json"
+KIND = "guidelines"
+_MADE_OF = {"guidelines": "papers or ratings", "examiners": "texts"}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+
 LEGEND = (
     "RMSE against the mean human rating, lower is better; in parentheses its 95% interval by paper. Bold: lowest of "
     "the row; underlined: the next. Published rows: ICLR 2024, 1,500 papers, other models."
@@ -148,12 +153,6 @@ def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
     """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
     return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
-
-
-RECORD = "study.json"
-KIND = "guidelines"
-_MADE_OF = {"guidelines": "papers or ratings", "examiners": "texts"}
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
 @dataclass(frozen=True, slots=True)

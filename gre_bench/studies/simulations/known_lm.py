@@ -34,6 +34,9 @@ from gre_bench.studies.simulations.simulation import (
     information,
 )
 
+PRIOR = 2.0
+"""Weight of the coarser distribution in backing off: as much as this number of counted pairs."""
+
 _X: dict[str | None, int] = {text: index for index, text in enumerate((*REVIEWS, None))}
 _S: dict[str | None, int] = {text: index for index, text in enumerate((*SYNOPSES, None))}
 _Y = {text: index for index, text in enumerate(REVIEWS)}
@@ -127,10 +130,6 @@ def _spans(table: Array) -> dict[tuple[int, int, int], SpanLogprob]:
             lines = (*(min(after - before, 0.0) for before, after in pairwise(logs)), 0.0)
             spans[s, x, y] = SpanLogprob(sum(lines), _IDS[y], lines)
     return spans
-
-
-PRIOR = 2.0
-"""Weight of the coarser distribution in backing off: as much as this number of counted pairs."""
 
 
 def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:

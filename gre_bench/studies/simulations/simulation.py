@@ -18,6 +18,9 @@ import numpy as np
 from gre_bench.core.records import Case
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = np.ndarray[Any, np.dtype[np.intp]]
+REFERENCES = 2
+"""References per paper (Xu et al. 2025, §5)."""
 
 LINES = (
     ("The reviewer appreciates the clear writing.", "The reviewer criticizes the confusing notation."),
@@ -135,11 +138,6 @@ def _channel(random: np.random.Generator, fitting: Array, share: float) -> Array
     rows, size = fitting.shape
     mixed = share * fitting + (1 - share) * random.dirichlet(np.full(size, 0.5), rows)
     return np.asarray((1 - _LEAST) * mixed + _LEAST / size)
-
-
-Numbers = np.ndarray[Any, np.dtype[np.intp]]
-REFERENCES = 2
-"""References per paper (Xu et al. 2025, §5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,20 @@ from gre_bench.studies.simulations.simulation import (
     sample_papers,
 )
 
+ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
+"""Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in the cases' order, by the benchmark's scoring."""
+
+METRICS = {"gem": False, "gem_s_abstract": True}
+"""Metric under test → whether it uses the synopsis."""
+
+GARBLINGS = 3
+LEVEL = 0.90
+NOISE = 0.25
+"""Share of the wrong channel in the noisy LM."""
+
+BLUR = 1e-9
+"""Scores that differ by less than this count as equal, because of rounding."""
+
 ALPHA, POWER = 0.05, 0.8
 FEWEST = 8
 """The fewest papers on which the test is tried."""
@@ -140,21 +154,6 @@ def _power(shift: float, units: int) -> float:
 
     edge = t.ppf(1 - ALPHA / 2, units - 1)
     return float(nct.sf(edge, units - 1, shift) + nct.cdf(-edge, units - 1, shift))
-
-
-ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
-"""Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in the cases' order, by the benchmark's scoring."""
-
-METRICS = {"gem": False, "gem_s_abstract": True}
-"""Metric under test → whether it uses the synopsis."""
-
-GARBLINGS = 3
-LEVEL = 0.90
-NOISE = 0.25
-"""Share of the wrong channel in the noisy LM."""
-
-BLUR = 1e-9
-"""Scores that differ by less than this count as equal, because of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
