@@ -24,14 +24,16 @@ from gre_bench.examiners.results import ExaminerResult
 from gre_bench.examiners.templates import TEMPLATES, Scale
 
 FINE = {"granularity": "fine"}
+GRID = ("Template", "Fine", "Demonstration", "Aggregation")
 GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "model"} | FINE}
 
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A printed table: its *title*, and *rows*, which maps a row's name to the settings of its examiner."""
+    """A printed table: its *title*, the *heads* of the labels, and *rows*: a row's name → settings of its examiner."""
 
     title: str
+    heads: tuple[str, ...]
     rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def examiners(self, item: ItemKind = "summary") -> dict[str, Examiner]:
@@ -87,6 +89,7 @@ _STANDARD = ("P1", "P2", "P3", "P4", "P7", "P8")
 LAYOUTS = {
     "001_table1": TableLayout(
         "Main result",
+        ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
         {
             **_under("Prompting", _templates("coarse", "fine")),
             **_under(
@@ -100,21 +103,27 @@ LAYOUTS = {
     ),
     "001_table2": TableLayout(
         "Test set",
+        ("Test set",),
         {
             "Human": _TEST,
             "Filtering": _TEST | {"filtering": True},
             "Binning": _TEST | {"filtering": True, "binning": {}},
         },
     ),
-    "001_table4": TableLayout("Templates and models", _templates("coarse", "fine")),
-    "001_table5": TableLayout("Aggregation and models", _aggregations()),
-    "001_table6": TableLayout("Task description", _variants("description", "Base", "Expert", "Short", "Long")),
-    "001_table7": TableLayout(
-        "Evaluation criteria", _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT")
+    "001_table4": TableLayout("Templates and models", GRID, _templates("coarse", "fine")),
+    "001_table5": TableLayout("Aggregation and models", GRID, _aggregations()),
+    "001_table6": TableLayout(
+        "Task description", ("Template", "Description"), _variants("description", "Base", "Expert", "Short", "Long")
     ),
-    "001_table8": TableLayout("Evaluation steps", _variants("steps", "Base", "Complex")),
+    "001_table7": TableLayout(
+        "Evaluation criteria",
+        ("Template", "Criteria"),
+        _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT"),
+    ),
+    "001_table8": TableLayout("Evaluation steps", ("Template", "Steps"), _variants("steps", "Base", "Complex")),
     "003_table8": TableLayout(
         "Prompts and approaches",
+        ("Prompt", "Approaches"),
         {
             **{
                 f"{name.upper()} | {' '.join(TEMPLATES[name].labels)}": {"template": name}
@@ -124,25 +133,15 @@ LAYOUTS = {
             "Baseline | Random": {"template": "random"},
         },
     ),
-    "003_text": TableLayout("Test set", {name: {"template": name.lower()} for name in ("P6", "P1", "P2")}),
-    "003_table9": TableLayout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
+    "003_text": TableLayout("Test set", ("Prompt",), {name: {"template": name.lower()} for name in ("P6", "P1", "P2")}),
+    "003_table9": TableLayout(
+        "Score ranges", ("Prompt", "Scores"), {name: {"template": name.lower()} for name in _STANDARD}
+    ),
 }
 """Every table that a run can fill, by the name of its file of published values."""
 
-HEADS = {
-    "001_table1": ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table2": ("Test set",),
-    "001_table4": ("Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table5": ("Template", "Fine", "Demonstration", "Aggregation"),
-    "001_table6": ("Template", "Description"),
-    "001_table7": ("Template", "Criteria"),
-    "001_table8": ("Template", "Steps"),
-    "001_table9": ("Type", "Error"),
-    "003_table8": ("Prompt", "Approaches"),
-    "003_table9": ("Prompt", "Scores"),
-    "003_text": ("Prompt",),
-}
 PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
+_ERRORS = TableLayout("Errors of rationales, percent", ("Type", "Error"))
 _ERROR_ROWS = {
     "0 | Good": "good",
     "1 | Inconsistent": "inconsistent",
@@ -229,7 +228,7 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
             outcome = by_name.get((name, lm)) or by_name.get((name, ""))
             if outcome is not None and (tau := outcome.kendall) is not None:
                 own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
-    return _beside(table, layout(table).title, lms, own)
+    return _beside(table, layout(table), lms, own)
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
@@ -241,10 +240,10 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()
     }
-    return _beside("001_table9", "Errors of rationales, percent", tuple(shares), own)
+    return _beside("001_table9", _ERRORS, tuple(shares), own)
 
 
-def _beside(table: str, title: str, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
+def _beside(table: str, form: TableLayout, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
     """Returns the cells of *own* (row → column → text) with the published values of *table* on their right."""
     paper, _, name = table.partition("_")
     where = f"Table {name[5:]}" if name.startswith("table") else "running text"
@@ -262,8 +261,8 @@ def _beside(table: str, title: str, columns: tuple[str, ...], own: Mapping[str, 
             if cell is not None and cell.note:
                 notes.append(f"{' '.join(labels)}, {column} (published): {cell.note}")
         rows.append((*labels, *texts))
-    heads = (*HEADS[table], *columns, *(f"{column} (published)" for column in theirs))
-    return Sheet(f"{PAPERS[paper]}, {where}: {title}", heads, tuple(rows), len(HEADS[table]), tuple(notes))
+    heads = (*form.heads, *columns, *(f"{column} (published)" for column in theirs))
+    return Sheet(f"{PAPERS[paper]}, {where}: {form.title}", heads, tuple(rows), len(form.heads), tuple(notes))
 
 
 def _range(scale: Scale) -> str:
