@@ -20,19 +20,14 @@ from prefect import flow
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.terminal import plain
-from gre_bench.examiners.asking import FREE
-from gre_bench.examiners.binning import bin_grades
 from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.results.column import Column
+from gre_bench.examiners.grading import FREE, bin_grades
+from gre_bench.examiners.results import Column
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded
-from gre_bench.studies.examiners.baselines import baseline
-from gre_bench.studies.examiners.grid import grid
-from gre_bench.studies.examiners.inputs import GradedItems
-from gre_bench.studies.examiners.instructions import instructions, lost
+from gre_bench.studies.examiners.inputs import GradedItems, grid
 from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
-from gre_bench.studies.examiners.pairs import pairs_of, reports
-from gre_bench.studies.examiners.panel import panel_of
+from gre_bench.studies.examiners.panel import baseline, instructions, lost, pairs_of, panel_of, reports
 from gre_bench.studies.examiners.results import KIND, Study, keep
 from gre_bench.studies.guidelines.results import study_folder
 from gre_bench.tasks import examine, steps

@@ -21,15 +21,17 @@ from prefect import flow
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
 from gre_bench.core.settings import BudgetSettings, edition_of
-from gre_bench.guidelines.review_points import FieldedReview, mean_date, median_length
 from gre_bench.guidelines.review_quality import (
     CRITERIA,
     GROUPS,
     NAMES,
     SAMPLED,
+    FieldedReview,
     Points,
     Quality,
     judge,
+    mean_date,
+    median_length,
     members,
     sampled,
 )
@@ -98,11 +100,11 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
     with bounded(job.writer_context, folder) as say:
         verdicts: dict[tuple[str, str], Points] = {}
         for name, able in _judgeable(job, reviews).items():
-            answers = run.judge_reviews(str(job.judge), job.writer_context, name, able) if able else []
+            if not (able and job.judge):
+                continue
+            answers = run.judge_reviews(job.judge, job.writer_context, name, able)
             for review, answer in zip(able, answers, strict=True):
-                points = answer.problem if answer.value is None else answer.value
-                assert points is not None, "an answer has a value or a problem"
-                verdicts[review.review_id, name] = points
+                verdicts[review.review_id, name] = answer.read
         qualities = judge(reviews, verdicts, job.dated)
         groups = sampled(qualities, job.size, job.seed)
         summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
@@ -177,14 +179,12 @@ def generate(
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
     with bounded(writer_context, path.parent) as say:
-        answer = run.generate_guideline(model, writer_context, reviews)
-        say("done" if answer.problem is None or answer.problem.final else "incomplete")
-    if answer.problem is not None:
-        raise SourceError(
-            f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"
-        )
+        guideline = run.generate_guideline(model, writer_context, reviews).read
+        say("incomplete" if isinstance(guideline, Problem) and not guideline.final else "done")
+    if isinstance(guideline, Problem):
+        raise SourceError(f"{model} gave no guideline for group {group}: {guideline.code}: {guideline.message}")
     try:
-        put(out, f"{answer.value}\n")
+        put(out, f"{guideline}\n")
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.guidelines.asking import ParsedReply
 from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.review_points import FieldedReview
+from gre_bench.guidelines.review_quality import FieldedReview
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import chat_lm
 from gre_bench.prompts.conditions import Condition
@@ -18,12 +18,10 @@ from gre_bench.tasks.policy import writing
 from gre_bench.writing.catalog import ExaminerLM, WriterContext, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.asking import ChatOutcome
-    from gre_bench.examiners.examiner import Examiner, ItemKind
+    from gre_bench.examiners.examiner import Examiner, Item, ItemKind
     from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.metric import Grader
-    from gre_bench.examiners.panel.pairwise import Preference, TextPair
-    from gre_bench.examiners.wordings import Item
+    from gre_bench.examiners.pairwise import Preference, TextPair
 
 
 @writing("rate under guideline", "{name} under {condition.name}")
@@ -35,7 +33,7 @@ def rate_papers(
     *papers* are (paper id, content). *condition* is a prompt with one guideline, or without any. A paper without a
     usable rating has a problem instead.
     """
-    from gre_bench.guidelines.reviewing import rate
+    from gre_bench.guidelines.ratings import rate
 
     lm = listed_lm(name, writer_context)
     return rate(lm.writer, lm.sampling, name, condition, papers)
@@ -44,19 +42,25 @@ def rate_papers(
 @writing("judge review quality", "{criterion} by {name}")
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
-) -> list[ParsedReply[int]]:
-    """Returns the points of each review for *criterion*, a key of `CRITERIA`; a problem without a usable reply."""
-    from gre_bench.guidelines.asking import ask
-    from gre_bench.guidelines.consistency import CRITERIA
+) -> list[ChatOutcome[int]]:
+    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
+
+    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
+    """
+    from gre_bench.guidelines.replies import ask
+    from gre_bench.guidelines.review_quality import CRITERIA
 
     lm, rubric = listed_lm(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
 @writing("generate guideline", "guideline by {name}")
-def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*; a problem without a usable reply."""
-    from gre_bench.guidelines.generation import generate
+def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
+    """Returns a guideline that the LM *name* makes from a group of *reviews*.
+
+    If there is no usable reply, the result has a problem instead of a guideline.
+    """
+    from gre_bench.guidelines.checklist import generate
 
     lm = listed_lm(name, writer_context)
     return generate(lm.writer, lm.sampling, reviews)
@@ -84,22 +88,23 @@ def grader_of(
     aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
     *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.metric import by_chance, by_endpoint, by_lm, by_writer, identity_with
+    from gre_bench.examiners.grading import grade
+    from gre_bench.examiners.metric import identity_with
+    from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
 
     if examiner.form.answer == "nothing":
-        return by_chance(examiner), identity_with(examiner)
+        return lambda items: grade(examiner, items, None), identity_with(examiner)
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = chat_lm(open_lm(evaluation_lm))
-        return by_lm(examiner, lm), identity_with(examiner, lm=lm.identity)
+        return lambda items: grade_by_lm(examiner, items, lm), identity_with(examiner, lm=lm.identity)
     opened = open_examiner(name, writer_context)
+    writer, sampling = opened.writer, opened.sampling
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, opened.writer, opened.sampling), identity_with(
-            examiner, opened.writer.identity, opened.sampling
-        )
+        identity = identity_with(examiner, writer.identity, sampling)
+        return lambda items: grade(examiner, items, writer, sampling), identity
     shown = open_logprobs(name, writer_context)
-    return by_endpoint(examiner, shown, opened.writer, opened.sampling), identity_with(
-        examiner, shown.identity, opened.sampling
-    )
+    identity = identity_with(examiner, shown.identity, sampling)
+    return lambda items: grade_by_endpoint(examiner, items, shown, sampling, writer)[0], identity
 
 
 @writing("grade by examiner", "{examiner.name} by {name}")
@@ -122,7 +127,7 @@ def prefer_pairs(
 
     The LM is asked about each pair twice, once in each order. *item*: the kind of the texts, such as a review.
     """
-    from gre_bench.examiners.panel.pairwise import prefer
+    from gre_bench.examiners.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
 
@@ -131,10 +136,10 @@ def prefer_pairs(
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
 
-    If `gre_bench.examiners.generated` rejects the reply, the result has a problem instead.
+    If `gre_bench.examiners.examiner` rejects the reply, the result has a problem instead.
     """
-    from gre_bench.examiners.asking import ask
-    from gre_bench.examiners.generated import sound
+    from gre_bench.examiners.examiner import sound
+    from gre_bench.examiners.grading import ask
 
     opened = open_examiner(name, writer_context)
     return ask(opened.writer, [chat], opened.sampling, sound)[0]

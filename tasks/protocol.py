@@ -15,16 +15,14 @@ from gre_bench.writing.catalog import WriterContext
 
 if TYPE_CHECKING:
     from gre_bench.changes.material import ChangeInput
+    from gre_bench.core.asking import ChatOutcome
     from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
     from gre_bench.core.settings import ScoringSettings
-    from gre_bench.examiners.asking import ChatOutcome
-    from gre_bench.examiners.examiner import Examiner, ItemKind
+    from gre_bench.examiners.examiner import Examiner, Item, ItemKind
     from gre_bench.examiners.grading import Grade
-    from gre_bench.examiners.panel.pairwise import Preference, TextPair
-    from gre_bench.examiners.wordings import Item
-    from gre_bench.guidelines.asking import ParsedReply
+    from gre_bench.examiners.pairwise import Preference, TextPair
     from gre_bench.guidelines.ratings import Rating
-    from gre_bench.guidelines.review_points import FieldedReview
+    from gre_bench.guidelines.review_quality import FieldedReview
     from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest
     from gre_bench.metrics.scoring import MetricWork, Scored
     from gre_bench.prompts.conditions import Condition
@@ -83,11 +81,11 @@ class Steps(Protocol):
 
     def judge_reviews(
         self, name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
-    ) -> list[ParsedReply[int]]: ...
+    ) -> list[ChatOutcome[int]]: ...
 
     def generate_guideline(
         self, name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]
-    ) -> ParsedReply[str]: ...
+    ) -> ChatOutcome[str]: ...
 
     def grade_items(
         self, name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.examiners.scales import Scale
+from gre_bench.examiners.templates import Scale
 
 _NUMBER = r"[-+−]?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _OPEN = r"(?<![\w.,/])"
@@ -40,6 +40,7 @@ _REDUNDANT = re.compile(r"\bredundan(?:t|cy|cies)\b", re.IGNORECASE)
 _NOT_REDUNDANT = re.compile(
     r"(?:\b(?:not|no|never|non|without)|n't|n’t)[\s-]{1,3}(?:[\w’']{1,20}\s){0,2}redundan(?:t|cy|cies)\b", re.IGNORECASE
 )
+_CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
 _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:\s*", re.IGNORECASE)
 
 
@@ -54,7 +55,7 @@ def score(text: str, scale: Scale) -> float:
     if alone := _ALONE.fullmatch(text):
         return _value(alone, scale)
     if labelled := list(_LABELLED.finditer(text)):
-        return _agreed(labelled, scale, "ambiguous")
+        return _agreed(labelled, scale)
     first, _, _ = text.partition("\n")
     if alone := _ALONE.fullmatch(first.strip()):
         return _value(alone, scale)
@@ -62,7 +63,7 @@ def score(text: str, scale: Scale) -> float:
     matches = list(_ANY.finditer(_RANGE.sub(" ", "\n".join(sentences))))
     if not matches:
         raise ReplyError("no_score")
-    return _agreed(matches, scale, "ambiguous")
+    return _agreed(matches, scale)
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
@@ -74,10 +75,10 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
     text = plain(text)
     results = {}
     for name in names:
-        stated = list(_of_aspect(name).finditer(text))
-        if not stated:
+        stated = rf"\b{re.escape(name)}\b[^\n:=\d]{{0,30}}[:=]\s*{_SCORE}"
+        values = [_value(each, scale) for each in re.finditer(stated, text, re.IGNORECASE)]
+        if not values:
             raise ReplyError(f"missing_aspect: {name}")
-        values = [_value(each, scale) for each in stated]
         if not repeats and len(set(values)) > 1:
             raise ReplyError(f"ambiguous_aspect: {name}")
         results[name] = sum(values) / len(values)
@@ -131,9 +132,6 @@ def choice(text: str) -> int:
     return chosen.pop()
 
 
-_CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
-
-
 def plain(text: str) -> str:
     """Returns *text* without Markdown emphasis, Markdown headings, enclosing quotes and "Answer:" at line starts."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
@@ -147,14 +145,10 @@ def hallucinated_answers(text: str) -> int:
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
-def _of_aspect(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(name)}\b[^\n:=\d]{{0,30}}[:=]\s*{_SCORE}", re.IGNORECASE)
-
-
-def _agreed(matches: Iterable[re.Match[str]], scale: Scale, problem: str) -> float:
+def _agreed(matches: Iterable[re.Match[str]], scale: Scale) -> float:
     values = {_value(each, scale) for each in matches}
     if len(values) > 1:
-        raise ReplyError(problem)
+        raise ReplyError("ambiguous")
     return values.pop()
 
 

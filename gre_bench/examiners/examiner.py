@@ -1,28 +1,44 @@
-"""The settings of an examiner: how an LM grades a text.
+"""Examiners: the settings that say how an LM grades a text, and the prompts that follow from them.
 
 The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
 §4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
+
+An LM may write or improve instructions for grading. Kotonya et al. 2023, §5.2, found two kinds of faults in such
+instructions by hand. One is numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4. The other is a stray
+"Answer:" in the middle of the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import digest
-from gre_bench.examiners.generated import findings
+from gre_bench.core.errors import ReplyError, SettingsError
+from gre_bench.core.records import Chat, digest
+from gre_bench.core.replies import repeats_itself
 from gre_bench.examiners.templates import TEMPLATES, Template
+from gre_bench.prompts.library import fill, load
 
 ItemKind = Literal["summary", "review"]
 Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reason_best"]
 Aggregation = Literal["direct", "logprob", "approximation"]
+Mass = Literal["normalised", "raw"]
+Phrase = Literal["improve", "rewrite", "precise", "best"]
+"""The four prompts that ask for better instructions (Kotonya et al. 2023, §3.2, Table 5)."""
 
 SAMPLES = 20
 """Number of replies that the aggregation ``approximation`` samples by default (Kim et al. 2023, §5.1)."""
+COARSE = ("relevance", "consistency", "fluency", "coherence")
+"""The order of the aspects in a prompt about all of them (Kotonya et al. 2023, Table 3)."""
+ADJECTIVES = {"coherence": "coherent", "consistency": "consistent", "fluency": "fluent", "relevance": "relevant"}
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_NUMBERED = re.compile(r"^[ \t]{0,8}(\d{1,3})[.)](?=\s)", re.MULTILINE)
+_ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 
 class Binning(BaseModel):
@@ -59,9 +75,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     )
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
-    mass: Literal["normalised", "raw"] | None = Field(
-        default=None, description="logprob: normalised over the declared scores, or raw"
-    )
+    mass: Mass | None = Field(default=None, description="logprob: normalised over the declared scores, or raw")
     samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
     rationale: bool | None = Field(default=None, description="whether to ask for reasons; default: the template's")
     filtering: bool = Field(default=False, description="give the lowest score to a text that the LM calls redundant")
@@ -79,8 +93,45 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _possible(self) -> Examiner:
-        if problem := next(self._problems(), None):
-            raise ValueError(problem)
+        if self.template not in TEMPLATES:
+            raise ValueError(f"no template {self.template!r}; known: {', '.join(TEMPLATES)}")
+        form, template, guideline = self.form, f"template {self.template}", self.template in ("human", "model")
+        default = Examiner.model_construct(template=self.template, item=self.item)
+        asks = "asks" if form.rationale else "does not ask"
+        instead = "" if form.rationale else ", or take template rationale (or p9, explanation)"
+        faults = findings(self.instructions) if self.instructions is not None else []
+        refused = (
+            (form.answer == "nothing" and self != default,
+             f"{template} asks no LM: it takes no other settings"),
+            (self.granularity not in form.granularities,
+             f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'),
+            (self.demonstration != "none" and not form.demonstrations,
+             f"{template} takes no demonstration; human, model and rationale do"),
+            (self.demonstration != "none" and self.granularity != "fine",
+             'a demonstration shows one aspect: set granularity = "fine"'),
+            (self.aggregation == "logprob" and not form.scale.declared,
+             f"{template} declares no scores that could have a probability: use direct or approximation"),
+            (self.aggregation == "logprob" and not form.bare,
+             f"{template} asks for more than a score: logprob needs a reply that is the score alone"),
+            (self.mass is not None and self.aggregation != "logprob",
+             f"mass belongs to aggregation logprob, not to {self.aggregation}"),
+            (self.samples is not None and self.aggregation != "approximation",
+             f"samples belongs to aggregation approximation, not to {self.aggregation}"),
+            (self.rationale not in (None, form.rationale),
+             f"{template} {asks} for a rationale: leave rationale out{instead}"),
+            (not guideline and (self.description != "base" or self.steps != "base"),
+             f"{template} has no task description and steps to vary; human and model have"),
+            ((self.instructions is None) == (self.template == "generated"),
+             "instructions belong to template generated, which needs them"),
+            (bool(faults), f"the generated instructions are not sound: {''.join(faults[:1])}"),
+            (self.criteria is not None and not (guideline or self.template == "rationale"),
+             f"{template} has no criteria to vary; human, model and rationale have"),
+            (self.template == "human" and self.steps == "complex" and self.description != "base",
+             'the complex steps of template human hold their own task description: leave description = "base"'),
+        )  # fmt: skip
+        for wrong, message in refused:
+            if wrong:
+                raise ValueError(message)
         return self
 
     @property
@@ -124,68 +175,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     @cached_property
     def identity(self) -> str:
         """``name#digest``; the digest covers every setting and every prompt text that the LM reads."""
-        from gre_bench.examiners.wordings import sha256
-
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
-
-    def _problems(self) -> Iterator[str]:
-        """Yields a message for each setting, or combination of settings, that is not allowed."""
-        if self.template not in TEMPLATES:
-            yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
-            return
-        yield from self._chat_problems()
-        yield from self._score_problems()
-        yield from self._wording_problems()
-
-    def _chat_problems(self) -> Iterator[str]:
-        """Yields a message for each choice of granularity or demonstration that the template does not allow.
-
-        A template that asks no LM allows no other settings.
-        """
-        form, template = self.form, f"template {self.template}"
-        if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
-            yield f"{template} asks no LM: it takes no other settings"
-        if self.granularity not in form.granularities:
-            yield f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'
-        if self.demonstration != "none":
-            if not form.demonstrations:
-                yield f"{template} takes no demonstration; human, model and rationale do"
-            if self.granularity != "fine":
-                yield 'a demonstration shows one aspect: set granularity = "fine"'
-
-    def _score_problems(self) -> Iterator[str]:
-        """Yields a message for each choice of aggregation, *mass* or *samples* that the template does not allow."""
-        form, template = self.form, f"template {self.template}"
-        if self.aggregation == "logprob" and not form.scale.declared:
-            yield f"{template} declares no scores that could have a probability: use direct or approximation"
-        if self.aggregation == "logprob" and not form.bare:
-            yield f"{template} asks for more than a score: logprob needs a reply that is the score alone"
-        if self.mass is not None and self.aggregation != "logprob":
-            yield f"mass belongs to aggregation logprob, not to {self.aggregation}"
-        if self.samples is not None and self.aggregation != "approximation":
-            yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
-
-    def _wording_problems(self) -> Iterator[str]:
-        """Yields a message for each option of the wording that the template does not allow.
-
-        The options are the rationale, the parts of a guideline, and generated instructions.
-        """
-        form, template = self.form, f"template {self.template}"
-        guideline = self.template in ("human", "model")
-        if self.rationale is not None and self.rationale != form.rationale:
-            yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
-                "" if form.rationale else ", or take template rationale (or p9, explanation)"
-            )
-        if not guideline and (self.description != "base" or self.steps != "base"):
-            yield f"{template} has no task description and steps to vary; human and model have"
-        if (self.instructions is None) == (self.template == "generated"):
-            yield "instructions belong to template generated, which needs them"
-        if self.instructions is not None and (faults := findings(self.instructions)):
-            yield f"the generated instructions are not sound: {faults[0]}"
-        if self.criteria is not None and not (guideline or self.template == "rationale"):
-            yield f"{template} has no criteria to vary; human, model and rationale have"
-        if self.template == "human" and self.steps == "complex" and self.description != "base":
-            yield 'the complex steps of template human hold their own task description: leave description = "base"'
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
@@ -197,13 +187,141 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
     try:
         return Examiner.model_validate(tree)
     except ValidationError as error:
-        problems = "; ".join(_line(item) for item in error.errors())
-        raise SettingsError(f"{origin}: {problems}") from None
+        known = f"; known here: {', '.join(Examiner.model_fields)}"
+        raise SettingsError(f"{origin}: {problems_of(error, known)}") from None
 
 
-def _line(error: Any) -> str:
-    name = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"unknown setting {name}; known here: {', '.join(Examiner.model_fields)}"
-    message = error["msg"].removeprefix("Value error, ")
-    return f"setting {name}: {message}" if name else message
+def problems_of(error: ValidationError, known: str = "") -> str:
+    """Returns what is wrong with settings, in one line; *known* follows the name of an unknown setting."""
+    lines = []
+    for item in error.errors():
+        name = ".".join(str(part) for part in item["loc"])
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            lines.append(f"unknown setting {name}{known}")
+        else:
+            lines.append(f"setting {name}: {message}" if name else message)
+    return "; ".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text to grade: *source* is the text that was summarised, or the paper that was reviewed."""
+
+    item_id: str
+    source: str
+    text: str
+
+
+def chats(examiner: Examiner, item: Item) -> list[Chat]:
+    """Returns the chats that grade *item*, one for each of the examiner's aspects."""
+    values = {"source": item.source, "text": item.text}
+    prompts = [wording(examiner, aspect) for aspect in examiner.aspects]
+    return [Chat(each.system, _FIELD.sub(lambda name: values.get(name[1], name[0]), each.user)) for each in prompts]
+
+
+def filter_chat(examiner: Examiner, item: Item) -> Chat:
+    """Returns the chat that asks whether the text of *item* is redundant (Kim et al. 2023, Table 18)."""
+    return fill(f"dsba/{examiner.item}/filtering", text=item.text)
+
+
+def sha256(examiner: Examiner) -> str:
+    """Returns the digest of all prompts of *examiner*.
+
+    Examiners that differ only in the aggregation have the same digest.
+    """
+    if examiner.form.answer == "nothing":
+        return digest([])
+    worded = [wording(examiner, aspect) for aspect in examiner.aspects]
+    filtering = [load(f"dsba/{examiner.item}/filtering").sha256] if examiner.filtering else []
+    return digest([[each.system, each.user] for each in worded] + filtering)
+
+
+@cache
+def wording(examiner: Examiner, aspect: str | None) -> Chat:
+    """Returns the prompt of *examiner* about one *aspect*, or about the text as a whole if *aspect* is None.
+
+    The fields ``{source}`` and ``{text}`` are still open.
+    """
+    names = _files(examiner, aspect)
+    prompt = load(names["frame"])
+    parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
+    parts["instructions"] = examiner.instructions or ""
+    parts["description"] = load(names["description"]).user + "\n" if "description" in names else ""
+    parts["criteria"] = "\n".join(text for part, text in parts.items() if part.startswith("criteria"))
+    parts["demonstration"] = parts["demonstration"] + "\n" if "demonstration" in parts else ""
+    parts["aspect"] = aspect or f"{', '.join(COARSE[:-1])}, and {COARSE[-1]}"
+    parts["Aspect"] = aspect.capitalize() if aspect else "Overall"
+    several = f"{', '.join(ADJECTIVES[adjective] for adjective in COARSE[:-1])} and coherent"
+    parts["adjective"] = ADJECTIVES.get(aspect or "", several)
+    user = prompt.user.replace("{description}\n", "{description}")
+    for _ in range(2):  # steps and frames name the aspect, so a part may hold a field itself
+        user = _FIELD.sub(lambda field: parts.get(field[1], field[0]), user)
+    return Chat(prompt.system, user)
+
+
+def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
+    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``.
+
+    If *aspect* is None, the prompt is about the text as a whole.
+    """
+    folder, form = f"dsba/{examiner.item}", examiner.form
+    frame = form.prompt.format(item=examiner.item)
+    names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}
+    if criteria := examiner.chosen_criteria:
+        # Numbered, so that the criteria of several aspects stay in order.
+        for index, each in enumerate((aspect,) if aspect else COARSE):
+            names[f"criteria{index}"] = f"{folder}/criteria/{criteria}_{each}"
+    if examiner.template in ("human", "model"):
+        own = examiner.template == "human" and examiner.steps == "complex"
+        names |= {} if own else {"description": f"{folder}/descriptions/{examiner.template}_{examiner.description}"}
+        steps = f"{folder}/steps/{examiner.template}_{examiner.steps}"
+        names["steps"] = steps if examiner.template == "human" else f"{steps}_{aspect or 'overall'}"
+    if examiner.demonstration != "none":
+        names["demonstration"] = f"{folder}/demonstrations/{examiner.demonstration}_{aspect}"
+    return names
+
+
+def writing_chat(item: ItemKind) -> Chat:
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
+
+    *item* says what the instructions are to grade: a summary or a review.
+    """
+    return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
+
+
+def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
+    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
+    return fill(f"little_giants/{phrase}", instructions=instructions)
+
+
+def sound(reply: str) -> str:
+    """Returns the instructions in *reply*, without quotation marks around them.
+
+    Raises `ReplyError` if `findings` reports a fault.
+    """
+    instructions = reply.strip().strip('"“”').strip()
+    if faults := findings(instructions):
+        raise ReplyError(faults[0])
+    return instructions
+
+
+def findings(instructions: str) -> list[str]:
+    """Returns the faults of *instructions*, each in a few words; empty if there are none.
+
+    An LM wrote the instructions. The numbers of a list must rise by one. They may start again at 1, because an example
+    within the instructions has its own numbering.
+    """
+    faults = []
+    before = 0
+    for number in map(int, _NUMBERED.findall(instructions)):
+        if number not in (before + 1, 1):
+            faults.append(f"number {number} follows {before}" if before else f"the numbering begins with {number}")
+        before = number
+    if stray := len(_ANSWER.findall(instructions)):
+        faults.append(f'{stray} stray "Answer:"')
+    if field := _FIELD.search(instructions):
+        faults.append(f"a field {field[0]} is left in the text")
+    if repeats_itself(instructions):
+        faults.append("it ends in a loop")
+    return faults if re.search(r"[^\W\d_]", instructions) else ["there is no text"]

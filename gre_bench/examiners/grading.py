@@ -2,26 +2,45 @@
 
 If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item gets no score but
 a problem with the reason. There is no default score.
+
+The aggregations of several scores, or of the probabilities of possible scores, are those of Kim et al. 2023, §4.2:
+
+    direct         the score that the LM states
+    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1); ``normalised`` divides it by Σ p(sᵢ), ``raw`` does not
+    approximation  Σ g(sᵢ)·sᵢ, where g(sᵢ) is the share of sᵢ in n samples (eq. 2 and 3)
+
+The declared scores are those that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends. The
+reply "10" therefore does not count as the reply "1", and the declared scores exclude each other.
+
+Binning makes close scores equal (Kim et al. 2023, §4.4), so that noise does not rank them.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import TypeVar
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import Problem, Sampling, Writer
+import numpy as np
+
+from gre_bench.core import asking
+from gre_bench.core.asking import FREE, ChatOutcome, Cost
+from gre_bench.core.errors import ReplyError, SettingsError
+from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
-from gre_bench.examiners.aggregation import approximation, aspect_mean
-from gre_bench.examiners.asking import FREE, ChatOutcome, Cost, ask
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.wordings import Item, chats, filter_chat
+from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
 
 TOP_P = 0.1
 """Top-p of all requests (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
 """Token limits: of a reply that is a score alone, and of one with reasons or aspects."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +51,6 @@ class Grade:
     - *rationales*: the reasons that the LM gave, by aspect.
     - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
     - *mass*: for the aggregation logprob, the total probability of the declared scores, by aspect.
-    - *cost*: the replies and tokens that the grade took.
     """
 
     item_id: str
@@ -49,6 +67,40 @@ class Grade:
             raise ValueError(f"a grade has a value or a problem, not both or neither: {self}")
 
 
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A mean *score*, weighted by the probabilities of the declared scores; *mass* is their sum (0 to 1)."""
+
+    score: float
+    mass: float
+
+
+def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
+    """Returns the mean of *scores*, each weighted by its probability.
+
+    - *logprobs*: the log-probability of each score, in nats.
+    - *mass*: ``normalised`` divides the weighted sum by the total probability; ``raw`` leaves the sum as it is.
+
+    The largest log-probability is subtracted first, because a base model may give all declared scores together a
+    probability of only e⁻⁵⁰. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
+    """
+    if len(logprobs) != len(scores) or not scores:
+        raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
+    if not all(map(math.isfinite, logprobs)):
+        raise ValueError("a log-probability is not finite")
+    top = max(logprobs)
+    weights = [math.exp(value - top) for value in logprobs]
+    total = math.exp(top) * math.fsum(weights)
+    mean = math.fsum(weight * score for weight, score in zip(weights, scores, strict=True)) / math.fsum(weights)
+    return Weighted(mean if mass == "normalised" else total * mean, total)
+
+
+def approximation(samples: Sequence[float]) -> float:
+    """Returns Σ g(s)·s over the scores s of several replies to the same chat; g(s) is the share of s in *samples*."""
+    shares = {score: count / len(samples) for score, count in Counter(samples).items()}
+    return math.fsum(share * score for score, share in shares.items())
+
+
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
@@ -56,15 +108,46 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
     aggregations send one request at temperature 0. *base* holds the LM's own options. An option that is None in *base*
     stays None. The token limit of *base* counts if it is higher than the default.
     """
-    base = base or Sampling(0.0, SHORT if examiner.form.bare else LONG, TOP_P)
+    limit = SHORT if examiner.form.bare else LONG
+    base = base or Sampling(0.0, limit, TOP_P)
     heat = 1.0 if examiner.aggregation == "approximation" else 0.0
     sampling = replace(
         base,
         temperature=None if base.temperature is None else heat,
         top_p=None if base.top_p is None and base.temperature is None else TOP_P,
-        max_tokens=max(base.max_tokens, SHORT if examiner.form.bare else LONG),
+        max_tokens=max(base.max_tokens, limit),
     )
     return [replace(sampling, seed=seed) for seed in range(examiner.times)] if examiner.times > 1 else [sampling]
+
+
+def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
+    """Returns the sampling options of the chat that filters redundant texts: one request, whatever the aggregation."""
+    once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
+    return samplings(once, base)[0]
+
+
+def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+    """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
+
+    *read* turns the text of a reply, without the LM's thinking, into a value. It raises `ReplyError` if it cannot.
+    """
+
+    def outcome(reply: Reply) -> ChatOutcome[T]:
+        cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
+        if reply.outcome not in ("ok", "cut") or not reply.text:
+            return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
+        text, _ = without_thinking(reply.text)
+        cost = replace(cost, hallucinated=int(answers.hallucinated_answers(text) > 0))
+        if reply.outcome == "cut":
+            # The last word may be cut: "10" of 100.
+            text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
+        try:
+            return ChatOutcome(read(text), cost, text)
+        except ReplyError as error:
+            problem = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
+            return ChatOutcome(Problem("unparsable", problem), replace(cost, unparsable=1), text)
+
+    return asking.ask(asker, chats, sampling, outcome, step=1000)
 
 
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
@@ -73,110 +156,131 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
     This covers the aggregations direct and approximation. *asker* may be None for the random baseline only. *base*
     holds the LM's own sampling options. Raises `SettingsError` for the aggregation logprob, or if *asker* is missing.
     """
-    if examiner.form.answer == "nothing":
-        return [_random(examiner, item) for item in items]
+    form = examiner.form
+    if form.answer == "nothing":
+        # Kotonya et al. 2023, Table 8. The item's id seeds the number, so an item always gets the same grade.
+        numbers = (random.Random(f"random examiner {item.item_id}") for item in items)
+        values = [number.uniform(form.scale.low, form.scale.high) for number in numbers]
+        return [Grade(item.item_id, value, parts={"overall": value}) for item, value in zip(items, values, strict=True)]
     if examiner.aggregation == "logprob":
         raise SettingsError(f"examiner {examiner.name} needs an evaluation LM, or a writer that gives probabilities")
     if asker is None:
         raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
-    verdicts = redundant(examiner, items, asker, base)
-    results: dict[int, Grade] = {}
-    for index, (item, filter_outcome) in enumerate(zip(items, verdicts, strict=True)):
-        if filter_outcome is not None and filter_outcome.read is not False:
-            results[index] = filtered(examiner, item, filter_outcome)
-    due = [index for index in range(len(items)) if index not in results]
-    asking = [chat for index in due for chat in chats(examiner, items[index])]
+
+    def read(text: str) -> dict[str, float]:
+        """Returns the scores in a reply by aspect; a score without a name of its own is under an empty name."""
+        if form.answer == "aspects":
+            return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
+        return {"": answers.score(text, form.scale)}
+
+    results, due = screened(examiner, items, asker, base)
+    all_chats = [chat for index in due for chat in chats(examiner, items[index])]
+    by_sampling = [ask(asker, all_chats, sampling, read) for sampling in samplings(examiner, base)]
     each = len(examiner.aspects)
-    by_sampling = [
-        ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)
-    ]
-    for turn, index in enumerate(due):
+    for turn, (index, filter_cost) in enumerate(due.items()):
         mine = [[outcomes[turn * each + part] for outcomes in by_sampling] for part in range(each)]
-        before = verdict.cost if (verdict := verdicts[index]) else FREE
-        results[index] = _graded(examiner, items[index], mine, before)
+        results[index] = _graded(examiner, items[index], mine, filter_cost)
     return [results[index] for index in range(len(items))]
 
 
-def redundant(
+def screened(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
-) -> list[ChatOutcome[bool] | None]:
-    """Asks the LM *asker* whether the text of each item is redundant; returns one outcome per item.
+) -> tuple[dict[int, Grade], dict[int, Cost]]:
+    """Asks the LM *asker* whether the text of each item is redundant, if *examiner* filters.
 
-    If the setting *filtering* of *examiner* is off, nothing is asked, and each outcome is None. *base* holds the LM's
-    own sampling options.
+    Returns the grades of the items that do not pass, and what the filter cost for the other items; both by index.
+    *base* holds the LM's own sampling options.
     """
     if not examiner.filtering:
-        return [None] * len(items)
-    plain = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
-    [sampling] = samplings(plain, base)
-    return list(ask(asker, [filter_chat(examiner, item) for item in items], sampling, answers.yes_or_no))
+        return {}, dict.fromkeys(range(len(items)), FREE)
+    questions = [filter_chat(examiner, item) for item in items]
+    verdicts = ask(asker, questions, filter_sampling(examiner, base), answers.yes_or_no)
+    grades = {
+        index: filtered(examiner, items[index], verdict)
+        for index, verdict in enumerate(verdicts)
+        if verdict.read is not False
+    }
+    return grades, {index: verdict.cost for index, verdict in enumerate(verdicts) if index not in grades}
 
 
 def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an *item* that did not pass the filter of redundant texts.
 
-    *verdict* is the outcome of the filter's chat. If the LM called the text redundant, the grade is the lowest score.
-    If the LM gave no usable answer, the grade holds that problem.
+    If the LM called the text redundant, the grade is the lowest score. If the filter's chat had no usable answer, the
+    grade holds that problem.
     """
     if isinstance(verdict.read, Problem):
-        return Grade(
-            item.item_id, None, replace(verdict.read, message=f"filter: {verdict.read.message}"), cost=verdict.cost
-        )
+        problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
+        return Grade(item.item_id, None, problem, cost=verdict.cost)
     return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=verdict.cost)
-
-
-def _read(examiner: Examiner, text: str) -> dict[str, float]:
-    """Returns the scores in the reply *text*, by the name of the aspect.
-
-    If the template asks about one aspect at a time, the reply has one score, which is returned under an empty name.
-    """
-    form = examiner.form
-    if form.answer == "aspects":
-        return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
-    return {"": answers.score(text, form.scale)}
 
 
 def _graded(
     examiner: Examiner, item: Item, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
 ) -> Grade:
-    """Returns the grade of *item* from the outcomes of its chats.
+    """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
 
-    - *outcomes*: for each aspect, the outcomes of its samples.
-    - *filter_cost*: the cost of the chat that filtered redundant texts; it is added to the cost of the others.
+    A problem that the next run may solve leaves the item without a grade. A final problem does so only if no sample has
+    a score.
     """
     cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
     reasons: dict[str, str] = {}
     for aspect, samples in zip(examiner.aspects, outcomes, strict=True):
         read = [sample.read for sample in samples if isinstance(sample.read, dict)]
-        problem = _first_problem(samples, aspect)
+        problems = [sample.read for sample in samples if isinstance(sample.read, Problem)]
+        problem = min(problems, key=lambda problem: problem.final, default=None)
         if problem and (not read or not problem.final):
-            return Grade(item.item_id, None, problem, cost=cost)
+            message = f"{aspect}: {problem.message}" if aspect else problem.message
+            return Grade(item.item_id, None, replace(problem, message=message), cost=cost)
         for name in read[0]:
             parts[name or aspect or "overall"] = approximation([scores[name] for scores in read])
         if examiner.form.rationale and (why := answers.rationale(samples[0].text)):
             reasons[aspect or "overall"] = why
-    return Grade(item.item_id, aspect_mean(list(parts.values())), None, parts, reasons, cost=cost)
+    return Grade(item.item_id, fmean(parts.values()), None, parts, reasons, cost=cost)
 
 
-def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
-    """Returns the first problem among *samples*, the outcomes for one *aspect*; None if there is none.
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """Scores after binning, in their original order; *before*, *after*: the numbers of distinct scores."""
 
-    The aspect's name is put before the problem's message. Problems that the next run may solve come before final
-    problems.
+    values: list[float]
+    before: int
+    after: int
+
+
+def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
+    """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
+
+    Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
+    be fewer bins than *binning* requests. Kim et al. do not state their bins, only the results: 36 distinct scores
+    became 10, and 46 became 13. Raises `ValueError` if a value is off the scale.
     """
-    problems = sorted(
-        (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final
-    )
-    if not problems:
-        return None
-    return replace(problems[0], message=f"{aspect}: {problems[0].message}") if aspect else problems[0]
+    if not all(low <= value <= high for value in values):
+        raise ValueError(f"a value is outside {low:g} to {high:g}")
+    bins = binning.bins
+    if binning.method == "equal_width":
+        width = (high - low) / bins
+        out = [low + (min(bins - 1, math.floor((value - low) / width)) + 0.5) * width for value in values]
+    elif values:
+        numbers = np.asarray(values, dtype=np.float64)
+        edges = np.unique(np.quantile(numbers, np.arange(1, bins) / bins))
+        indices = np.searchsorted(edges, numbers, side="left")
+        means = {index: float(numbers[indices == index].mean()) for index in np.unique(indices).tolist()}
+        out = [means[index] for index in indices.tolist()]
+    else:
+        out = []
+    return Binned(out, len(set(values)), len(set(out)))
 
 
-def _random(examiner: Examiner, item: Item) -> Grade:
-    """Returns a random grade, uniform on the examiner's scale (Kotonya et al. 2023, Table 8).
+def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
+    """Bins the values of *grades* as the settings of *examiner* say; without binning, the grades stay unchanged.
 
-    The item's id seeds the random number, so an item always gets the same grade.
+    Returns the grades with their new values, and the `Binned` values of all grades that have one.
     """
-    value = random.Random(f"random examiner {item.item_id}").uniform(examiner.form.scale.low, examiner.form.scale.high)
-    return Grade(item.item_id, value, parts={"overall": value})
+    values = [grade.value for grade in grades if grade.value is not None]
+    if examiner.binning is None:
+        return list(grades), Binned(values, len(set(values)), len(set(values)))
+    bins = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
+    new = iter(bins.values)
+    return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins

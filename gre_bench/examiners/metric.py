@@ -9,43 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import Case, LMIdentity, Problem, Sampling, Score, Writer, digest
-from gre_bench.examiners.binning import binned
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.grading import Grade, grade, samplings
-from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
-from gre_bench.examiners.wordings import Item
-from gre_bench.lm.protocol import ChatLM
+from gre_bench.core.records import Case, LMIdentity, Problem, Sampling, Score, digest
+from gre_bench.examiners.examiner import Examiner, Item
+from gre_bench.examiners.grading import Grade, binned, samplings
 
 Grader = Callable[[Sequence[Item]], list[Grade]]
-
-
-def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
-    """Returns a grader that sends chats to the LM *asker* and reads scores from the replies.
-
-    *base* holds the LM's own sampling options.
-    """
-    return lambda items: grade(examiner, items, asker, base)
-
-
-def by_chance(examiner: Examiner) -> Grader:
-    """Returns the grader of the random baseline, which asks no LM."""
-    return lambda items: grade(examiner, items, None)
-
-
-def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
-    """Returns a grader that uses the probabilities which the evaluation LM *lm* gives to the declared scores."""
-    return lambda items: grade_by_lm(examiner, items, lm)
-
-
-def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
-    """Returns a grader that uses the log-probabilities which an endpoint returns with its replies.
-
-    - *asker*: returns the replies with log-probabilities (`gre_bench.writing.http_writer.LogprobWriter`).
-    - *writer*: returns plain replies; only the filter of redundant texts asks it.
-    - *base*: the LM's own sampling options.
-    """
-    return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
 def identity_with(
@@ -81,7 +49,7 @@ def check_metric(examiner: Examiner) -> None:
 class ExaminerMetric:
     """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference.
 
-    *grader* turns items into grades. After a call of `score`, the attribute `grades` holds the grade of each case.
+    *grader* turns items into grades.
     """
 
     needs_reference = False
@@ -92,7 +60,6 @@ class ExaminerMetric:
         self.examiner = examiner
         self.grader = grader
         self.signature_id = signature_id
-        self.grades: list[Grade] = []
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
         """Returns one `Score` for each of *cases*, in order; each holds a value or a problem."""
@@ -103,20 +70,19 @@ class ExaminerMetric:
             if lack is None
         ]
         graded = iter(self.grader(items) if items else [])
-        self.grades = [
-            next(graded) if lack is None else Grade(case.name, None, lack)
-            for case, lack in zip(cases, lacks, strict=True)
-        ]
-        return [self._score(case, grade) for case, grade in zip(cases, self.grades, strict=True)]
-
-    def _score(self, case: Case, grade: Grade) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if grade.problem is not None:
-            return Score(*ids, None, replace(grade.problem, message=f"{case.name}: {grade.problem.message}"))
-        value, scale = grade.value, self.examiner.form.scale
-        if self.examiner.binning and value is not None:
-            [value] = binned([value], self.examiner.binning, scale.low, scale.high).values
-        return Score(*ids, value)
+        scale, binning = self.examiner.form.scale, self.examiner.binning
+        scores = []
+        for case, lack in zip(cases, lacks, strict=True):
+            ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+            grade = Grade(case.name, None, lack) if lack else next(graded)
+            if grade.problem is not None:
+                problem = replace(grade.problem, message=f"{case.name}: {grade.problem.message}")
+                scores.append(Score(*ids, None, problem))
+            elif binning and grade.value is not None:
+                scores.append(Score(*ids, binned([grade.value], binning, scale.low, scale.high).values[0]))
+            else:
+                scores.append(Score(*ids, grade.value))
+        return scores
 
 
 def _lack(case: Case) -> Problem | None:

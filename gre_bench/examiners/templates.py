@@ -1,17 +1,75 @@
 """The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper
-lists, even where the text of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12
-is nearly the same prompt and counts as zero-shot.
+A scale is the range of scores that a prompt asks for, with the scores that it lists. Templates p1 to p14 are the
+prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper lists, even where the text
+of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12 is nearly the same prompt
+and counts as zero-shot.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.examiners import scales
-from gre_bench.examiners.scales import Scale
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A scale of scores from *low* to *high*.
+
+    - *declared*: the scores that the prompt lists, as pairs (spelling in a reply, value); empty if it lists none.
+    - *only_declared*: whether only declared scores count, because the prompt lists all possible ones.
+    - *words*: whether the scores are words, such as Good.
+    """
+
+    low: float
+    high: float
+    declared: tuple[tuple[str, float], ...] = ()
+    only_declared: bool = False
+    words: bool = False
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        return tuple(spelling for spelling, _ in self.declared)
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(value for _, value in self.declared)
+
+    def admits(self, value: float) -> bool:
+        """Whether the prompt allows the score *value*."""
+        return value in self.values if self.only_declared else self.low <= value <= self.high
+
+
+def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
+    """Returns the scale whose declared scores are the numbers *values*, which must be in ascending order.
+
+    If *only*, no other score on the scale counts.
+    """
+    declared = tuple((f"{value:g}", float(value)) for value in values)
+    return Scale(declared[0][1], declared[-1][1], declared, only)
+
+
+def labels(*names: str) -> Scale:
+    """Returns the scale whose scores are the words *names*, from worst to best; their values are 1, 2, 3 and so on."""
+    return Scale(1.0, float(len(names)), tuple((name, float(index)) for index, name in enumerate(names, 1)), True, True)
+
+
+FIVE = numbers(range(1, 6))
+"""1 to 5; a reply may say 3.5."""
+LEVELS = numbers(range(1, 6), only=True)
+HALVES = numbers([step / 2 for step in range(2, 11)], only=True)
+FREE_FIVE = Scale(1.0, 5.0)
+"""Any number from 1 to 5, such as an average; no scores are declared."""
+HUNDRED = numbers(range(101))
+"""Any number from 0 to 100; the whole numbers are declared, and only these get probabilities."""
+UNITS = numbers(range(101), only=True)
+TENS = numbers(range(0, 101, 10), only=True)
+FIVES = numbers(range(0, 101, 5), only=True)
+FIFTIES = numbers(range(-100, 101, 50), only=True)
+GRADES = labels("Very Poor", "Poor", "Average", "Good", "Very Good")
+VERDICTS = labels("Incomprehensible", "Poor", "Average", "Good", "Excellent")
+
 
 Answer = Literal["score", "aspects", "nothing"]
 
@@ -86,52 +144,32 @@ def _stepwise(name: str, scale: Scale, approaches: tuple[int, ...], **more: Any)
 TEMPLATES = {
     template.name: template
     for template in (
-        Template("base", KIM, "dsba/{item}/base", scales.HUNDRED, granularities=BOTH),
-        Template(
-            "human", KIM, "dsba/{item}/human", scales.FIVE, granularities=BOTH, demonstrations=True, criteria="ht"
-        ),
-        Template(
-            "model", KIM, "dsba/{item}/model", scales.FIVE, granularities=BOTH, demonstrations=True, criteria="mt"
-        ),
-        Template(
-            "human_test",
-            KIM,
-            "dsba/{item}/human_test",
-            scales.HUNDRED,
-            aspects=TEST,
-            granularities=("fine",),
-            criteria="ht",
-        ),
-        Template(
-            "rationale",
-            KIM,
-            "dsba/{item}/rationale",
-            scales.FIVE,
-            granularities=BOTH,
-            bare=False,
-            rationale=True,
-            demonstrations=True,
-            criteria="ht",
-        ),
-        _standard("p1", scales.HALVES),
-        _standard("p2", scales.TENS),
-        _standard("p3", scales.FREE_FIVE),
-        _standard("p4", scales.FIVES),
-        _standard("p5", scales.UNITS),
-        _standard("p6", scales.FIFTIES),
-        _standard("p7", scales.GRADES),
-        _standard("p8", scales.VERDICTS),
-        _stepwise("p9", scales.FIVE, (6, 7), rationale=True),
-        _stepwise("p10", scales.HUNDRED, (3, 6, 8)),
-        _stepwise("p11", scales.FIVE, (3, 6, 8)),
-        _stepwise("p12", scales.HUNDRED, (2, 6, 7)),
-        _stepwise("p13", scales.FIVE, (6, 8), repeats=True),
-        _stepwise("p14", scales.HUNDRED, (3, 6, 7)),
-        _stepwise("explanation", scales.FIVE, (), rationale=True),
-        _stepwise("generated", scales.FIVE, (3, 5)),
-        Template("direct_assessment", KOTONYA, "dsba/{item}/base", scales.HUNDRED),
-        Template("random", KOTONYA, "", scales.HUNDRED, "nothing", bare=False),
-        Template("five_level", PRE, "pre/{item}/five_level", scales.LEVELS),
-        Template("hundred_level", PRE, "pre/{item}/hundred_level", scales.HUNDRED),
+        Template("base", KIM, "dsba/{item}/base", HUNDRED, granularities=BOTH),
+        Template("human", KIM, "dsba/{item}/human", FIVE, granularities=BOTH, demonstrations=True, criteria="ht"),
+        Template("model", KIM, "dsba/{item}/model", FIVE, granularities=BOTH, demonstrations=True, criteria="mt"),
+        Template("human_test", KIM, "dsba/{item}/human_test", HUNDRED, aspects=TEST, granularities=("fine",),
+                 criteria="ht"),
+        Template("rationale", KIM, "dsba/{item}/rationale", FIVE, granularities=BOTH, bare=False, rationale=True,
+                 demonstrations=True, criteria="ht"),
+        _standard("p1", HALVES),
+        _standard("p2", TENS),
+        _standard("p3", FREE_FIVE),
+        _standard("p4", FIVES),
+        _standard("p5", UNITS),
+        _standard("p6", FIFTIES),
+        _standard("p7", GRADES),
+        _standard("p8", VERDICTS),
+        _stepwise("p9", FIVE, (6, 7), rationale=True),
+        _stepwise("p10", HUNDRED, (3, 6, 8)),
+        _stepwise("p11", FIVE, (3, 6, 8)),
+        _stepwise("p12", HUNDRED, (2, 6, 7)),
+        _stepwise("p13", FIVE, (6, 8), repeats=True),
+        _stepwise("p14", HUNDRED, (3, 6, 7)),
+        _stepwise("explanation", FIVE, (), rationale=True),
+        _stepwise("generated", FIVE, (3, 5)),
+        Template("direct_assessment", KOTONYA, "dsba/{item}/base", HUNDRED),
+        Template("random", KOTONYA, "", HUNDRED, "nothing", bare=False),
+        Template("five_level", PRE, "pre/{item}/five_level", LEVELS),
+        Template("hundred_level", PRE, "pre/{item}/hundred_level", HUNDRED),
     )
-}
+}  # fmt: skip

@@ -1,40 +1,41 @@
-"""Reads a checklist: a guideline of yes-or-no questions, which an LM made to imitate a group of reviewers.
+"""Checklists: guidelines of yes-or-no questions, which an LM makes to imitate the authors of a group of reviews.
 
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" defines the form (listing 1) and
-prints examples (listings 10 to 12).
+prints examples (listings 10 to 12). Appendix A.3 says how they are made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Sampling, Writer
+from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.ratings import QUESTIONS
-from gre_bench.guidelines.strict_yaml import mapping
+from gre_bench.guidelines.replies import ask, block, mapping
+from gre_bench.guidelines.review_quality import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
+from gre_bench.prompts.library import fill
 
 ROOT = "peer_review_behavior_checklist"
 SIDES = ("good_paper", "bad_paper")
 PREAMBLE = "Provide the following based on the Peer Review Behavior Checklist:"
 """The line before each printed checklist."""
+SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
+"""The fields of a review that the LM sees: those of table 3, except the date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """The questions of a checklist.
-
-    - *good*: the questions whose answer Yes speaks for a paper.
-    - *bad*: the questions whose answer Yes speaks against a paper.
-    """
+    """The questions of a checklist: an answer Yes to *good* speaks for a paper, to *bad* against it."""
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
 
     @property
     def counts(self) -> bool:
-        """Whether the checklist has ten good and ten bad questions.
-
-        A rubric needs that number to compute a rating from the answers.
-        """
+        """Whether there are ten good and ten bad questions, as a rubric needs to compute a rating from the answers."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
@@ -49,10 +50,10 @@ def read(text: str) -> Checklist:
     tree = mapping(text[start:])[ROOT]
     if not isinstance(tree, dict) or set(tree) != set(SIDES):
         raise ReplyError(f"no_checklist: it lacks the parts {' and '.join(SIDES)}")
-    return Checklist(*(tuple(_questions(side, tree[side])) for side in SIDES))
+    return Checklist(*(_questions(side, tree[side]) for side in SIDES))
 
 
-def _questions(side: str, groups: object) -> list[str]:
+def _questions(side: str, groups: object) -> tuple[str, ...]:
     if not isinstance(groups, dict) or not groups:
         raise ReplyError(f"no_checklist: {side} has no categories")
     questions = []
@@ -64,4 +65,36 @@ def _questions(side: str, groups: object) -> list[str]:
             if not isinstance(question, str) or not question.strip():
                 raise ReplyError(f"no_checklist: {side}.{category} has an item without a question")
             questions.append(question.strip())
-    return questions
+    return tuple(questions)
+
+
+def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
+    """Asks the LM *writer* for a checklist that imitates the authors of *reviews*.
+
+    Returns the text of the checklist, which can be the guideline of a `Condition`; or the problem if no reply could be
+    read.
+    """
+    return ask(writer, sampling, [chat(reviews)], guideline)[0]
+
+
+def chat(reviews: Sequence[FieldedReview]) -> Chat:
+    """Returns the chat that asks for a checklist and shows all *reviews* to the LM."""
+    texts = []
+    for number, review in enumerate(reviews, start=1):
+        fields = [f"{name.capitalize()}: {review.fields[name]}" for name in SHOWN if review.fields.get(name)]
+        texts.append(f"## Review {number}\n\n" + "\n\n".join(fields))
+    return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
+
+
+def guideline(text: str) -> str:
+    """Returns the checklist in the reply *text*.
+
+    Raises `ReplyError` unless it has ten good and ten bad questions.
+    """
+    reply = block(without_thinking(text)[0]).strip()
+    questions = read(reply)
+    if not questions.counts:
+        raise ReplyError(
+            f"no_checklist: {len(questions.good)} good and {len(questions.bad)} bad questions, not 10 and 10"
+        )
+    return f"{PREAMBLE}\n\n{reply[reply.index(ROOT) :]}"

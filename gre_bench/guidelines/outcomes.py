@@ -1,19 +1,42 @@
-"""The results of ratings under guidelines: one result per model and condition, which counts every planned paper."""
+"""The results of ratings under guidelines: one result per model and condition, which counts every planned paper.
+
+The guideline paper leaves the length of reviews and the variety of their words open; they are measured here too.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 
-from gre_bench.guidelines.closeness import RESAMPLES, Closeness, closeness
-from gre_bench.guidelines.differences import Difference, differences
+from gre_bench.guidelines.closeness import RESAMPLES, Closeness, Difference, closeness, differences
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
-from gre_bench.guidelines.wording import Wording, wording
 
 NO_HUMAN = "no_human_rating"
+WINDOW = 50
+"""Words in a window of the moving-average type-token ratio (Covington and McFall 2010)."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The average length of *reviews* (a number of texts), and the average variety of their words.
+
+    - *mean_words*, *median_words*: the mean and the median number of words per review.
+    - *type_token_ratio*: distinct words divided by words; falls as reviews get longer, whoever wrote them.
+    - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length. It covers the
+      reviews with at least 50 words, and is None if there are none.
+    """
+
+    reviews: int
+    mean_words: float
+    median_words: float
+    type_token_ratio: float
+    moving_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +49,9 @@ class ConditionResult:
     - *failed*: the number of papers for which the LM gave no usable reply.
     - *missing*: the number of papers that the next run tries again.
     - *reasons*: the number of papers without a score, by reason.
-    - *closeness*: how close the ratings that the reviews state come to the human means.
-    - *recomputed*: how close the ratings come that the rubric's rule computes from the reviews' temporary scores.
+    - *closeness*, *recomputed*: how close the ratings come to the human means: those that the reviews state, and those
+      that the rubric's rule computes from the reviews' temporary scores.
     - *distribution*: the number of papers by rating, 1 to 10.
-    - *wording*: the length and the variety of words of the reviews.
     """
 
     model: str
@@ -48,10 +70,9 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """Reference values to judge an RMSE by, from the human ratings of the same papers.
+    """Reference values to judge an RMSE by, from the human ratings of the same *papers*.
 
-    - *papers*: the number of papers; *mean*: the mean of their mean human ratings.
-    - *constant*: the RMSE of a rater that always gives *mean*, the best constant rating.
+    - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
     - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings.
     - *ratings*: the number of ratings behind *reviewer*, which needs papers with at least two ratings.
     - *distribution*: the number of papers by their mean human rating, with halves rounded down.
@@ -70,6 +91,12 @@ def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
 
+def rounded(means: Sequence[float]) -> dict[int, int]:
+    """Returns rating (1 to 10) → how many of *means* round to it; halves are rounded down."""
+    counts = Counter(math.ceil(mean - 0.5) for mean in means)
+    return {rating: counts[rating] for rating in range(LOWEST, HIGHEST + 1)}
+
+
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
@@ -81,7 +108,37 @@ def outcomes(
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
-    return [_outcome(model, condition, group, human, resamples, seed) for (model, condition), group in groups.items()]
+
+    def close(values: Mapping[str, int | None]) -> Closeness | None:
+        own = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
+        return closeness([*own.values()], [human[paper] for paper in own], resamples, seed)
+
+    results = []
+    for (model, condition), group in groups.items():
+        without = sum(rating.paper_id not in human for rating in group)
+        problems = [rating.problem for rating in group if rating.problem and rating.paper_id in human]
+        reasons = Counter(
+            f"{problem.code}: {problem.message}" if problem.code == "unparsable" else problem.code
+            for problem in problems
+        ) + Counter({NO_HUMAN: without})
+        counted = Counter(rating.value for rating in group if rating.value is not None)
+        results.append(
+            ConditionResult(
+                model,
+                condition,
+                planned=len(group),
+                scored=sum(rating.value is not None and rating.paper_id in human for rating in group),
+                excluded=without,
+                failed=sum(problem.final for problem in problems),
+                missing=sum(not problem.final for problem in problems),
+                reasons=dict(reasons),
+                closeness=close({rating.paper_id: rating.value for rating in group}),
+                recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
+                distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
+                wording=wording([rating.text for rating in group if rating.text]),
+            )
+        )
+    return results
 
 
 def compared(
@@ -89,8 +146,7 @@ def compared(
 ) -> dict[str, list[Difference]]:
     """Returns, for each model, the differences in RMSE between every two of its conditions.
 
-    *human* holds the mean human rating of each paper. *resamples* and *seed* set the number of bootstrap resamples and
-    their seed. A model for which no two conditions can be compared is left out.
+    The parameters are those of `outcomes`. A model for which no two conditions can be compared is left out.
     """
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
@@ -111,37 +167,40 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
         if len(ratings) > 1
         for index in range(len(ratings))
     ]
-    rmse = math.sqrt(fmean(errors)) if errors else None
-    rounded = Counter(math.ceil(mean - 0.5) for mean in means)
-    distribution = {rating: rounded[rating] for rating in range(LOWEST, HIGHEST + 1)}
-    return Yardstick(len(means), fmean(means), pstdev(means), rmse, len(errors), distribution)
+    reviewer = math.sqrt(fmean(errors)) if errors else None
+    return Yardstick(len(means), fmean(means), pstdev(means), reviewer, len(errors), rounded(means))
 
 
-def _outcome(
-    model: str, condition: str, group: Sequence[Rating], human: Mapping[str, float], resamples: int, seed: int
-) -> ConditionResult:
-    scored = [rating for rating in group if rating.value is not None and rating.paper_id in human]
-    without = [rating for rating in group if rating.paper_id not in human]
-    problems = [rating.problem for rating in group if rating.problem and rating.paper_id in human]
-    reasons = Counter(f"{problem.code}: {problem.message}" if problem.code == "unparsable" else problem.code
-                      for problem in problems) + Counter({NO_HUMAN: len(without)})  # fmt: skip
-    counted = Counter(rating.value for rating in group if rating.value is not None)
+def words(text: str) -> list[str]:
+    """Returns the words and numbers of *text* in lower case."""
+    return [word.lower() for word in _WORD.findall(text)]
 
-    def close(values: Mapping[str, int | None]) -> Closeness | None:
-        results = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
-        return closeness([*results.values()], [human[paper] for paper in results], resamples, seed)
 
-    return ConditionResult(
-        model=model,
-        condition=condition,
-        planned=len(group),
-        scored=len(scored),
-        excluded=len(without),
-        failed=sum(problem.final for problem in problems),
-        missing=sum(not problem.final for problem in problems),
-        reasons=dict(reasons),
-        closeness=close({rating.paper_id: rating.value for rating in group}),
-        recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
-        distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
-        wording=wording([rating.text for rating in group if rating.text]),
-    )
+def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
+    """Returns the mean type-token ratio over all windows of *window* tokens; None if *tokens* are fewer than that."""
+    if len(tokens) < window:
+        return None
+    counts: Counter[str] = Counter(tokens[:window])
+    total = len(counts)
+    for old, word in zip(tokens, tokens[window:], strict=False):
+        counts[word] += 1
+        counts[old] -= 1
+        if not counts[old]:
+            del counts[old]
+        total += len(counts)
+    return total / (len(tokens) - window + 1) / window
+
+
+def wording(texts: Sequence[str]) -> Wording | None:
+    """Returns the mean length and the mean variety of words of the *texts*; texts without words do not count.
+
+    Returns None if no text has words.
+    """
+    tokens = [review_words for text in texts if (review_words := words(text))]
+    if not tokens:
+        return None
+    lengths = [len(review_words) for review_words in tokens]
+    ratios = [len(set(review_words)) / len(review_words) for review_words in tokens]
+    moving = [ratio for review_words in tokens if (ratio := moving_ratio(review_words)) is not None]
+    moving_mean = fmean(moving) if moving else None
+    return Wording(len(tokens), fmean(lengths), float(median(lengths)), fmean(ratios), moving_mean)

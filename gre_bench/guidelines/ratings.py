@@ -1,4 +1,4 @@
-"""Reads the rating of a paper from an LM's review under a guideline.
+"""Ratings of papers under guidelines, from an LM's reviews or from imported ones.
 
 Listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" define
 the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. With a rubric, the review also states a temporary
@@ -8,15 +8,22 @@ score from −10 to 10, from which a rule computes the rating. Replies are hosti
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Problem
+from gre_bench.core.records import Problem, Sampling, Writer
 from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines.replies import ask
+from gre_bench.prompts.conditions import Condition
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
 """The number of good questions of a checklist, and of bad ones; each is worth one point."""
+NO_TEXT = Problem("no_text", "the paper has no text")
+NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
@@ -117,3 +124,104 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
     if float(number) != int(float(number)):
         raise ReplyError(f"{field}_not_integer: {number}")
     return int(float(number))
+
+
+def rate(
+    writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
+) -> list[Rating]:
+    """Returns the rating of each of *papers*, pairs (paper id, text), by the LM *writer*; in the same order.
+
+    *model* names the LM in the ratings. A paper without text gets the problem ``no_text``, and no request is sent for
+    it.
+    """
+    able = {paper_id: text for paper_id, text in papers if text.strip()}
+    outcomes = ask(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
+    answers = dict(zip(able, outcomes, strict=True))
+    ratings = []
+    for paper_id, _ in papers:
+        ids = paper_id, model, condition.name
+        if (answer := answers.get(paper_id)) is None:
+            ratings.append(Rating(*ids, None, NO_TEXT))
+            continue
+        recomputed = None
+        if condition.rubric:
+            with suppress(ReplyError):
+                recomputed = normalised(temporary_score(answer.text))
+        value, problem = (None, answer.read) if isinstance(answer.read, Problem) else (answer.read, None)
+        ratings.append(Rating(*ids, value, problem, recomputed, answer.text or None))
+    return ratings
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An imported review of one paper.
+
+    - *condition*: the setting under which *model* wrote, such as a guideline.
+    - *rating*: the rating as written in the file; None if there is none.
+    - *text*: the review itself, if the file has it.
+    """
+
+    paper_id: str
+    model: str
+    condition: str
+    rating: str | None
+    text: str | None = None
+
+
+def condition_of(model: str, run: str) -> str:
+    """Returns the name of a *run* without the name of the *model* at its start; ``given`` if nothing is left."""
+    return run.removeprefix(model).strip("_-. ") or "given"
+
+
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Returns the short form of each of *names*, as a mapping from the full name.
+
+    A name is split at its underscores. Parts at the start and the end that all names share are left out. A name that
+    has no other parts becomes ``plain``.
+    """
+    parts = {name: name.split("_") for name in names}
+    if len(parts) < 2:
+        return {name: name for name in parts}
+    head = _shared(parts.values())
+    tail = _shared(words[head:][::-1] for words in parts.values())
+    return {name: "_".join(words[head : len(words) - tail]) or "plain" for name, words in parts.items()}
+
+
+def _shared(lists: Iterable[Sequence[str]]) -> int:
+    """Returns how many of their first words all *lists* share."""
+    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
+
+
+def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
+    """Returns one rating for each model, condition and paper.
+
+    Each model and condition gets a rating for all of *papers*, and for any other paper that it reviewed. If the rating
+    is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
+    """
+    runs: dict[tuple[str, str], dict[str, Given]] = {}
+    for review in reviews:
+        runs.setdefault((review.model, review.condition), {})[review.paper_id] = review
+    ratings = []
+    for (model, condition), run in runs.items():
+        for paper in dict.fromkeys((*papers, *run)):
+            if (review := run.get(paper)) is None:
+                ratings.append(Rating(paper, model, condition, None, NO_REVIEW))
+                continue
+            try:
+                ratings.append(Rating(paper, model, condition, _given_rating(review.rating), text=review.text))
+            except ReplyError as error:
+                problem = Problem("unparsable", str(error))
+                ratings.append(Rating(paper, model, condition, None, problem, text=review.text))
+    return ratings
+
+
+def _given_rating(rating: str | None) -> int:
+    if rating is None:
+        raise ReplyError("no_rating")
+    try:
+        number = float(rating)
+    except ValueError:
+        raise ReplyError(f"no_rating: {rating!r:.40}") from None
+    if not number.is_integer():
+        raise ReplyError(f"rating_not_integer: {rating:.40}")
+    return on_scale(int(number))

@@ -1,4 +1,9 @@
-"""Gives human reviews points by the five criteria of the guideline paper's appendix A.2, and groups the reviews.
+"""Gives human reviews points by five criteria, and groups the reviews.
+
+The rules and prompts are those of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
+Review" (appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives
+points for its references and for two kinds of consistency. All comparisons of the rules use exact fractions, because a
+review may lie exactly on a limit. The printed sign (< or ≤) then decides.
 
 The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. Points for a
 criterion are missing if a field, the date or an LM's verdict is missing. Such a review has no total.
@@ -11,37 +16,165 @@ helps.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from statistics import median
+from typing import Any, Literal
 
-from gre_bench.core.records import Problem
-from gre_bench.guidelines.consistency import CRITERIA
-from gre_bench.guidelines.review_points import (
-    LENGTH_FIELDS,
-    FieldedReview,
-    characters,
-    date_points,
-    length_points,
-    mean_date,
-    median_length,
-)
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Problem
+from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines.replies import block, mapping
+from gre_bench.prompts.library import fill, load
 
 Group = Literal["good", "middle", "bad"]
+Points = int | Problem
 
-BY_RULE = ("submission_date", "review_length")
-NAMES = (*BY_RULE, *CRITERIA)
-"""The five criteria, in the paper's order."""
-
-ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, criterion.most) for name, criterion in CRITERIA.items()}
-"""Criterion → its lowest and its highest points."""
-GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
-
+DAY_MS = 86_400_000
+DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
+"""(largest distance from the mean date in days, points), smallest distance first; a larger distance has 1 point."""
+LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
+"""(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
+LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
+SCORE_FIELDS = ("soundness", "presentation", "contribution")
 LEAST, MOST = 2, 17
 SAMPLED = 30
 NOT_ASKED = Problem("not_asked", "no LM was asked", final=False)
 
-Points = int | Problem
+
+@dataclass(frozen=True, slots=True)
+class FieldedReview:
+    """A human review as the fields of its form (table 3 of the guideline paper).
+
+    - *fields*: the text of each field. A field that the reviewer left empty is an empty text. A field that the form
+      does not have is absent.
+    - *written_ms*: the time when the review was written (epoch ms), None if unknown.
+    """
+
+    review_id: str
+    paper_id: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    written_ms: int | None = None
+
+    def lacking(self, names: Iterable[str]) -> list[str]:
+        """Returns the *names* of fields that the review does not have."""
+        return [name for name in names if name not in self.fields]
+
+
+def date_points(written_ms: int, mean_ms: Fraction) -> int:
+    """Returns 1 to 5 points for the distance of a review's date from the mean date (`DATE_CUTS`); both in epoch ms."""
+    days = abs(written_ms - mean_ms) / DAY_MS
+    return next((points for most, points in DATE_CUTS if days <= most), 1)
+
+
+def length_points(characters: int, middle: Fraction) -> int:
+    """Returns 1 to 5 points for the length of a review beside the median length *middle* (`LENGTH_CUTS`)."""
+    return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
+
+
+def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
+    """Returns the exact mean date (epoch ms) of the *reviews* that have a date; None if no review has one."""
+    dates = [review.written_ms for review in reviews if review.written_ms is not None]
+    return Fraction(sum(dates), len(dates)) if dates else None
+
+
+def characters(review: FieldedReview) -> int | None:
+    """Returns how many characters the `LENGTH_FIELDS` of *review* have together; None if one of them is absent."""
+    return None if review.lacking(LENGTH_FIELDS) else sum(len(review.fields[name]) for name in LENGTH_FIELDS)
+
+
+def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
+    """Returns the median of the lengths (`characters`) of *reviews*; None if no review has a length."""
+    lengths = [Fraction(length) for review in reviews if (length := characters(review)) is not None]
+    return Fraction(median(lengths)) if lengths else None
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion by which an LM judges a review.
+
+    The reply is YAML with a score and a word that describes the score. It is rejected if one of them is missing, or if
+    the listing assigns another word to that score.
+
+    - *prompt*: the name of the prompt.
+    - *needs*: the fields that a review must have to be judged.
+    - *word*: the field of the reply with the word that describes the score.
+    - *words*: the right word for each score.
+    - *typed*: further fields of the reply, each with a function that tests its value.
+    """
+
+    name: str
+    prompt: str
+    needs: tuple[str, ...]
+    word: str
+    words: dict[int, str]
+    typed: tuple[tuple[str, Callable[[Any], bool]], ...] = ()
+
+    @property
+    def most(self) -> int:
+        """The highest score that the criterion allows."""
+        return max(self.words)
+
+    def chat(self, review: FieldedReview) -> Chat:
+        """Returns the chat that asks about *review*, which must have all fields that the prompt shows."""
+        return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
+
+    def points(self, text: str) -> int:
+        """Returns the score that the reply *text* gives the review.
+
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` (score and word do not
+        match) or ``bad_field`` (a field of *typed* fails its test).
+        """
+        tree = mapping(block(without_thinking(text)[0]))
+        score = tree.get("quality_score")
+        if isinstance(score, bool) or not isinstance(score, int):
+            raise ReplyError(f"no_score: quality_score is {score!r:.40}")
+        if score not in self.words:
+            raise ReplyError(f"score_off_scale: quality_score is {score}, not 0 to {self.most}")
+        if tree.get(self.word) != self.words[score]:
+            raise ReplyError(f"contradiction: quality_score {score} but {self.word} {tree.get(self.word)!r:.40}")
+        for name, right in self.typed:
+            if not right(tree.get(name)):
+                raise ReplyError(f"bad_field: {name} is {tree.get(name)!r:.40}")
+        return score
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+_AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
+CRITERIA = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            "reference_quality", "guideline_reference_quality", LENGTH_FIELDS,
+            "reference_quality", {3: "high", 2: "high", 1: "medium", 0: "low"},
+            (("suggests_references", _truth), ("reference_count", _count), ("points_out_missing_citations", _truth)),
+        ),
+        Criterion(
+            "content_consistency", "guideline_content_consistency", ("rating", "summary", "strengths", "weaknesses"),
+            "content_consistency", _AGREES,
+        ),
+        Criterion(
+            "subscore_consistency", "guideline_subscore_consistency", ("rating", *SCORE_FIELDS),
+            "subscore_consistency", _AGREES,
+        ),
+    )
+}  # fmt: skip
+"""The three criteria by name, with 0-3, 0-2 and 0-2 points."""
+
+BY_RULE = ("submission_date", "review_length")
+NAMES = (*BY_RULE, *CRITERIA)
+"""The five criteria, in the paper's order."""
+ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, criterion.most) for name, criterion in CRITERIA.items()}
+"""Criterion → its lowest and its highest points."""
+GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +203,7 @@ class Quality:
 
     @property
     def group(self) -> Group | None:
-        """The group to which the total belongs: good for 17, middle for 11, bad for 6 or less.
-
-        It is None for all other totals, and if there is no total.
-        """
+        """The group to which the total belongs (`group_of`); None if there is no total."""
         return None if self.total is None else group_of(self.total)
 
 
@@ -100,16 +230,14 @@ def judge(
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []
     for review in reviews:
-        length = characters(review)
-        lacks = ", ".join(review.lacking(LENGTH_FIELDS))
         points: dict[str, Points] = {
-            "submission_date": date_points(review.written_ms, mean)
-            if mean is not None and review.written_ms is not None
-            else Problem("no_date", "no date" if dated else "the dates are unreliable"),
-            "review_length": length_points(length, middle)
-            if length is not None and middle is not None
-            else Problem("no_field", f"no {lacks}"),
+            "submission_date": Problem("no_date", "no date" if dated else "the dates are unreliable"),
+            "review_length": Problem("no_field", f"no {', '.join(review.lacking(LENGTH_FIELDS))}"),
         }
+        if mean is not None and review.written_ms is not None:
+            points["submission_date"] = date_points(review.written_ms, mean)
+        if (length := characters(review)) is not None and middle is not None:
+            points["review_length"] = length_points(length, middle)
         for name, criterion in CRITERIA.items():
             absent = review.lacking(criterion.needs)
             verdict = verdicts.get((review.review_id, name), NOT_ASKED)
@@ -128,10 +256,7 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns a sample of *size* reviews from each group: the name of the group → the sorted ids of its reviews.
-
-    The sample depends on *seed*. A smaller group is returned whole.
-    """
+    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*. A smaller group is whole."""
     drawn = {}
     for group in GROUPS:
         ids = members(qualities, group)

@@ -1,4 +1,4 @@
-"""Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
+"""Tables of RMSE in the layout of the guideline paper, with its values below the study's, and a chart of the ratings.
 
 Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. It has two
 blocks, for the official texts and for the same texts rewritten as instructions.
@@ -11,13 +11,18 @@ All other conditions form one more table in the layout of table 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gre_bench.guidelines.closeness import Closeness
-from gre_bench.guidelines.outcomes import ConditionResult
-from gre_bench.guidelines.published import printed
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.published import printed
+from gre_bench.guidelines.outcomes import ConditionResult, rounded
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST
 from gre_bench.prompts.conditions import RUBRIC
+
+if TYPE_CHECKING:
+    import altair
 
 VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
 BLOCKS = {
@@ -26,31 +31,27 @@ BLOCKS = {
 }
 GROUPS = {"none": "Base.", "good": "Good", "middle": "Mid.", "bad": "Bad"}
 SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
+HUMAN = "human mean"
+
+Results = Mapping[tuple[str, str], ConditionResult]
+"""(model, condition) → result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE in a table.
-
-    - *low*, *high*: its 95% interval, if it has one.
-    - *papers*: the number of papers behind the RMSE.
-    - *note*: an explanation if the published number is doubtful.
-    """
+    """An RMSE, and the ends of its 95% interval if it has one; *note* says why a published RMSE is doubtful."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    papers: int | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row of a table.
+    """A row of a table: the texts on its left (*labels*), and its *cells* by the title of their column.
 
-    - *labels*: the texts on its left, such as the model and the setting.
-    - *cells*: the cells by the name of their column.
-    - *published*: whether the values are printed in the paper rather than computed here.
+    *published*: whether the values are printed in the paper rather than computed here.
     """
 
     labels: tuple[str, ...]
@@ -71,12 +72,7 @@ class RmseRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE; lower is better.
-
-    - *heads*: the titles of the columns that hold the rows' labels.
-    - *columns*: the titles of the columns that hold RMSE.
-    - *lines*: the rows.
-    """
+    """A table of RMSE; *heads* are the titles of the rows' labels, and *columns* those of the RMSE."""
 
     title: str
     heads: tuple[str, ...]
@@ -93,16 +89,13 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}
-    tables = [
-        _conference(block, results, models)
-        for block in BLOCKS
-        if any(_name(block, venue) in conditions for venue in VENUES)
-    ]
-    if conditions & {f"{group}{end}" for group in ("good", "middle", "bad") for end in ("", RUBRIC)}:
+    blocks = {block: {_name(block, venue): title for venue, title in VENUES.items()} for block in BLOCKS}
+    groups = {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
+    tables = [_conference(block, results, models) for block, names in blocks.items() if conditions & set(names)]
+    if conditions & (groups - {"none", f"none{RUBRIC}"}):
         tables.append(_imitating(results, models))
-    known = {"none", *(_name(block, venue) for block in BLOCKS for venue in VENUES)}
-    known |= {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
-    others = tuple(dict.fromkeys(outcome.condition for outcome in outcomes if outcome.condition not in known))
+    known = {"none", *groups}.union(*blocks.values())
+    others = [condition for condition in dict.fromkeys(item.condition for item in outcomes) if condition not in known]
     if others or not tables:
         columns = (*(["none"] if "none" in conditions else []), *others)
         lines = tuple(RmseRow((model,), _cells(results, model, {name: name for name in columns})) for model in models)
@@ -121,44 +114,76 @@ def _name(block: str, venue: str) -> str:
     return venue if block == "instruction" else f"{venue}_official"
 
 
-def _conference(block: str, outcomes: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
+def _conference(block: str, results: Results, models: Sequence[str]) -> Table:
     names = {"none": "No-Guideline"} | {_name(block, venue): title for venue, title in VENUES.items()}
-    own = [RmseRow((model,), _cells(outcomes, model, names)) for model in models]
-    lines = [line for line in own if line.cells]
-    prints: dict[str, dict[str, RmseCell]] = {}
-    for cell in printed(1):
-        part, _, model = cell.row.partition(": ")
-        if part == block:
-            prints.setdefault(model, {})[cell.column] = RmseCell(cell.value, papers=cell.papers, note=cell.note)
-    lines += [RmseRow((model,), cells, published=True) for model, cells in prints.items()]
-    return Table(f"Table 1: {BLOCKS[block]}", ("Model",), ("No-Guideline", *VENUES.values()), tuple(lines))
+    lines = [RmseRow((model,), cells) for model in models if (cells := _cells(results, model, names))]
+    prints = [RmseRow(row.labels[1:], row.cells, True) for row in _printed("002_table1") if row.labels[0] == block]
+    return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
 
 
-def _imitating(outcomes: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
+def _imitating(results: Results, models: Sequence[str]) -> Table:
     lines = []
     for model in models:
         for setting in SETTINGS:
             end = "" if setting == SETTINGS[0] else RUBRIC
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
-            cells = _cells(outcomes, model, names, recomputed=setting == SETTINGS[2])
-            lines += [RmseRow((model, setting), cells)] if cells else []
-    prints: dict[tuple[str, ...], dict[str, RmseCell]] = {}
-    for cell in printed(2):
-        prints.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(
-            cell.value, papers=cell.papers, note=cell.note
-        )
-    lines += [RmseRow(labels, cells, published=True) for labels, cells in prints.items()]
-    title = "Table 2: reviewer-imitating guidelines"
-    return Table(title, ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
+            if cells := _cells(results, model, names, recomputed=setting == SETTINGS[2]):
+                lines.append(RmseRow((model, setting), cells))
+    lines += _printed("002_table2")
+    return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
 
 
-def _cells(
-    outcomes: dict[tuple[str, str], ConditionResult], model: str, names: dict[str, str], recomputed: bool = False
-) -> dict[str, RmseCell]:
+def _printed(table: str) -> list[RmseRow]:
+    """Returns the rows of a published *table*; their labels are the parts of names like ``official: MODEL``."""
+    rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
+    for cell in printed(table):
+        rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)
+    return [RmseRow(labels, cells, published=True) for labels, cells in rows.items()]
+
+
+def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: bool = False) -> dict[str, RmseCell]:
+    """Returns the RMSE of *model* by the titles in *names* (condition → title of its column)."""
     cells = {}
     for condition, column in names.items():
-        outcome = outcomes.get((model, condition))
-        close: Closeness | None = outcome and (outcome.recomputed if recomputed else outcome.closeness)
+        outcome = results.get((model, condition))
+        close = outcome and (outcome.recomputed if recomputed else outcome.closeness)
         if close:
-            cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)
+            cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high)
     return cells
+
+
+def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
+    """Returns a chart of the share of papers by rating, with a panel for each model and condition.
+
+    Bars show the model's ratings. A line shows *human*, the mean human rating of each paper. Raises `SettingsError` if
+    altair is not installed.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
+    rows = []
+    for outcome in outcomes:
+        panel = f"{outcome.model} · {outcome.condition}"
+        given = outcome.distribution
+        raters = (outcome.model, given, sum(given.values())), (HUMAN, rounded([*human.values()]), len(human))
+        rows += [
+            {"panel": panel, "who": rater, "rating": rating, "share": counts[rating] / papers}
+            for rating in range(LOWEST, HIGHEST + 1)
+            for rater, counts, papers in raters
+            if papers
+        ]
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    base = altair.Chart().encode(
+        x=altair.X("rating:O", title="rating", axis=altair.Axis(labelAngle=0), sort=list(range(LOWEST, HIGHEST + 1))),
+        y=altair.Y("share:Q", title="share of papers", axis=altair.Axis(format="%", grid=True)),
+    )
+    bars = base.transform_filter(f"datum.who != '{HUMAN}'").mark_bar(color="#31639c", opacity=0.8)
+    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(
+        color="#c2571a", strokeWidth=2, point={"color": "#c2571a"}
+    )
+    layered = altair.layer(bars, line).properties(width=220, height=120)
+    facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))  # pyright: ignore[reportArgumentType]
+    whole = layered.facet(facet, columns=3, data=altair.Data(values=rows))
+    subtitle = "bars: the model's ratings; line: human means, rounded half down"
+    return whole.properties(title=altair.Title(title, subtitle=subtitle, anchor="start")).configure_view(stroke=None)

@@ -17,7 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.settings import load as load_settings
-from gre_bench.guidelines.consistency import CRITERIA
+from gre_bench.guidelines.review_quality import CRITERIA
 from gre_bench.pipeline.changes import chosen_changes
 from gre_bench.pipeline.rosters import named_lms
 from gre_bench.preflight.bill import (
@@ -31,7 +31,7 @@ from gre_bench.preflight.bill import (
     judgments,
     refresh_texts,
 )
-from gre_bench.studies.examiners.grid import grid
+from gre_bench.studies.examiners.inputs import grid
 from gre_bench.studies.examiners.settings import load_study
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
@@ -186,8 +186,8 @@ def _guidelines(experiment: Experiment) -> Iterator[Asking]:
 
 def _examiners(experiment: Experiment) -> Iterator[Asking]:
     """Yields the requests of an examiner study: every chat of every examiner, on a text of mean length."""
-    from gre_bench.examiners.panel.pairwise import SAMPLING as PREFERENCE
-    from gre_bench.examiners.wordings import Item, chats, filter_chat
+    from gre_bench.examiners.examiner import Item, chats, filter_chat
+    from gre_bench.examiners.pairwise import SAMPLING as PREFERENCE
     from gre_bench.studies.examiners.job import needs_model
 
     settings = load_study(experiment.path)

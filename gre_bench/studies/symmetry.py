@@ -43,7 +43,8 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)
         validation = job.settings.validation
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
-        pairs = both_ways([row for row in rows if _place_of(row) in planned])
+        places = [(row["paper_id"], row["candidate_id"], row["reference_id"]) for row in rows]
+        pairs = both_ways([row for row, place in zip(rows, places, strict=True) if place in planned])
         if len(pairs) < 3:
             raise SourceError(
                 f"edition {store.key}: {len(pairs)} pairs are scored in both orders; symmetry needs three"
@@ -59,10 +60,6 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         return {name: value for name, value in summary.items() if name not in ("run_id", "metrics")}
 
 
-def _place_of(row: PairLogprobsRow) -> tuple[str, str, str]:
-    return row["paper_id"], row["candidate_id"], row["reference_id"]
-
-
 def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
     """Returns the log-probabilities of each pair of reviews (x, y) of a paper that was scored in both orders.
 
@@ -70,15 +67,8 @@ def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
     """
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
-        PairLogprobs(
-            paper,
-            x,
-            y,
-            log_x=back["marginal"],
-            log_y=row["marginal"],
-            log_y_given_x=row["conditional"],
-            log_x_given_y=back["conditional"],
-        )
+        PairLogprobs(paper, x, y, log_x=back["marginal"], log_y=row["marginal"],
+                     log_y_given_x=row["conditional"], log_x_given_y=back["conditional"])
         for (paper, x, y), row in by_pair.items()
         if x < y and (back := by_pair.get((paper, y, x)))
-    ]
+    ]  # fmt: skip

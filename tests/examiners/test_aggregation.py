@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError, ReplyError, SettingsError
 from gre_bench.core.records import LMIdentity, Problem, SpanLogprob
-from gre_bench.examiners import scales
-from gre_bench.examiners.aggregation import approximation, aspect_mean, logprob
-from gre_bench.examiners.binning import bin_grades, binned
-from gre_bench.examiners.examiner import Binning, Examiner
-from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.top_logprobs import Token, probabilities, weighted
-from gre_bench.examiners.weighing import grade_by_lm
-from gre_bench.examiners.wordings import Item
+from gre_bench.examiners import templates as scales
+from gre_bench.examiners.examiner import Binning, Examiner, Item
+from gre_bench.examiners.grading import Grade, approximation, bin_grades, binned, logprob
+from gre_bench.examiners.weighing import Token, grade_by_lm, probabilities, weighted
 from gre_bench.lm.protocol import chat_lm
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
@@ -66,10 +62,6 @@ def test_probabilities_that_cannot_be_are_refused(logs, scores):
 )
 def test_the_approximation_is_the_mean_of_its_samples(samples, score):
     assert approximation(samples) == pytest.approx(score)
-
-
-def test_aspects_become_one_score_by_their_plain_mean():
-    assert aspect_mean([5, 4, 2, 1]) == 3.0
 
 
 # -- binning
@@ -257,7 +249,7 @@ def test_a_score_has_the_probability_of_its_whole_token_sequence_and_end(tiny, t
     import torch
 
     from gre_bench.core.records import Chat
-    from gre_bench.examiners.wordings import chats
+    from gre_bench.examiners.examiner import chats
 
     examiner = Examiner(template=template, aggregation="logprob", mass="raw")
     scale, [chat] = examiner.form.scale, chats(examiner, ITEM)

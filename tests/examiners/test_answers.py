@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.examiners import answers, scales
+from gre_bench.examiners import answers
+from gre_bench.examiners import templates as scales
 from gre_bench.examiners.templates import DEVELOPMENT, TEMPLATES
 
 COUNTS = [
@@ -203,8 +204,7 @@ TABLE_10 = "Relevance: 3\nExplanation: It captures them.\nAnswer:\nConsistency: 
 
 
 @pytest.mark.parametrize(
-    ("text", "count"),
-    [(TABLE_10, 2), (f"Answer:\n{TABLE_10}", 2), ("Answer: 4", 0), ("The answer: 4", 0), ("", 0)],
+    ("text", "count"), [(TABLE_10, 2), (f"Answer:\n{TABLE_10}", 2), ("Answer: 4", 0), ("The answer: 4", 0), ("", 0)]
 )
 def test_an_answer_that_nobody_asked_for_is_counted(text, count):
     assert answers.hallucinated_answers(text) == count

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner, examiner_of
+from gre_bench.examiners.examiner import Examiner, examiner_of, sha256
 from gre_bench.examiners.templates import TEMPLATES
-from gre_bench.examiners.wordings import sha256
 
 IMPOSSIBLE = [
     ({"template": "humane"}, "no template 'humane'; known: base, human, model"),

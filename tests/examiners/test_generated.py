@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.records import Sampling
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.generated import findings, improving_chat, writing_chat
+from gre_bench.examiners.examiner import Examiner, Item, findings, improving_chat, writing_chat
 from gre_bench.examiners.grading import grade
 from gre_bench.examiners.templates import TEMPLATES
-from gre_bench.examiners.wordings import Item
 from gre_bench.prompts.library import load
 from tests.examiners.test_grading import items, writer
 from tests.servers.scripted_chat import scripted_chat
@@ -67,7 +65,7 @@ def test_generated_instructions_are_part_of_the_identity():
 
 
 def test_the_prompt_ends_with_the_input():
-    from gre_bench.examiners.wordings import chats
+    from gre_bench.examiners.examiner import chats
 
     [chat] = chats(Examiner(template="generated", instructions="Grade it."), Item("1", "S {text}", "T"))
     assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"

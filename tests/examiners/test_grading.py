@@ -13,12 +13,11 @@ from scipy.stats import kendalltau
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
-from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.examiner import Examiner, Item
 from gre_bench.examiners.grading import grade
-from gre_bench.examiners.metric import ExaminerMetric, by_endpoint, by_writer, identity_with
+from gre_bench.examiners.metric import ExaminerMetric, identity_with
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
-from gre_bench.examiners.wordings import Item
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
 from tests.conftest import SHARED
@@ -57,6 +56,7 @@ def test_every_template_brings_known_scores_back_in_their_order(tree, tmp_path):
     assert len(set(values)) == 5
     assert (values[0], values[-1]) == (one.form.scale.low, one.form.scale.high)
     assert {len(found.parts) for found in grades} == {len(one.aspects) if one.form.answer == "score" else 4}
+    assert values == pytest.approx([sum(found.parts.values()) / len(found.parts) for found in grades])
 
 
 @pytest.mark.parametrize(
@@ -341,20 +341,20 @@ def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
         Case("p4", "human", "none", "review", " ", "", "The paper."),
     ]
     with scripted_chat(write=examiner()) as server:
-        metric = ExaminerMetric(one, by_writer(one, writer(server, tmp_path)), "s" * 16)
+        metric = ExaminerMetric(one, lambda items: grade(one, items, writer(server, tmp_path)), "s" * 16)
         scores = metric.score(cases)
     assert [score.value for score in scores] == [5.0, None, 1.0, None]
     assert [score.problem.code for score in scores if score.problem] == ["no_paper", "empty_text"]
     assert [(score.paper_id, score.signature_id) for score in scores] == [(f"p{n}", "s" * 16) for n in (1, 2, 3, 4)]
     assert metric.needs_reference is False
-    assert [found.value for found in metric.grades] == [5.0, None, 1.0, None]
 
 
 def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
     one = Examiner.model_validate({"template": "human", "aggregation": "logprob", "binning": {"bins": 4}})
     with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
-        door = by_endpoint(one, writer(server, tmp_path, LogprobWriter), writer(server, tmp_path))
-        [score] = ExaminerMetric(one, door, "s").score([case(1, 0.5)])
+        shown = writer(server, tmp_path, LogprobWriter)
+        metric = ExaminerMetric(one, lambda graded: grade_by_endpoint(one, graded, shown)[0], "s")
+        [score] = metric.score([case(1, 0.5)])
     assert score.value == 4.5
 
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners import scales
-from gre_bench.examiners.panel.chair import decide, verdict, weight, weights
-from gre_bench.examiners.panel.pairwise import TextPair, games, position_bias, prefer
-from gre_bench.examiners.panel.qualification import Exam, agreement, exam, stretched
+from gre_bench.examiners import templates as scales
+from gre_bench.examiners.pairwise import TextPair, games, position_bias, prefer
+from gre_bench.examiners.panel import Exam, agreement, decide, exam, stretched, verdict, weight, weights
 from tests.examiners.test_grading import writer
 from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_examiner import chooser

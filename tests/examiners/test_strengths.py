@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.panel.bradley_terry import Game, bradley_terry
-from gre_bench.examiners.panel.elo import elo, elo_spread, expected
+from gre_bench.examiners.pairwise import Game, bradley_terry, elo, elo_spread, expected
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")

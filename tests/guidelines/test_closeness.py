@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.closeness import closeness, rmse
-from gre_bench.guidelines.differences import differences
-from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
-from gre_bench.guidelines.outcomes import compared, human_means, outcomes, yardstick
-from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.wording import moving_ratio, type_token_ratio, wording, words
+from gre_bench.guidelines.closeness import closeness, differences, rmse
+from gre_bench.guidelines.outcomes import compared, human_means, moving_ratio, outcomes, wording, words, yardstick
+from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 
 
 def test_rmse_bias_and_mean_error_of_a_worked_table():
@@ -199,7 +196,7 @@ def test_words_and_their_variety():
         "the",
         "paper’s",
     ]
-    assert type_token_ratio(["a", "b", "a", "c"]) == 0.75
+    assert wording(["a b a c"]).type_token_ratio == 0.75
     assert moving_ratio(list("aabbcc"), window=2) == pytest.approx((1 + 2 + 1 + 2 + 1) / 5 / 2)
     assert moving_ratio(list("abc"), window=4) is None
     assert wording(["", "..."]) is None

@@ -10,17 +10,22 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.consistency import CRITERIA
-from gre_bench.guidelines.review_points import (
+from gre_bench.guidelines.review_quality import (
+    CRITERIA,
     DAY_MS,
+    GROUPS,
+    NAMES,
     FieldedReview,
+    Quality,
     characters,
     date_points,
+    group_of,
+    judge,
     length_points,
     mean_date,
     median_length,
+    sampled,
 )
-from gre_bench.guidelines.review_quality import GROUPS, NAMES, Quality, group_of, judge, sampled
 
 FIELDS = {
     "summary": "s" * 10,
@@ -68,19 +73,7 @@ def test_a_date_has_the_printed_points(days, points, sign):
 
 @pytest.mark.parametrize(
     ("characters", "points"),
-    [
-        (0, 1),
-        (50, 1),
-        (51, 2),
-        (80, 2),
-        (81, 3),
-        (100, 3),
-        (120, 3),
-        (121, 4),
-        (150, 4),
-        (151, 5),
-        (10_000, 5),
-    ],
+    [(0, 1), (50, 1), (51, 2), (80, 2), (81, 3), (100, 3), (120, 3), (121, 4), (150, 4), (151, 5), (10_000, 5)],
 )
 def test_a_length_has_the_printed_points(characters, points):
     assert length_points(characters, Fraction(100)) == points

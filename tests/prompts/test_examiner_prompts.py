@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.examiner import Examiner, Item, chats, filter_chat, sha256, wording
 from gre_bench.examiners.templates import APPROACHES, TEMPLATES
-from gre_bench.examiners.wordings import Item, chats, filter_chat, sha256, wording
 from gre_bench.prompts.library import FOLDER, load
 from tests.conftest import SHARED
 

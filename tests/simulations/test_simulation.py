@@ -14,11 +14,17 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import count
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import checked
-from gre_bench.studies.simulations.answers import divergence, expected_score
-from gre_bench.studies.simulations.bias import bias
-from gre_bench.studies.simulations.counted_lm import counted_lm
-from gre_bench.studies.simulations.known_lm import TabulatedLM, blind_lm, conditionals, exact_lm, noisy_lm
-from gre_bench.studies.simulations.papers import all_cases, cases_of, sample_papers
+from gre_bench.studies.simulations.known_lm import (
+    TabulatedLM,
+    bias,
+    blind_lm,
+    conditionals,
+    counted_lm,
+    divergence,
+    exact_lm,
+    expected_score,
+    noisy_lm,
+)
 from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     SYNOPSES,
@@ -26,6 +32,7 @@ from gre_bench.studies.simulations.simulation import (
     conditional_information,
     information,
     random_simulation,
+    sample_papers,
 )
 from tests.contracts import evaluation_lm as contract
 
@@ -104,18 +111,6 @@ def test_what_is_drawn_has_the_simulation_s_distribution():
     pair = np.zeros((8, 8))
     np.add.at(pair, (papers.references[:, 0], papers.references[:, 1]), 1 / 200_000)
     assert information(pair[None] + 1e-12) > 0.05
-
-
-def test_cases_of_papers_are_of_judgments_two_a_paper():
-    papers = sample_papers(random_simulation(1), 3, seed=1, garblings=2)
-    cases = cases_of(papers, with_synopsis=True, garbled=2)
-    assert [(case.paper_id, case.reference_id) for case in cases] == [
-        (f"p{p}", f"r{r}") for p in range(3) for r in range(2)
-    ]
-    assert all(case.source == "judgments" and case.synopsis in SYNOPSES for case in cases)
-    assert cases[0].candidate == REVIEWS[papers.candidates[0, 2]]
-    assert [case.synopsis for case in cases_of(papers, with_synopsis=False)] == [None] * 6
-    assert (len(all_cases(False)), len(all_cases(True))) == (64, 192)
 
 
 @settings(max_examples=10)

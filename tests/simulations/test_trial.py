@@ -10,11 +10,27 @@ import pytest
 
 from gre_bench.studies.known_answers import known_answers, score_cases
 from gre_bench.studies.simulations import findings
-from gre_bench.studies.simulations.chance import excess
 from gre_bench.studies.simulations.known_lm import exact_lm
-from gre_bench.studies.simulations.papers import cases_of, sample_papers
-from gre_bench.studies.simulations.simulation import conditional_information, information, random_simulation
-from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, run_trial, score_table
+from gre_bench.studies.simulations.simulation import (
+    REVIEWS,
+    SYNOPSES,
+    all_cases,
+    case_of,
+    conditional_information,
+    information,
+    random_simulation,
+    sample_papers,
+)
+from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, excess, look_up, run_trial, score_table
+
+
+def cases_of(papers, with_synopsis, garbled=0):
+    """One case per paper and reference, for the candidate whose review was garbled *garbled* times."""
+    return [
+        case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{index}")
+        for paper, x in enumerate(papers.candidates[:, garbled])
+        for index, y in enumerate(papers.references[paper])
+    ]
 
 
 def by(rows, **wanted):
@@ -23,6 +39,18 @@ def by(rows, **wanted):
 
 
 SIMULATIONS = 120
+
+
+def test_cases_of_papers_are_of_judgments_two_a_paper():
+    papers = sample_papers(random_simulation(1), 3, seed=1, garblings=2)
+    cases = cases_of(papers, with_synopsis=True, garbled=2)
+    assert [(case.paper_id, case.reference_id) for case in cases] == [
+        (f"p{p}", f"r{r}") for p in range(3) for r in range(2)
+    ]
+    assert all(case.source == "judgments" and case.synopsis in SYNOPSES for case in cases)
+    assert cases[0].candidate == REVIEWS[papers.candidates[0, 2]]
+    assert [case.synopsis for case in cases_of(papers, with_synopsis=False)] == [None] * 6
+    assert (len(all_cases(False)), len(all_cases(True))) == (64, 192)
 
 
 @pytest.fixture(scope="module")

@@ -22,15 +22,14 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
-from gre_bench.examiners.layouts import LAYOUTS
+from gre_bench.examiners.tables import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study, study
 from gre_bench.ingest.datasets.graded_texts import read_graded_texts
 from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store
-from gre_bench.studies.examiners.estimate import estimate
-from gre_bench.studies.examiners.grid import grid
-from gre_bench.studies.examiners.job import ExaminerJob
+from gre_bench.studies.examiners.inputs import grid
+from gre_bench.studies.examiners.job import ExaminerJob, estimate
 from gre_bench.studies.examiners.settings import load_study, parse_study
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer

@@ -11,17 +11,16 @@ from gre_bench.cli import app
 from gre_bench.cli.commands.study.known_answers import _is_right
 from gre_bench.core.errors import SettingsError
 from gre_bench.studies import known_answers as flow
-from gre_bench.studies import learning_curves
-from gre_bench.studies.learning_curves import Lesson, learning_curve, taught
+from gre_bench.studies.known_answers import Lesson, learning_curve, taught
 
 
 @pytest.fixture
 def short_lessons(monkeypatch):
     """Two sizes instead of ten, three simulations, both kinds of LM."""
-    monkeypatch.setattr(learning_curves, "COUNTED_PAPERS", (30, 1000))
-    monkeypatch.setattr(learning_curves, "COUNTED_SIMULATIONS", 3)
-    monkeypatch.setattr(learning_curves, "NGRAM_PAPERS", (60,))
-    monkeypatch.setattr(learning_curves, "NGRAM_SIMULATIONS", 1)
+    monkeypatch.setattr(flow, "COUNTED_PAPERS", (30, 1000))
+    monkeypatch.setattr(flow, "COUNTED_SIMULATIONS", 3)
+    monkeypatch.setattr(flow, "NGRAM_PAPERS", (60,))
+    monkeypatch.setattr(flow, "NGRAM_SIMULATIONS", 1)
 
 
 def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):

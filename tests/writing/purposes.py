@@ -16,16 +16,13 @@ from unittest.mock import patch
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.changes.material import ChangeInput
+from gre_bench.core import asking
 from gre_bench.core.records import Case, Paper, Problem
-from gre_bench.examiners import asking, grading
-from gre_bench.examiners.examiner import examiner_of
-from gre_bench.examiners.generated import improving_chat, writing_chat
-from gre_bench.examiners.panel.pairwise import TextPair
+from gre_bench.examiners import grading
+from gre_bench.examiners.examiner import Item, examiner_of, improving_chat, writing_chat
+from gre_bench.examiners.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
-from gre_bench.examiners.wordings import Item
-from gre_bench.guidelines import asking as guideline_asking
-from gre_bench.guidelines.consistency import CRITERIA
-from gre_bench.guidelines.review_points import FieldedReview
+from gre_bench.guidelines.review_quality import CRITERIA, FieldedReview
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics import lm_examiner
 from gre_bench.prompts.conditions import SHIPPED, condition
@@ -108,7 +105,7 @@ def tallies(
 def frugal(tokens: int) -> Iterator[None]:
     """No reply over *tokens*, and none asked for twice: at temperature 0 a local server answers alike for every seed."""
     with ExitStack() as patched:
-        for module in (asking, guideline_asking, lm_examiner, lm_writer):
+        for module in (asking, lm_examiner, lm_writer):
             patched.enter_context(patch.object(module, "RETRIES", 0))
         patched.enter_context(patch.object(grading, "LONG", tokens))
         yield

@@ -11,7 +11,7 @@ from rich.table import Table
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.studies import show_models
 from gre_bench.core.terminal import counted
-from gre_bench.studies.examiners.tables import Sheet
+from gre_bench.examiners.tables import Sheet
 
 SHOWN = 40
 """Number of reasons to print; tables.md has all of them."""

@@ -10,8 +10,7 @@ from rich.table import Table as Shown
 
 from gre_bench.cli.views import screen
 from gre_bench.guidelines.tables import Table, layout
-from gre_bench.studies.guidelines.summary import outcomes_of, yardstick_of
-from gre_bench.studies.guidelines.tables import (
+from gre_bench.studies.guidelines.results import (
     CLOSE,
     GIVEN,
     LEGEND,
@@ -19,8 +18,10 @@ from gre_bench.studies.guidelines.tables import (
     close_cells,
     given_rows,
     marked,
+    outcomes_of,
     without_rating,
     yardstick_lines,
+    yardstick_of,
 )
 
 Row = dict[str, Any]

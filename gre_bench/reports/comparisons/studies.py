@@ -5,7 +5,6 @@ A cell of a published table is one row for one LM. LMs are matched by the names 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 from gre_bench.catalogs.models import known_as
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.resources import resource
+from gre_bench.core.published import printed
 from gre_bench.core.strict import load_json
-from gre_bench.examiners.layouts import LAYOUTS, layout
+from gre_bench.examiners.tables import LAYOUTS, layout
 from gre_bench.guidelines.tables import GROUPS, VENUES
 from gre_bench.prompts.conditions import RUBRIC
 from gre_bench.ranking.published import Figure
@@ -33,9 +32,12 @@ def printed_study(table: str) -> Side:
 
     In each of its figures, *metric* is the name of the LM, and *item* is the name of the table's row.
     """
-    with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
-        figures = tuple(_figure(table, row) for row in csv.DictReader(lines, strict=True))
-    return Side(table, "effects", figures)
+    figures = []
+    for cell in printed(table):
+        lm, item = _cell(table, cell.row, cell.column)
+        where = {"table": table, "row": cell.row, "column": cell.column}
+        figures.append(Figure(_lm(lm), item, cell.value, **where, anomaly=cell.anomaly, note=cell.note))
+    return Side(table, "effects", tuple(figures))
 
 
 def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
@@ -58,14 +60,6 @@ def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
         wanted = {figure.item for figure in printed_study(table).figures}
         figures = tuple(figure for figure in figures if figure.item in wanted)
     return Side(name, "effects", figures)
-
-
-def _figure(table: str, row: Mapping[str, str]) -> Figure:
-    lm, item = _cell(table, row["row"], row["column"])
-    return Figure(
-        _lm(lm), item, float(row["value"]), table=table, row=row["row"], column=row["column"], anomaly=row["anomaly"],
-        note=row["note"],
-    )  # fmt: skip
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:

@@ -1,20 +1,27 @@
-"""Defines the job of an examiner study, and checks it before the study starts."""
+"""The job of an examiner study: checks it before the study starts, and estimates its requests and cost.
+
+An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
+chats are estimated with placeholder instructions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.studies.examiners.grid import grid
-from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file
-from gre_bench.studies.examiners.panel import check_panel
+from gre_bench.examiners import pairwise
+from gre_bench.examiners.examiner import Examiner, chats, filter_chat
+from gre_bench.examiners.grading import filter_sampling, samplings
+from gre_bench.pipeline.runs.studies import Asking, over_budget, quoted
+from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file, grid
+from gre_bench.studies.examiners.panel import check_panel, pairs_of
 from gre_bench.studies.examiners.results import KIND
 from gre_bench.studies.examiners.settings import StudySettings
-from gre_bench.writing.catalog import WriterContext, study_account
+from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class ExaminerJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns what a text writer needs: the models file, the reply archive, the account and its budget."""
+        """What a text writer needs: the models file, the reply archive, the account and its budget."""
         return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
@@ -77,3 +84,35 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm
+
+
+def estimate(job: ExaminerJob) -> dict[str, Any]:
+    """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
+
+    The rows are those of `quoted`. ``over_budget`` names the budget limits that the study may exceed. Retries are not
+    counted. A chat that several examiners share is counted once for each examiner. Raises `SettingsError` or
+    `SourceError` if the study cannot be run.
+    """
+    material, _ = prepared(job)
+    items, context = material.items, job.writer_context
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
+    rows = []
+    for name in job.settings.models:
+        plain = open_examiner(name, context)
+        asking: list[Asking] = []
+        for examiner in chosen.examiners.values():
+            if not needs_model(job.settings, examiner):
+                continue
+            writer = open_logprobs(name, context) if examiner.aggregation == "logprob" else plain.writer
+            item_chats = [chat for item in items for chat in chats(examiner, item)]
+            asking += [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
+            if examiner.filtering:
+                filters = [filter_chat(examiner, item) for item in items]
+                asking.append((plain.writer, filters, filter_sampling(examiner, plain.sampling)))
+        asking.append((plain.writer, pairwise.chats(pairs, material.kind), pairwise.SAMPLING))
+        rows.append(quoted(name, asking))
+    return {
+        "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
+        "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(context, rows),
+    }  # fmt: skip

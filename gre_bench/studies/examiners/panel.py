@@ -1,17 +1,49 @@
-"""Chooses the members of a study's panel and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
+"""The raters of an examiner study besides its grid: baselines, generated instructions, the panel, and pairs of texts.
+
+A pair of texts is a game between their two authors, who are called the players. Humans decide each game: the higher
+human score wins. Each LM decides each game too. If there is a panel, its chair also decides, by a weighted vote of the
+LMs that pass an exam. The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games
+give Elo and Bradley-Terry ratings of the players.
+"""
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import combinations
+from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.panel.panel import ExaminerSlot, Panel, convene, questions
-from gre_bench.examiners.results.column import Column
-from gre_bench.studies.examiners.grid import Grid
-from gre_bench.studies.examiners.inputs import GradedItems
-from gre_bench.studies.examiners.settings import PanelSettings
+from gre_bench.core.metrics import METRICS
+from gre_bench.core.records import Case, Problem
+from gre_bench.core.settings import EmbedderSettings
+from gre_bench.examiners.examiner import Item, ItemKind, improving_chat, writing_chat
+from gre_bench.examiners.grading import FREE, Grade
+from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
+from gre_bench.examiners.panel import (
+    Exam,
+    ExaminerSlot,
+    Panel,
+    agreement,
+    convene,
+    decide,
+    exam,
+    questions,
+    verdict,
+    weights,
+)
+from gre_bench.examiners.results import Column
+from gre_bench.ingest.datasets.graded_texts import GradedText
+from gre_bench.metrics.overlap import Overlap, measure_of
+from gre_bench.metrics.scoring import Metric
+from gre_bench.studies.examiners.inputs import GradedItems, Grid
+from gre_bench.studies.examiners.settings import Baseline, PairwiseSettings, PanelSettings, StudySettings
+from gre_bench.tasks.protocol import Steps
+from gre_bench.writing.catalog import WriterContext
+
+Report = dict[str, Any]
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
@@ -49,31 +81,168 @@ def panel_of(
         )
     exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
     by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
-    examiner_slots = [
-        ExaminerSlot(column, chosen.examiners[name], _second(settings, chosen, by_name, name, by))
-        for (name, by), column in by_name.items()
-        if name in chosen.examiners and _sits(settings, name, chosen.examiners[name])
-    ]
-    panel = convene(
-        examiner_slots,
-        exam_texts,
-        human,
-        settings.human,
-        settings.measure,
-        settings.threshold,
-        settings.rules,
-        settings.alpha,
-    )
+    slots = []
+    for (name, by), column in by_name.items():
+        examiner = chosen.examiners.get(name)
+        sits = settings.examiners is None or name in settings.examiners
+        if examiner is None or examiner.form.answer == "nothing" or not sits:
+            continue
+        other = settings.second.get(name)
+        second = None if other is None else (by_name[other, by], chosen.examiners[other])
+        slots.append(ExaminerSlot(column, examiner, second))
+    panel = convene(slots, exam_texts, human, settings.human, settings.measure, settings.threshold, settings.rules,
+                    settings.alpha)  # fmt: skip
     lacking = [replace(column, excluded={**column.excluded, **material.lacks}) for column in panel.columns]
     return replace(panel, columns=lacking), exam_texts
 
 
-def _sits(settings: PanelSettings, name: str, examiner: Examiner) -> bool:
-    return examiner.form.answer != "nothing" and (settings.examiners is None or name in settings.examiners)
+def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
+    """Returns pairs of *texts* that are about one source and by different players.
+
+    The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
+    `SettingsError` if there are no such pairs.
+    """
+    by_group: dict[str, list[GradedText]] = {}
+    for text in texts:
+        if text.player:
+            by_group.setdefault(text.group, []).append(text)
+    pairs = [
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
+        for group in by_group.values()
+        for first, second in combinations(group, 2)
+        if first.player != second.player
+    ]
+    if not pairs:
+        raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
+    random.Random(settings.seed).shuffle(pairs)
+    return pairs[: settings.games]
 
 
-def _second(
-    settings: PanelSettings, chosen: Grid, by_name: Mapping[tuple[str, str], Column], name: str, by: str
-) -> tuple[Column, Examiner] | None:
-    other = settings.second.get(name)
-    return None if other is None else (by_name[other, by], chosen.examiners[other])
+def reports(
+    pairs: Sequence[TextPair],
+    preferences_of: Mapping[str, Sequence[Preference]],
+    texts: Sequence[GradedText],
+    settings: PairwiseSettings,
+    panel: PanelSettings | None,
+    exam_texts: set[str],
+) -> list[Report]:
+    """Returns one report of the games for the humans, and one for each LM.
+
+    If there is a *panel*, each rule by which its chair weights the votes also gets a report.
+
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores.
+    *exam_texts*: ids of the texts in the panel's exam.
+    """
+    human = {text.item_id: text.human for text in texts if text.human is not None}
+    ids = [pair.item_id.split(" ") for pair in pairs]
+    gold = [0.5 if human[first] == human[second] else float(human[first] > human[second]) for first, second in ids]
+    in_exam = [first in exam_texts for first, _ in ids]
+    rows = [_played("humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)],
+                    settings)]  # fmt: skip
+    exams: list[Exam] = []
+    for name, preferences in preferences_of.items():
+        report = _played(name, games(preferences), settings)
+        decided = [
+            (item.score, score, examined)
+            for item, score, examined in zip(preferences, gold, in_exam, strict=True)
+            if score != 0.5
+        ]
+        own, right = [score for score, _, _ in decided], [score for _, score, _ in decided]
+        report["accuracy"] = agreement(own, right, "exact") if decided else None
+        report["position"] = asdict(position_bias(preferences))
+        report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
+        if panel is not None:
+            answers = [(score, wanted) for score, wanted, examined in decided if examined]
+            given, wanted = [score for score, _ in answers], [score for _, score in answers]
+            result = exam(name, given, gold=wanted, threshold=panel.threshold) if answers else None
+            exams.append(result or Exam(name, None, None, 0, 0, False))
+            report["exam"] = asdict(exams[-1])
+        rows.append(report)
+    for rule in panel.rules if panel else ():
+        try:
+            weight_of = weights(exams, rule, panel.alpha)
+        except SettingsError as error:
+            rows.append(_played(f"panel, {rule} weights", [], settings, str(error)))
+            continue
+        decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+        chaired = [
+            Game(pair.first, pair.second, score)
+            for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
+            if not examined and (score := verdict(decision)) is not None
+        ]
+        rows.append(_played(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
+    return rows
+
+
+def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
+    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
+
+    *problem*: a known problem to put into the report. If the games do not determine Bradley-Terry ratings, there are
+    none, and the report's *problem* says so.
+    """
+    report: Report = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
+    if played:
+        report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
+        try:
+            report["bradley_terry"] = [asdict(row) for row in bradley_terry(played)]
+        except SettingsError as error:
+            report["problem"] = str(error)
+    return report
+
+
+def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
+    """Returns the grades that the metric *name* gives to *items*, as one column; each text is compared with its source.
+
+    *embedder*: the settings of the embedder that BERTScore uses.
+    """
+    started = time.monotonic()
+    metric: Metric
+    if name == "bertscore":
+        from gre_bench.lm.embedders import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
+
+        metric = BertScore(open_embedder(embedder), name)
+    else:
+        metric = Overlap(measure_of(METRICS[name]), name)
+    scores = metric.score([Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items])
+    grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
+    different = len({grade.value for grade in grades if grade.value is not None})
+    by = embedder.backend if name == "bertscore" else ""
+    seconds = time.monotonic() - started
+    return Column(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
+
+
+def instructions(
+    settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
+) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
+
+    Returns examiner → written instructions, and examiner → problem if no usable instructions were written. *kind*: the
+    kind of the items to grade. The source is Kotonya et al. 2023, §3.2.
+    """
+    written: dict[str, str] = {}
+    unsound: dict[str, Problem] = {}
+    for name, generated in settings.generated.items():
+        own = generated.instructions
+        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        reply = run.write_instructions(generated.model, writer_context, chat).read
+        if isinstance(reply, Problem):
+            unsound[name] = replace(reply, code=f"instructions_{reply.code}")
+        else:
+            written[name] = reply
+    return written, unsound
+
+
+def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
+    """Returns columns without grades for the examiners that got no usable instructions, one per examiner and LM.
+
+    *models*: the names of the LMs. *unsound*: examiner → problem that left it without instructions. Each item of a
+    column gives this problem as the reason for the missing grade.
+    """
+    return [
+        Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
+        for name, problem in unsound.items()
+        for model in models
+    ]

@@ -1,4 +1,4 @@
-"""Writes the files of an examiner study to ``state/studies/examiners/NAME``.
+"""The results of an examiner study: its summary, its tables, and its files in ``state/studies/examiners/NAME``.
 
 grades.csv         one row per examiner, LM and text
 outcomes.csv       one row per examiner and LM
@@ -19,27 +19,166 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gre_bench.examiners.panel.panel import Panel
-from gre_bench.examiners.results.column import Column
-from gre_bench.examiners.results.differences import Difference, differences
-from gre_bench.examiners.results.error_sheet import sheet as error_sheet
-from gre_bench.examiners.results.outcomes import ExaminerResult, outcome
-from gre_bench.examiners.results.tables import filled
-from gre_bench.studies.examiners.grid import Grid
-from gre_bench.studies.examiners.inputs import GradedItems
-from gre_bench.studies.examiners.panel_tables import pairs_sheets, panel_sheet
+from gre_bench.core.terminal import markdown_cell, markdown_table
+from gre_bench.examiners.panel import Panel
+from gre_bench.examiners.results import KINDS, Column, Difference, Estimate, ExaminerResult, differences, outcome, title
+from gre_bench.examiners.tables import Sheet, filled
+from gre_bench.examiners.tables import sheet as error_sheet
+from gre_bench.studies.examiners.inputs import GradedItems, Grid
 from gre_bench.studies.examiners.settings import StudySettings
-from gre_bench.studies.examiners.tables import (
-    Sheet,
-    agreement_sheet,
-    cost_sheet,
-    markdown,
-    published_sheet,
-    without_grade,
-)
 from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
 
 KIND = "examiners"
+LEGEND = (
+    "Kendall's τ-b, Spearman's ρ and Pearson's r with the human scores over all texts, 95% intervals in parentheses: "
+    "texts of one source are resampled together. Ties: share of pairs of texts with equal scores. Scores: different "
+    "ones, before and after binning where it changes them. Unread: replies that could not be read. Published values: "
+    "other LMs, and other texts (1,280 of the development set, 825 of the test set)."
+)
+BEST = (
+    "Less the best: Kendall's τ minus that of the examiner with the highest one here, which was chosen on the same "
+    "texts and is therefore slightly too high; less length: minus that of the number of words. Holm's correction "
+    "within each column."
+)
+
+
+def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
+    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
+
+    Rows without a Kendall coefficient come last. *tests*: the differences of each examiner from the best examiner and
+    from the length baseline.
+    """
+
+    def order(result: ExaminerResult) -> tuple[bool, float]:
+        return result.kendall is None, -(result.kendall.value if result.kendall else 0.0)
+
+    by_first = {(test.family, test.first): test for test in tests}
+    best = {test.second for test in tests if test.family == "best"}
+    rows = []
+    for result in sorted(results, key=order):
+        name = title(result.name, result.by)
+        beside = [
+            "best" if family == "best" and name in best else _difference(by_first.get((family, name)))
+            for family in ("best", "length")
+        ]
+        coefficients = [_estimate(each) for each in (result.kendall, result.spearman, result.pearson)]
+        scores = f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
+        rows.append((result.name, result.by or "–", *coefficients, *beside, f"{result.scored} of {result.planned}",
+                     _share(result.tied), scores))  # fmt: skip
+    heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
+             "ties", "scores")  # fmt: skip
+    return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
+
+
+def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
+    """Returns the table of replies, tokens and costs, one row per examiner and LM."""
+    rows = tuple(
+        (result.name, result.by or "–", str(result.replies),
+         _share(result.unparsable / result.replies if result.replies else None),
+         _share(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
+         "–" if result.mass is None else f"{result.mass:.2g}", str(result.prompt_tokens), str(result.reply_tokens),
+         "unknown" if result.usd is None else f"{result.usd:.2f}", f"{result.seconds:.1f}")
+        for result in results
+        if result.kind != "panel"
+    )  # fmt: skip
+    heads = ("Examiner", "LM", "replies", "unread", "hallucinated", "filtered", "mass", "prompt tokens",
+             "reply tokens", "USD", "s")  # fmt: skip
+    note = (
+        "USD: all replies at the models file's prices, also those that the archive had. s: this run, in which archived "
+        "replies take next to no time. Mass: mean probability of all declared scores together (logprob). Hallucinated: "
+        'replies with an "Answer:" that the prompt did not ask for.'
+    )
+    return Sheet("What it cost", heads, rows, 2, (note,))
+
+
+def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
+    """Returns lines that explain missing numbers.
+
+    Each examiner and LM gets one line per reason why texts have no grade, with the number of texts. One more line says
+    why there is no coefficient, if there is none.
+    """
+    named = [(title(result.name, result.by), result) for result in results]
+    lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
+    return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
+
+
+def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
+    """Returns all *sheets* as Markdown, followed by *reasons*, the lines of `without_grade`."""
+    lines = []
+    for sheet in sheets:
+        rows = (list(map(markdown_cell, row)) for row in sheet.rows)
+        table = markdown_table(list(map(markdown_cell, sheet.heads)), rows)
+        lines += [f"## {markdown_cell(sheet.title)}", "", *table, ""]
+        lines += [f"- {markdown_cell(note)}" for note in sheet.notes] + ([""] if sheet.notes else [])
+    lines += ["## Without a grade", "", *(f"- {markdown_cell(line)}" for line in reasons), ""] if reasons else []
+    return "\n".join(lines)
+
+
+def panel_sheet(panel: Panel) -> Sheet:
+    """Returns a table with one row per examiner: its results in the exam, and the weights that the chair gives it."""
+    rules = tuple(panel.weights)
+    rows = tuple(
+        (exam.examiner, _number(exam.reference), _number(exam.consistency), f"{exam.questions - exam.unanswered} of "
+         f"{exam.questions}", "yes" if exam.passed else "no",
+         *(_number(panel.weights[rule].get(exam.examiner)) for rule in rules))
+        for exam in panel.exams
+    )  # fmt: skip
+    heads = ("Examiner", "by the humans", "with itself", "answered", "passed", *(f"{rule} weight" for rule in rules))
+    return Sheet("Qualification exam, and the chair's weights", heads, rows)
+
+
+def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
+    """Yields the table of all LMs' preferences, then one table of the players' ratings for each report.
+
+    *played*: the reports of `panel.reports`.
+    """
+    rows = []
+    for report in played:
+        if "position" not in report:
+            continue
+        position, first = report["position"], report["position"]["first_share"]
+        named = "–" if first is None else f"{first['value']:.2f} ({first['low']:.2f}, {first['high']:.2f})"
+        rows.append(
+            (report["name"], str(position["pairs"]), _share(report["accuracy"]), str(position["consistent"]),
+             str(position["always_first"]), str(position["always_second"]), str(position["unanswered"]), named,
+             "–" if position["p"] is None else f"{position['p']:.2g}",
+             {True: "yes", False: "no", None: "–"}[(report.get("exam") or {}).get("passed")])
+        )  # fmt: skip
+    heads = ("LM", "pairs", "accuracy", "consistent", "always first", "always second", "unanswered", "named first",
+             "p", "passed")  # fmt: skip
+    note = (
+        "Each pair is asked in both orders; if an LM names the same position twice, its position decided, and the "
+        "pair is a tie. Accuracy: over pairs whose human scores differ; ties and unanswered pairs count as wrong. "
+        "Named first: share of answers, 0.5 without bias; p: binomial, over the inconsistent pairs."
+    )
+    idle = tuple(f"{report['name']}: {report['problem']}" for report in played if not report["games"])
+    yield Sheet("Preferences, and position bias", heads, tuple(rows), 1, (note, *idle))
+    for report in (item for item in played if item["games"]):
+        strengths = {row["player"]: row for row in report["bradley_terry"]}
+        players = []
+        for row in report["elo"]:
+            beta = strengths.get(row["player"])
+            strength = "–" if beta is None else f"{beta['value']:+.2f} ({beta['low']:+.2f}, {beta['high']:+.2f})"
+            players.append((row["player"], f"{row['value']:.0f} ({row['low']:.0f}, {row['high']:.0f})", strength))
+        notes = (report["problem"],) if report["problem"] else ()
+        heading = f"Who wins by {report['name']} ({report['games']} games)"
+        yield Sheet(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
+
+
+def _estimate(estimate: Estimate | None) -> str:
+    return "–" if estimate is None else f"{estimate.value:+.3f} ({estimate.low:+.3f}, {estimate.high:+.3f})"
+
+
+def _difference(test: Difference | None) -> str:
+    return "–" if test is None or test.difference is None else f"{test.difference:+.3f} (p {test.p_holm:.2g})"
+
+
+def _share(part: float | None) -> str:
+    return "–" if part is None else f"{part:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +187,7 @@ class Study:
 
     - *material*: the study's texts.
     - *columns*: the grades, one column per examiner and LM.
-    - *played*: the reports of `pairs.reports`.
+    - *played*: the reports of `panel.reports`.
     - *signatures*: column → how the column was graded.
     - *written*: examiner → the instructions that an LM wrote for it.
     """
@@ -76,11 +215,18 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
     outcomes = [outcome(column, human, groups, **bootstrap) for column in study.columns]
     tests = differences(study.columns, outcomes, human, groups, **bootstrap)
-    missing = sum(item.missing for item in outcomes if item.kind != "panel")
-    sheets = list(sheets_of(study, outcomes, tests))
+    missing, message = sum(item.missing for item in outcomes if item.kind != "panel"), ""
+    if missing:
+        problems = (grade.problem for column in study.columns if column.kind != "panel" for grade in column.grades)
+        problem = next(item for item in problems if item is not None and not item.final)
+        message = f"{missing} grades are still missing: {problem.message}; run it again to try them"
+    sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
+    sheets += [panel_sheet(study.panel)] if study.panel else []
+    sheets += pairs_sheets(study.played) if study.played else []
+    sheets += [filled(name, rows, outcomes) for name, rows in study.grid.rows.items()]
     summary = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": _message(study.columns, missing), "source": dict(study.material.source),
+        "message": message, "source": dict(study.material.source),
         "texts": len(texts), "sources": len(set(groups.values())), "settings": settings.model_dump(mode="json"),
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
         "instructions": dict(study.written), "outcomes": [asdict(item) for item in outcomes],
@@ -104,21 +250,6 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     return summary
 
 
-def sheets_of(study: Study, outcomes: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
-    """Yields all tables of a *study*, in the order in which they are shown.
-
-    *outcomes*: one result per examiner and LM. *tests*: the differences between examiners.
-    """
-    yield agreement_sheet(outcomes, tests)
-    yield cost_sheet(outcomes)
-    if study.panel:
-        yield panel_sheet(study.panel)
-    if study.played:
-        yield from pairs_sheets(study.played)
-    for name, rows in study.grid.rows.items():
-        yield published_sheet(filled(name, rows, outcomes))
-
-
 def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for column in columns:
         ids = {"examiner": column.name, "lm": column.by}
@@ -137,15 +268,7 @@ def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterab
 
 def _flat(outcome: ExaminerResult) -> dict[str, Any]:
     whole = asdict(outcome)
-    for name in ("kendall", "spearman", "pearson"):
+    for name in KINDS:
         estimate = whole.pop(name) or {}
         whole |= {name if key == "value" else f"{name}_{key}": value for key, value in estimate.items()}
     return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in outcome.reasons.items())}
-
-
-def _message(columns: Sequence[Column], missing: int) -> str:
-    if not missing:
-        return ""
-    problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
-    problem = next(item for item in problems if item is not None and not item.final)
-    return f"{missing} grades are still missing: {problem.message}; run it again to try them"

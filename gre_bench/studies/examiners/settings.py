@@ -12,8 +12,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained import placed
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
-from gre_bench.examiners.examiner import ItemKind
-from gre_bench.examiners.generated import Phrase
+from gre_bench.examiners.examiner import ItemKind, Phrase, problems_of
 
 Rule = Literal["uniform", "log", "exp", "poly"]
 Baseline = Literal["length", "rouge_l", "bertscore"]
@@ -152,12 +151,4 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
-        raise SettingsError(f"{origin}: " + "; ".join(_line(item) for item in error.errors())) from None
-
-
-def _line(error: Any) -> str:
-    key = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"unknown setting {key}"
-    message = error["msg"].removeprefix("Value error, ")
-    return f"setting {key}: {message}" if key else message
+        raise SettingsError(f"{origin}: {problems_of(error)}") from None

@@ -10,8 +10,8 @@ from gre_bench.core.errors import ReplyError, SourceError
 from gre_bench.core.incoming import read_text
 from gre_bench.core.records import HUMAN, Paper
 from gre_bench.core.terminal import counted
-from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
-from gre_bench.guidelines.ratings import Rating
+from gre_bench.guidelines import checklist
+from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 from gre_bench.ingest.datasets.rated_reviews import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from gre_bench.ingest.pdf.paper_text import body_of
 from gre_bench.ingest.records.tables import papers_from
@@ -53,7 +53,11 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
     if not chosen:
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
     source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
-    contents = {paper.paper_id: _without_references(paper) for paper in chosen}
+    contents = {}
+    for paper in chosen:
+        body = body_of(paper.text or "")
+        shown = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
+        contents[paper.paper_id] = shown.whole if body.text else ""
     return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
 
 
@@ -70,21 +74,23 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
     for row in store.read(REVIEWS):
         if row["candidate"] == HUMAN and row["rating"] is not None:
             human.setdefault(row["paper_id"], []).append(float(row["rating"]))
-    read = {row["paper_id"]: row for row in store.read(TEXTS)}
-    known = [
-        Paper(
-            row["paper_id"],
-            row["title"],
-            row["abstract"] or read.get(row["paper_id"], {}).get("abstract"),
-            read.get(row["paper_id"], {}).get("text") or row["text"],
-        )
-        for row in store.read(PAPERS)
-    ]
-    chosen = [paper for paper in known if human.get(paper.paper_id)][:limit]
-    if not chosen:
+    contents = {paper: text for paper, text in whole_texts(store).items() if human.get(paper)}
+    contents = dict(list(contents.items())[:limit])
+    if not contents:
         raise SourceError(f"edition {store.key} has no human review with a rating")
-    contents = {paper.paper_id: paper.whole if paper.text else "" for paper in chosen}
-    return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key})
+    return RatedPapers(contents, {paper: human[paper] for paper in contents}, {"edition": store.key})
+
+
+def whole_texts(store: Store) -> dict[str, str]:
+    """Returns the text of each paper of *store*, by its id, in the form that every LM reads; empty without a text."""
+    read = {row["paper_id"]: row for row in store.read(TEXTS)}
+    texts = {}
+    for row in store.read(PAPERS):
+        pdf = read.get(row["paper_id"])
+        text = (pdf and pdf["text"]) or row["text"]
+        paper = Paper(row["paper_id"], row["title"], row["abstract"] or (pdf and pdf["abstract"]), text)
+        texts[row["paper_id"]] = paper.whole if text else ""
+    return texts
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
@@ -123,25 +129,15 @@ def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Conditio
             raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
     chosen_conditions = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
     for chosen in chosen_conditions:
-        if chosen.rubric and chosen.name.removesuffix(RUBRIC) in files:
-            _check_checklist(chosen)
+        if not chosen.rubric or chosen.name.removesuffix(RUBRIC) not in files:
+            continue
+        try:
+            questions = checklist.read(chosen.guideline)
+        except ReplyError as error:
+            raise SourceError(f"condition {chosen.name}: {error}") from None
+        if not questions.counts:
+            counts = f"{len(questions.good)} good and {len(questions.bad)} bad"
+            raise SourceError(
+                f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}"
+            )
     return chosen_conditions
-
-
-def _check_checklist(chosen: Condition) -> None:
-    from gre_bench.guidelines import checklist
-
-    try:
-        questions = checklist.read(chosen.guideline)
-    except ReplyError as error:
-        raise SourceError(f"condition {chosen.name}: {error}") from None
-    if not questions.counts:
-        counts = f"{len(questions.good)} good and {len(questions.bad)} bad"
-        raise SourceError(f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}")
-
-
-def _without_references(paper: Paper) -> str:
-    """Returns *paper* as an LM reads it, without references and appendices; an empty string if it has no text."""
-    body = body_of(paper.text or "")
-    whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
-    return whole.whole if body.text else ""

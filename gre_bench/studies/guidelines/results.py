@@ -1,4 +1,4 @@
-"""Writes the files of a guideline study to ``state/studies/guidelines/NAME``.
+"""The results of a guideline study: its summary, its tables, and its files in ``state/studies/guidelines/NAME``.
 
 ratings.csv        one row per model, condition and planned paper
 outcomes.csv       one row per model and condition
@@ -13,6 +13,7 @@ Each file is replaced in one step.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -21,20 +22,137 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
-from gre_bench.core.terminal import csv_table
-from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
-from gre_bench.guidelines.ratings import Rating
-from gre_bench.guidelines.tables import layout
-from gre_bench.guidelines.wording import words
-from gre_bench.studies.guidelines.tables import markdown
+from gre_bench.core.terminal import csv_table, markdown_cell, markdown_table
+from gre_bench.guidelines.outcomes import (
+    NO_HUMAN,
+    ConditionResult,
+    Yardstick,
+    compared,
+    human_means,
+    outcomes,
+    words,
+    yardstick,
+)
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
+from gre_bench.guidelines.tables import RmseRow, Table, chart, layout
 
 RECORD = "study.json"
 KIND = "guidelines"
 _MADE_OF = {"guidelines": "papers or ratings", "examiners": "texts"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+
+LEGEND = (
+    "RMSE against the mean human rating, lower is better; in parentheses its 95% interval by paper. Bold: lowest of "
+    "the row; underlined: the next. Published rows: ICLR 2024, 1,500 papers, other models."
+)
+CLOSE = ("Model", "Condition", "RMSE", "Bias", "Spearman", "Papers")
+GIVEN = ("Model", "Condition", *map(str, range(LOWEST, HIGHEST + 1)), "Words", "TTR", "TTR 50")
+WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50: over runs of 50 words, free of length."
+
+
+def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
+    """Returns the published *tables*, the *outcomes*, and the values of *measure* to compare an RMSE with."""
+
+    def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+        return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
+
+    reasons = [f"- {markdown_cell(line)}" for line in without_rating(outcomes)]
+    return "\n".join(
+        [
+            *(LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), ""),
+            *("## How close to the human means", "", *rows(CLOSE, map(close_cells, outcomes)), ""),
+            *("## Ratings given, and how the reviews are worded", "", *rows(GIVEN, given_rows(outcomes, measure)), ""),
+            WORDS,
+            *(("", "Without a rating:", "", *reasons) if reasons else ()),
+            "",
+        ]
+    )
+
+
+def yardstick_lines(measure: Yardstick | None) -> list[str]:
+    """Returns lines that state the values with which an RMSE can be compared; no lines if *measure* is None."""
+    if measure is None:
+        return []
+    lines = [
+        f"For comparison, over {measure.papers} papers: the best constant rating ({measure.mean:.2f} for all, "
+        f"known in hindsight) has an RMSE of {measure.constant:.2f}."
+    ]
+    if measure.reviewer is not None:
+        lines += [
+            f"One human reviewer against the mean of the paper's other reviewers has {measure.reviewer:.2f} "
+            f"({measure.ratings} ratings)."
+        ]
+    return lines
+
+
+def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
+    """Returns the text of one table cell: the value in *column* of the row *line*, with its interval.
+
+    *lowest*, *second*: the texts (before, after) that mark the row's lowest and second lowest cell.
+    """
+    cell = line.cells.get(column)
+    if cell is None:
+        return "N/A" if line.published else "–"
+    before, after = {1: lowest, 2: second}.get(line.best_rank(column) or 0, ("", ""))
+    interval = "" if cell.low is None or cell.high is None else f" ({cell.low:.2f}, {cell.high:.2f})"
+    return f"{before}{cell.value:.2f}{interval}{after}"
+
+
+def close_cells(outcome: ConditionResult) -> list[str]:
+    """Returns the cells of *outcome* for the columns `CLOSE`."""
+    close, cells = outcome.closeness, ["–", "–", "–"]
+    if close:
+        estimates = close.rmse, close.bias, close.spearman
+        cells = [f"{item.value:.2f} ({item.low:.2f}, {item.high:.2f})" if item else "–" for item in estimates]
+    return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
+
+
+def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
+    """Yields rows of cells that show how often each rating was given, for the columns `GIVEN`.
+
+    The first row is for the mean human ratings of the papers, the next ones for each of *outcomes*. A human mean is
+    rounded to the nearest whole rating, and a half is rounded down.
+    """
+    if measure:
+        yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
+    for outcome in outcomes:
+        texts, cells = outcome.wording, ["–", "–", "–"]
+        if texts:
+            moving = "–" if texts.moving_ratio is None else f"{texts.moving_ratio:.2f}"
+            cells = [f"{texts.mean_words:.0f}", f"{texts.type_token_ratio:.2f}", moving]
+        yield [outcome.model, outcome.condition, *map(str, outcome.distribution.values()), *cells]
+
+
+def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
+    """Returns one line for each model, condition and reason for missing ratings, with the number of papers."""
+    return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
+
+
+def _markdown(table: Table) -> str:
+    rows, notes = [], []
+    for line in table.lines:
+        labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
+        numbers = [marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns]
+        rows.append([*map(markdown_cell, labels), *numbers])
+        title = markdown_cell(" ".join(line.labels))
+        notes += [f"- {title}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note]
+    shown = markdown_table((*table.heads, *table.columns), rows)
+    return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
+
+
+def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
+    """Returns the outcome of each model and condition in *summary*, as `keep` or ``study.json`` states it."""
+    return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
+
+
+def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
+    """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
+    return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +210,11 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     rated = {rating.paper_id for rating in study.ratings}
     measure = yardstick({paper: ratings for paper, ratings in study.human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
-    summary = {
+    problem = next((item.problem for item in study.ratings if item.problem and not item.problem.final), None)
+    message = f"{missing} ratings are still missing: {problem.message}; run it again to try them" if problem else ""
+    summary: dict[str, Any] = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": _message(study.ratings, missing), "source": dict(study.source), "seed": study.seed,
+        "message": message, "source": dict(study.source), "seed": study.seed,
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
         "outcomes": [asdict(outcome) for outcome in results],
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
@@ -109,7 +229,13 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
                  for row in study.ratings if row.text and study.signatures]  # fmt: skip
     if texts:
         put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    _draw(results, means, folder, study.name, summary)
+    try:
+        picture = io.StringIO()
+        chart(results, means, f"Ratings under guidelines: {study.name}").save(picture, format="svg")
+        put(folder / "distributions.svg", picture.getvalue())
+        summary["picture"] = str(folder / "distributions.svg")
+    except SettingsError as error:
+        summary |= {"picture": None, "note": str(error)}
     put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
@@ -163,24 +289,3 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         else:
             flat[f"{before}{name}"] = value
     return flat
-
-
-def _message(ratings: Sequence[Rating], missing: int) -> str:
-    problem = next((rating.problem for rating in ratings if rating.problem and not rating.problem.final), None)
-    return f"{missing} ratings are still missing: {problem.message}; run it again to try them" if problem else ""
-
-
-def _draw(
-    results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
-) -> None:
-    """Plots how often each rating was given into a file in *folder*, and adds the file's path to *summary*.
-
-    If the drawing library is not installed, a note in *summary* says so instead. *means*: paper id → mean human rating.
-    """
-    from gre_bench.guidelines.picture import draw
-
-    try:
-        summary["picture"] = str(draw(results, means, folder, f"Ratings under guidelines: {name}"))
-    except SettingsError as error:
-        summary["picture"] = None
-        summary["note"] = str(error)

@@ -1,4 +1,4 @@
-"""Summarises many simulations as rows of results.
+"""Summarises many simulations as rows of results, and charts the bias of trained evaluation LMs.
 
 The rows show the coverage of intervals, the order of garbled candidates, and the tests against chance.
 """
@@ -6,11 +6,15 @@ The rows show the coverage of intervals, the order of garbled candidates, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from gre_bench.studies.simulations.chance import ALPHA, AgainstChance
-from gre_bench.studies.simulations.trial import BLUR, LEVEL, Covered, Ordered, Trial
+from gre_bench.core.errors import SettingsError
+from gre_bench.studies.simulations.trial import ALPHA, BLUR, LEVEL, AgainstChance, Covered, Ordered, Trial
+
+if TYPE_CHECKING:
+    import altair
+
 
 TOLERANCE = 0.02
 """Allowed difference between an interval's coverage, or a test's power, and the nominal one."""
@@ -48,20 +52,16 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
-        for interval_held in trial.covered:
-            groups.setdefault((interval_held.metric, interval_held.quantity, interval_held.interval), []).append(
-                interval_held
-            )
+        for interval in trial.covered:
+            groups.setdefault((interval.metric, interval.quantity, interval.interval), []).append(interval)
     rows = []
-    for (metric, quantity, interval), members in groups.items():
-        share = sum(interval_held.holds for interval_held in members) / len(members)
+    for (metric, quantity, kind), members in groups.items():
+        share = sum(member.holds for member in members) / len(members)
         error = math.sqrt(LEVEL * (1 - LEVEL) / len(members))
-        away = abs(share - LEVEL)
-        verdict = "inside" if away <= TOLERANCE else "outside" if away > TOLERANCE + 2 * error else "unsure"
         rows.append({
-            "metric": metric, "quantity": quantity, "interval": interval, "simulations": len(members), "nominal": LEVEL,
-            "covered": share, "standard_error": error, "verdict": verdict,
-            "mean_width": math.fsum(interval_held.high - interval_held.low for interval_held in members) / len(members),
+            "metric": metric, "quantity": quantity, "interval": kind, "simulations": len(members), "nominal": LEVEL,
+            "covered": share, "standard_error": error, "verdict": _verdict(abs(share - LEVEL), TOLERANCE, error),
+            "mean_width": math.fsum(member.high - member.low for member in members) / len(members),
         })  # fmt: skip
     return rows
 
@@ -81,14 +81,17 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
         share = sum(test.p < ALPHA for test in tests) / len(tests)
         expected = math.fsum(test.power for test in tests) / len(tests)
         error = math.sqrt(expected * (1 - expected) / len(tests))
-        away, allowed = abs(share - expected), TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
-        verdict = "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
+        allowed = TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
         rows.append({
             "metric": metric, "candidate": candidate, "simulations": len(tests), "rejected": share,
-            "expected": expected, "standard_error": error, "verdict": verdict,
+            "expected": expected, "standard_error": error, "verdict": _verdict(abs(share - expected), allowed, error),
             "mean_effect": math.fsum(test.effect for test in tests) / len(tests),
         })  # fmt: skip
     return rows
+
+
+def _verdict(away: float, allowed: float, error: float) -> str:
+    return "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
 
 
 def ordering(trials: Iterable[Trial]) -> list[Row]:
@@ -117,3 +120,42 @@ def ordering(trials: Iterable[Trial]) -> list[Row]:
         }
         for (metric, lm), orders in groups.items()
     ]
+
+
+COLOURS = {"counted": "#31639c", "cache-ngram": "#c2571a"}
+
+
+def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.FacetChart:
+    """Returns a chart of mean bias (nats) by number of training papers, with a band from the least to the largest bias.
+
+    There is one panel per metric. *rows*: those of `learning_curve`. *titles*: the title of each metric. Raises
+    `SettingsError` if the drawing library is not installed.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
+    values = [{**row, "panel": titles[row["metric"]]} for row in rows]
+    shown = [name for name in COLOURS if any(row["lm"] == name for row in rows)]
+    x = altair.X(
+        "papers:Q",
+        title="papers to learn from",
+        scale=altair.Scale(type="log"),
+        axis=altair.Axis(grid=False, values=[10**power for power in range(1, 6)], format="d"),
+    )
+    colour = altair.Color(
+        "lm:N",
+        title=None,
+        scale=altair.Scale(domain=shown, range=[COLOURS[name] for name in shown]),
+        legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, labelLimit=300),
+    )
+    base = altair.Chart()
+    band = base.mark_area(opacity=0.18).encode(
+        x=x, y=altair.Y("least:Q", title="score − information, nats"), y2="largest:Q", color=colour
+    )
+    line = base.mark_line(strokeWidth=2, point=True).encode(x=x, y="mean:Q", color=colour)
+    zero = base.mark_rule(strokeDash=[4, 3], color="#777777").encode(y=altair.datum(0))
+    panels = altair.layer(zero, band, line, data=altair.Data(values=values)).properties(width=300, height=260)
+    panel = altair.Facet("panel:N", title=None, sort=list(titles.values()))
+    whole = panels.facet(column=panel, title=altair.Title("Bias of learnt evaluation LMs", anchor="start"))  # pyright: ignore[reportArgumentType]
+    return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")

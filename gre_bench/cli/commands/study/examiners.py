@@ -67,8 +67,7 @@ def compare(
     configure_prefect(state)
     from gre_bench.cli.views.examiners import show, show_estimate
     from gre_bench.flows.examiner_study import examiner_study, study
-    from gre_bench.studies.examiners.estimate import estimate
-    from gre_bench.studies.examiners.job import ExaminerJob
+    from gre_bench.studies.examiners.job import ExaminerJob, estimate
     from gre_bench.studies.examiners.settings import StudySettings as Chosen
     from gre_bench.studies.examiners.settings import load_study
     from gre_bench.tasks import steps
@@ -99,10 +98,8 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
     The table has the layout of table 9 of Kim et al. 2023.
     """
     from gre_bench.cli.views.examiners import show_sheet
-    from gre_bench.examiners.results.error_sheet import shares
-    from gre_bench.examiners.results.tables import error_table
+    from gre_bench.examiners.tables import error_table, shares
     from gre_bench.ingest.records.row_files import read_all_rows
-    from gre_bench.studies.examiners.tables import published_sheet
 
     error_shares = {}
     for name, file in named_files(filled).items():
@@ -110,4 +107,4 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
             error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    screen.print_json(error_shares) if as_json else show_sheet(published_sheet(error_table(error_shares)))
+    screen.print_json(error_shares) if as_json else show_sheet(error_table(error_shares))

@@ -82,7 +82,7 @@ def _is_right(report: dict[str, Any]) -> bool:
 
 
 def _write(report: dict[str, Any], out: Path) -> None:
-    from gre_bench.studies.simulations.picture import chart
+    from gre_bench.studies.simulations.findings import chart
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,22 +1,43 @@
-"""Reads YAML from an LM's reply, and returns it as a mapping of plain values.
-
-Tags, anchors, duplicate keys and very long texts are refused.
-"""
+"""Asks an LM, and reads YAML from its replies. Tags, anchors, duplicate keys and very long texts are refused."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import yaml
 
+from gre_bench.core import asking
+from gre_bench.core.asking import ChatOutcome, Cost
 from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+
+T = TypeVar("T")
 
 LARGEST = 40_000
 """Largest number of characters of a text; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
+
+
+def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
+
+    *read* turns the text of a reply, with the LM's thinking, into a value. It raises `ReplyError` if it cannot.
+    """
+
+    def outcome(reply: Reply) -> ChatOutcome[T]:
+        cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
+        if reply.outcome not in ("ok", "cut") or not reply.text:
+            return ChatOutcome(Problem(reply.outcome, reply.detail, reply.final), cost)
+        try:
+            return ChatOutcome(read(reply.text), cost, reply.text)
+        except ReplyError as error:
+            cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
+            return ChatOutcome(Problem("unparsable", f"{error}{cut}"), cost, reply.text)
+
+    return asking.ask(writer, chats, sampling, outcome, step=1)
 
 
 class _Loader(yaml.SafeLoader):
@@ -35,10 +56,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def block(text: str) -> str:
-    """Returns the content of the last fenced block (```) of *text*, even if the block is not closed.
-
-    Returns the whole text if it has no fenced block.
-    """
+    """Returns the content of the last fenced block (```) of *text*, even if it is not closed; else the whole text."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -64,7 +82,9 @@ def mapping(text: str) -> Mapping[str, Any]:
         try:
             tree = yaml.load(form, Loader=_Loader)
         except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
-            faults.append(_line(error))
+            mark = getattr(error, "problem_mark", None)
+            where = f" (line {mark.line + 1})" if mark else ""
+            faults.append(f"{getattr(error, 'problem', None) or type(error).__name__}{where}")
             continue
         if isinstance(tree, dict) and not any(
             isinstance(value, str) and value.endswith(",") for value in tree.values()
@@ -72,9 +92,3 @@ def mapping(text: str) -> Mapping[str, Any]:
             return tree
         faults.append("no mapping")
     raise ReplyError(f"no_yaml: {faults[0]}")
-
-
-def _line(error: BaseException) -> str:
-    mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1})" if mark else ""
-    return f"{getattr(error, 'problem', None) or type(error).__name__}{where}"

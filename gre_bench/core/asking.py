@@ -1,0 +1,77 @@
+"""Sends chats to an LM, reads a value from each reply, and counts the cost.
+
+A chat is sent again, with another seed, if its reply cannot be read. No default value replaces an unreadable reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Generic, TypeVar
+
+from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+
+RETRIES = 2
+"""How often a chat is sent again if its reply cannot be read."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The number of replies and tokens that chats took.
+
+    - *unparsable*: the number of replies that could not be read.
+    - *prompt_tokens*, *reply_tokens*: the numbers of tokens, as the endpoint states them.
+    - *hallucinated*: the number of replies with an "Answer:" that nobody requested.
+    """
+
+    replies: int = 0
+    unparsable: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    hallucinated: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(own + more for own, more in zip(astuple(self), astuple(other), strict=True)))
+
+
+FREE = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOutcome(Generic[T]):
+    """The outcome of one chat: the value *read* from the last reply, or the problem that replaces it.
+
+    - *cost*: the cost of all attempts.
+    - *text*: the last reply; empty if there was no usable reply.
+    """
+
+    read: T | Problem
+    cost: Cost = FREE
+    text: str = ""
+
+
+def ask(
+    writer: Writer, chats: Sequence[Chat], sampling: Sampling, outcome: Callable[[Reply], ChatOutcome[T]], step: int
+) -> list[ChatOutcome[T]]:
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
+
+    - *outcome*: reads one reply. The problem ``unparsable`` sends the chat again, at most `RETRIES` times.
+    - *step*: what each attempt adds to the seed. Seeds are part of a reply's place in the archive, so another step
+      would buy replies a second time.
+    """
+    outcomes = [outcome(reply) for reply in writer.write(chats, sampling)] if chats else []
+    for attempt in range(1, RETRIES + 1):
+        again = [
+            index
+            for index, answer in enumerate(outcomes)
+            if isinstance(answer.read, Problem) and answer.read.code == "unparsable"
+        ]
+        if not again:
+            break
+        other = replace(sampling, seed=(sampling.seed or 0) + step * attempt)
+        for index, reply in zip(again, writer.write([chats[index] for index in again], other), strict=True):
+            answer = outcome(reply)
+            outcomes[index] = replace(answer, cost=outcomes[index].cost + answer.cost)
+    return outcomes

@@ -1,0 +1,38 @@
+"""Reads the tables of published numbers in ``data/published``; the README in that folder describes them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from gre_bench.core.resources import resource
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number printed in a paper, with the names of its *row* and *column*.
+
+    - *digits*: the number of printed decimals.
+    - *items*: the number of texts or papers behind the number.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
+    """
+
+    row: str
+    column: str
+    value: float
+    digits: int
+    items: int
+    anomaly: str = ""
+    note: str = ""
+
+
+@cache
+def printed(table: str) -> tuple[Printed, ...]:
+    """Returns the printed numbers of *table*, such as ``001_table1``, row by row."""
+    with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+        return tuple(
+            Printed(row["row"], row["column"], float(row["value"]), len(row["value"].partition(".")[2]),
+                    int(row["n"]), row["anomaly"], row["note"])
+            for row in csv.DictReader(lines, strict=True)
+        )  # fmt: skip
