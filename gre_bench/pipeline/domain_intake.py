@@ -9,8 +9,7 @@ from typing import Any
 
 from gre_bench.catalogs.domains import GIVEN, domain_of
 from gre_bench.ingest.datasets.graded import graded_from
-from gre_bench.ingest.datasets.yelp import restaurants_from
-from gre_bench.ingest.datasets.yelp_files import Terms
+from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
 from gre_bench.pipeline.intake import file_sha256, keep, known_papers, known_reviews
 from gre_bench.store import Store
 from gre_bench.store.queries.writing import SYNOPSES

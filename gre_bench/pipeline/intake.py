@@ -17,7 +17,7 @@ from gre_bench.core.judgments import count
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import Judgments, Paper, Review
 from gre_bench.core.settings import LICENCE
-from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
+from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.pipeline.import_summary import described

@@ -19,7 +19,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.merge_index import CONFLICT, Imported
+from gre_bench.ingest.records.row_files import CONFLICT, Imported
 from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers

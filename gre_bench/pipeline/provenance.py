@@ -10,8 +10,7 @@ from collections.abc import Set
 from datetime import UTC, datetime
 from typing import Any
 
-from gre_bench.ingest.snapshot.making import UNSTATED
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot.snapshot import UNSTATED, Snapshot
 
 AS_GIVEN = "as_given"
 """The rule for a review whose history was not fetched: it counts as it is in the file."""

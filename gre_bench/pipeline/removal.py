@@ -12,8 +12,8 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import resolved
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.records.columns import REVIEW_COLUMNS, rows_of
-from gre_bench.ingest.records.merge_index import Imported
+from gre_bench.ingest.records.row_files import Imported
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import Step
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded

@@ -21,7 +21,7 @@ import pyarrow.parquet as parquet
 from scipy import optimize, sparse
 
 from gre_bench.core.learnt_from import PaperTexts, Register, write_register
-from gre_bench.ingest.records.evaluation_sets import evaluation_set
+from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.writing.rules.clause_stance import NONE, SCALE, STANCES, features
 from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 from tests.bench.bench_rule_judgments import FILE, judged, words

@@ -13,21 +13,160 @@ The file has one row for each review. Our own layout has these columns; those in
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.datasets.graded_layouts import ColumnLayout, layout_of
-from gre_bench.ingest.datasets.grades import are_mixed, read_grade
-from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text, shown
-from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
-from gre_bench.ingest.records.row_files import read_rows
+from gre_bench.ingest.records.row_files import (
+    LARGEST,
+    Imported,
+    Refusal,
+    RefusedError,
+    Row,
+    read_name,
+    read_rows,
+    read_text,
+    shown,
+)
+from gre_bench.ingest.records.tables import MergeIndex, Papers
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """The names of the columns in files of one kind; None for a column that such files lack.
+
+    - *name*, *domain*: the name of the layout itself, and the default domain of the files.
+    - *item*: the id of the reviewed item.
+    - *title*, *abstract*, *text*: those of the item.
+    - *review*: the text of a review.
+    - *sections*: several columns in place of *review*, in the order of the domain's headings.
+    - *grade*: the grade of the review.
+    - *review_id*: the id of the review.
+    - *reviewer*: the name of the reviewer, from which a missing id is made. Without a name, reviews are numbered by
+      item.
+    - *rating*: the reviewer's own score of the item.
+    - *group*: a name; items with the same name are resampled together.
+    """
+
+    name: str
+    domain: str
+    item: str
+    review: str
+    grade: str
+    sections: tuple[str, ...] = ()
+    review_id: str | None = None
+    reviewer: str | None = None
+    title: str | None = None
+    abstract: str | None = None
+    text: str | None = None
+    rating: str | None = None
+    group: str | None = None
+
+    @property
+    def columns(self) -> set[str]:
+        """The names of all columns that are read."""
+        single = (self.item, self.review, self.grade, self.review_id, self.reviewer, self.title, self.abstract)
+        return {*single, self.text, self.rating, self.group, *self.sections} - {None}
+
+    def fits(self, columns: Collection[str]) -> bool:
+        """Whether the names *columns* include a column for the item and one for the text of a review."""
+        return self.item in columns and (self.review in columns or any(name in columns for name in self.sections))
+
+
+OWN = ColumnLayout(
+    "graded",
+    "proposals",
+    "item_id",
+    "review",
+    "grade",
+    ("strengths", "weaknesses", "suggestions"),
+    "review_id",
+    "reviewer",
+    "title",
+    "abstract",
+    "text",
+    "rating",
+    "group",
+)
+ROTTEN = ColumnLayout(
+    "rottenreviews",
+    "review-quality",
+    "paper_id",
+    "review_text",
+    "Human_Overall_Quality",
+    reviewer="reviewer",
+    title="title",
+    abstract="abstract",
+)
+LAYOUTS = (OWN, ROTTEN)
+
+
+def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
+    """Returns the layout of a file that has *columns*.
+
+    *grade*, if given, names the column of grades in place of the layout's own. *file* is the file's name for messages.
+    Raises `SourceError` if no layout fits or the column of grades is missing.
+    """
+    fitting = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
+    listed = ", ".join(sorted(columns)) or "none"
+    if fitting is None:
+        raise SourceError(
+            f"{file}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
+            f"nor the columns of RottenReviews; columns there: {listed}"
+        )
+    fitting = replace(fitting, grade=grade) if grade else fitting
+    if fitting.grade not in columns:
+        raise SourceError(f"{file}: there is no column {fitting.grade}; name the grades' with --grade-column: {listed}")
+    return fitting
+
+
+def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
+    """Returns the grade in the column *key* of *row*; None if the cell is blank.
+
+    A number is returned as it is. A name becomes its rank in *names*, where the first and worst has rank 1. Raises
+    `RefusedError` for any other cell, including a number that is not finite.
+    """
+    value = row.get(key)
+    if _is_blank(value):
+        return None
+    if _is_name(value, names):
+        return float(names.index(str(value).strip()) + 1)
+    number = _number(value)
+    if number is None:
+        known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
+        raise RefusedError(f"{key} {shown(value)} is no number{known}")
+    return number
+
+
+def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
+    """Whether *values* include both names of grades (those in *names*) and numbers, which have no common order."""
+    kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
+    return len(kinds) == 2
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _is_name(value: Any, names: Sequence[str]) -> bool:
+    return isinstance(value, str) and value.strip() in names
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if abs(number) <= LARGEST else None
+
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 """Headings of a review's sections, if the domain's form does not have exactly three."""

@@ -22,8 +22,7 @@ from gre_bench.ingest.openreview.received import lacking, listed_of, received
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
 from gre_bench.ingest.openreview.session import Login, RetryPolicy
-from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.venue_years import confirm_form
+from gre_bench.ingest.records.notes import confirm_form, read_notes
 from gre_bench.ingest.records.venues import Venue, venue_of
 
 SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")

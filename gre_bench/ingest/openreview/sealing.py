@@ -20,12 +20,11 @@ from gre_bench.core.whole_files import unwritten
 from gre_bench.ingest.openreview.journal import Journal
 from gre_bench.ingest.openreview.paper_fetching import Needs
 from gre_bench.ingest.openreview.received import copies, lacking, listed_of, not_shown, numbers_of, received
-from gre_bench.ingest.records import pdf_versions, review_versions
+from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import creating, kind_of, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
-from gre_bench.ingest.snapshot.making import make_snapshot
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
 
 Note = dict[str, Any]
 REFUSED = "the service refuses it"
@@ -72,8 +71,8 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool =
     history_ids = [
         note["id"]
         for note in notes
-        if (_is_review(note, venue) and review_versions.is_due(note, rebuttal))
-        or (note["id"] == note["forum"] and pdf_versions.is_due(note, released))
+        if (_is_review(note, venue) and versions.is_due(note, rebuttal))
+        or (note["id"] == note["forum"] and versions.pdf_is_due(note, released))
     ]
     papers = tuple(sorted(numbers_of(notes, sampled.wanted, venue.api)))
     return Needs(lacking(journal), tuple(history_ids) if histories else (), papers)
@@ -148,7 +147,7 @@ def _sound(folder: Path) -> Snapshot:
 
 def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
     refused = () if ("history", note["id"]) in journal.refused else None
-    chosen = review_versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
+    chosen = versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
     return {
         "review_id": note["id"],
         "paper_id": note.get("forum"),
@@ -172,7 +171,7 @@ def _papers(
         history = journal.histories.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": pdf_versions.pdf_version_status(note, history, released, decided.get(note["id"])),
+            "pdf_version_status": versions.pdf_version_status(note, history, released, decided.get(note["id"])),
             "licence": _licence(note),
             "sampled": note["id"] in sampled.papers,
         }

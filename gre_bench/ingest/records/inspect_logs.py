@@ -25,9 +25,8 @@ from gre_bench.core.incoming import Meter, check_depth, check_expansion, files_i
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.cells import Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.merge_index import UNFINISHED, Imported, Refusal
+from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Refusal, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample

@@ -14,8 +14,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.records.cells import is_name
-from gre_bench.ingest.records.merge_index import Imported, Refusal
+from gre_bench.ingest.records.row_files import Imported, Refusal, is_name
 from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = {
@@ -324,3 +323,92 @@ class _Reading:
     def _line(problem: str, items: list[str]) -> str:
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
         return f"{problem}: {', '.join(items[:_SHOWN])}{more}"
+
+
+SCORES = ("soundness", "presentation", "contribution")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of one review: *fields* is {name of a field: its value as text}.
+
+    *written_ms* is when the review was first written (epoch ms); None if the note does not state it.
+    """
+
+    review_id: str
+    paper_id: str
+    fields: Mapping[str, str]
+    written_ms: int | None
+
+
+def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
+    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every kept review of *notes*.
+
+    A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
+    are fields that the venue does not have.
+    """
+    raw = [note for note in notes if isinstance(note, Mapping)]
+    kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
+    by_review: dict[str, Fields] = {}
+    for note in raw:
+        review_id = note.get("id")
+        if isinstance(review_id, str) and review_id in kept and review_id not in by_review:
+            by_review[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
+    return list(by_review.values())
+
+
+def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
+    texts = {name: (_value(content, name, venue) or "").strip() for name, _ in venue.text}
+    names = [name for name in SCORES if name in venue.other_fields]
+    scores = {name: _value(content, name, venue) for name in names}
+    scores |= {"rating": _value(content, venue.rating, venue) if venue.rating else None}
+    scores |= {"confidence": _value(content, venue.confidence, venue) if venue.confidence else None}
+    return texts | {name: score.strip() for name, score in scores.items() if score and score.strip()}
+
+
+def _value(content: Mapping[str, Any], name: str, venue: Venue) -> str | None:
+    """Returns the field *name* of a note's *content* as text; None if it is absent or neither text nor a number."""
+    value = content.get(name)
+    if venue.api == 2 and isinstance(value, Mapping):
+        value = value.get("value")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value if isinstance(value, str) else None
+
+
+def _date(note: Mapping[str, Any]) -> int | None:
+    for name in ("tcdate", "cdate"):
+        value = note.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
+
+
+ODD = 0.01
+"""The largest share of reviews with unknown content; a few odd notes do not mean another form."""
+
+
+def confirm_form(venue: Venue, notes: Notes) -> None:
+    """Raises `SourceError` if *notes* do not have the form that *venue* assumes.
+
+    The message names each difference. A difference is unexpected content in more than one review in a hundred, a
+    section that no review has, or too few ratings.
+    """
+    reviews = len(notes.reviews)
+    if not reviews:
+        raise SourceError(_unfit(venue, [f"no note is a {' or '.join(venue.reviews)}"]))
+    wrong = [f"{problem} ({len(ids)} notes)" for problem, ids in notes.unclear.items() if len(ids) > ODD * reviews]
+    for heading in venue.headings:
+        if not any(f"{heading}\n" in (review.text or "") for review in notes.reviews):
+            wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
+    if venue.rating and notes.counts["no_rating"] > reviews / 2:
+        wrong.append(f"{notes.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
+    if wrong:
+        raise SourceError(_unfit(venue, wrong))
+
+
+def _unfit(venue: Venue, wrong: list[str]) -> str:
+    return (
+        f"the notes of {venue.name} do not have the form in data/venues.toml ({venue.note.split('.')[0]}): "
+        f"{'; '.join(wrong)}. No PDF was requested and nothing was bought: correct or add its entry there"
+    )

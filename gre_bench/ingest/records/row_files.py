@@ -1,4 +1,4 @@
-"""Reads users' files of rows: .jsonl, .csv, .tsv or .parquet with one record per row, or a folder of texts.
+"""Reads users' files of rows (.jsonl, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
 It is the one reader of rows. Rows are numbered from 1, not counting the heading. A row that cannot be read is refused.
 In a .tsv file, quotation marks are plain text. In a .csv file, they quote cells.
@@ -11,15 +11,170 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes
+from gre_bench.core.incoming import read_text as read_text_file
+from gre_bench.core.known_names import is_path
+from gre_bench.core.records import Judgments, Paper, Review, Synopsis
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.merge_index import Imported, Refusal
+
+LARGEST = 2**31 - 1
+NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
+"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
+
+NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
+Row = dict[str, Any]
+
+
+class RefusedError(Exception):
+    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
+
+    def __init__(self, reason: str, code: str = ""):
+        super().__init__(reason)
+        self.code = code
+
+
+def is_name(value: str) -> bool:
+    """Whether *value* may be an id or a candidate's name: its characters are those of `NAME`, and it is no path."""
+    return NAME.fullmatch(value) is not None and not is_path(value)
+
+
+def read_name(row: Row, key: str) -> str:
+    """Returns the id in the column *key* of *row*; a whole number is also an id.
+
+    Raises `RefusedError` if the cell is missing or is not what `is_name` allows.
+    """
+    value = row.get(key)
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or not value.strip():
+        raise RefusedError(f"{key} is missing")
+    if not is_name(value):
+        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
+    return value
+
+
+def read_text(row: Row, key: str) -> str | None:
+    """Returns the text in the column *key* of *row*; None if the cell is missing, null or blank.
+
+    Raises `RefusedError` for a value that is not text in valid Unicode.
+    """
+    value = row.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RefusedError(f"{key} is not text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RefusedError(f"{key} is not valid Unicode") from None
+    return value if value.strip() else None
+
+
+def joined(value: Any) -> Any:
+    """Returns a list of judgments as one text, with one judgment on each line; any other *value* unchanged."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return value
+
+
+def read_number(row: Row, key: str) -> float | None:
+    """Returns the number in the column *key* of *row*; None if the cell is missing.
+
+    Raises `RefusedError` for a value that is no finite number or has an absolute value above `LARGEST`.
+    """
+    value = row.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise RefusedError(f"{key} is not a number of at most {LARGEST}")
+    return float(value)
+
+
+def read_integer(row: Row, key: str) -> int | None:
+    """Returns the whole number in the column *key* of *row*, 0 or more; None if the cell is missing.
+
+    Raises `RefusedError` for any other value.
+    """
+    value = read_number(row, key)
+    if value is None:
+        return None
+    if value != int(value):
+        raise RefusedError(f"{key} is not a whole number")
+    if value < 0:
+        raise RefusedError(f"{key} is negative")
+    return int(value)
+
+
+def shown(value: Any) -> str:
+    """Returns a short form of *value*, a cell of a row, for messages."""
+    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
+
+
+UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
+"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refused row.
+
+    - *number*: the number of the row in the file, from 1.
+    - *item*: what the row is about, such as the id of a review.
+    - *reason*: why it is refused, for the user.
+    - *code*: the kind of reason, such as `UNKNOWN`, `CONFLICT` or `UNFINISHED`; empty if no caller has to know it.
+    - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
+    """
+
+    number: int
+    item: str
+    reason: str
+    code: str = ""
+    paper_id: str | None = None
+
+
+@dataclass(slots=True)
+class Imported:
+    """The new records of a file, and what became of its rows.
+
+    - *papers*, *reviews*, *judgments*, *synopses*: the new records.
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
+    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
+    - *refusals*: the other rows, each with the reason why it was refused.
+    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
+    - *named*: the candidates that rows of reviews name.
+    - *unnamed*: how many rows of reviews name no candidate.
+    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *notes*: further remarks on the file, one per line.
+    """
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    synopses: list[Synopsis] = field(default_factory=list)
+    paper_ids: set[str] = field(default_factory=set)
+    review_ids: set[str] = field(default_factory=set)
+    added: int = 0
+    unchanged: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
+    ignored_columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    unnamed: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def count(self, changed: bool) -> None:
+        """Counts one row: as added if *changed*, otherwise as unchanged."""
+        self.added += changed
+        self.unchanged += not changed
+
 
 TEXTS = (".txt", ".md")
 """File endings accepted in a folder of texts."""
@@ -193,3 +348,82 @@ def read_parquet(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
     return {"columns": columns, "rows": rows}
+
+
+_FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
+
+
+def read_notes_file(path: Path) -> list[dict[str, Any]]:
+    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line.
+
+    Raises `SourceError` if the file cannot be read or a line is no JSON object. The message names that line.
+    """
+    return [row for _, row in _json_lines(path)]
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
+
+    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank is left out. Raises `SourceError` for a
+    row that cannot be used.
+    """
+    rows = read_all_rows(path)[0] if path.suffix in (".parquet", ".csv") else _json_lines(path)
+    texts: dict[str, str] = {}
+    for number, row in rows:
+        paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
+        where = f"{path.name}, row {number}"
+        if not isinstance(paper_id, str) or not paper_id:
+            raise SourceError(f"{where}: paper_id is missing")
+        if "text" not in row and "markdown" not in row:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} has neither text nor markdown")
+        if text is None:
+            continue
+        if not is_text(text) or not is_text(paper_id):
+            raise SourceError(f"{where}: the text of paper {paper_id!a:.60} is not valid text")
+        if texts.get(paper_id, text) != text:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} occurs twice, with different texts")
+        if text.strip():
+            texts[paper_id] = text
+    return texts
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """Returns the distinct paper ids of the text file *path*, one per line.
+
+    Blank lines and lines that begin with # are skipped. In place of an id, a line may hold the address of the paper's
+    forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
+    """
+    try:
+        lines = read_text_file(path, "utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
+    ids: dict[str, None] = {}
+    for number, line in enumerate(lines, start=1):
+        name = _FORUM.sub("", line.strip())
+        if not name or name.startswith("#"):
+            continue
+        if not is_name(name):
+            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
+        ids[name] = None
+    if not ids:
+        raise SourceError(f"{path.name} names no paper; write one id a line")
+    return tuple(ids)
+
+
+def _json_lines(path: Path) -> list[tuple[int, Row]]:
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
+    return read_all_rows(path)[0]
+
+
+def is_text(value: object) -> bool:
+    """Whether *value* is a text that UTF-8 can encode.
+
+    A text from JSON may hold a lone surrogate, which UTF-8 cannot encode.
+    """
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False

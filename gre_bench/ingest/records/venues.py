@@ -196,3 +196,60 @@ def _entry(entry: object, where: str) -> Venue:
         name = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
         faults = (f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
         raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None
+
+
+class Calendar(BaseModel):
+    """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
+
+    - *reviews_public*: month and day, such as ``11-20``.
+    - *years_before*: how many years before the venue's own year that day is.
+    - *source*: where the rule was read.
+    - *read*: the day on which it was read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    venue: str = Field(min_length=1)
+    reviews_public: str = Field(pattern=r"^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$")
+    years_before: int = Field(ge=0, le=1)
+    source: str = Field(min_length=1)
+    read: date
+
+    def newest(self, on: date) -> int:
+        """Returns the newest year whose reviews are public on the day *on*."""
+        return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
+
+
+@cache
+def calendars(path: Path | None = None) -> dict[str, Calendar]:
+    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None).
+
+    Raises `SettingsError` for a faulty calendar.
+    """
+    path = path or resource("data", "venues.toml")
+    try:
+        entries = strict.read_toml(path).get("calendar", [])
+        by_venue = [Calendar.model_validate(entry) for entry in entries]
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
+        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise SettingsError(f"{path.name}, a [[calendar]]: {where}: {fault['msg']}") from None
+    if len({entry.venue for entry in by_venue}) < len(by_venue):
+        raise SettingsError(f"{path.name}: a venue has two [[calendar]] entries")
+    return {entry.venue: entry for entry in by_venue}
+
+
+def newest_year(venue: str, on: date, path: Path | None = None) -> int:
+    """Returns the newest year of *venue* whose reviews are public on the day *on*.
+
+    Raises `SettingsError` if *venue* has no calendar in the file *path* (``data/venues.toml`` if None).
+    """
+    known = calendars(path)
+    if venue not in known:
+        raise SettingsError(
+            f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "
+            f"data/venues.toml; known: {', '.join(known)}"
+        )
+    return known[venue].newest(on)

@@ -21,7 +21,7 @@ from gre_bench.examiners.panel.chair import decide, verdict, weights
 from gre_bench.examiners.panel.elo import elo_spread
 from gre_bench.examiners.panel.pairwise import Preference, TextPair, games, position_bias
 from gre_bench.examiners.panel.qualification import Exam, agreement, exam
-from gre_bench.ingest.datasets.graded_texts import GradedText
+from gre_bench.ingest.datasets.rated import GradedText
 from gre_bench.studies.examiners.settings import PairwiseSettings, PanelSettings
 
 Report = dict[str, Any]

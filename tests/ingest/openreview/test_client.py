@@ -23,7 +23,7 @@ from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.session import Login, RetryPolicy
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")

@@ -25,8 +25,8 @@ from gre_bench.ingest.openreview.loopback import limits as loopback_limits
 from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, Fault, fault
 from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
-from gre_bench.ingest.records.source_files import read_notes_file
-from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.ingest.records.row_files import read_notes_file
+from gre_bench.ingest.snapshot.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
 
 OPENREVIEW = SHARED / "openreview"

@@ -116,7 +116,7 @@ def _sample(papers: str | None) -> dict[str, Any]:
     """
     if papers is None or papers.isdigit():
         return {"edition.papers": papers}
-    from gre_bench.ingest.records.source_files import read_ids
+    from gre_bench.ingest.records.row_files import read_ids
 
     return {"edition.only": papers, "edition.papers": len(read_ids(Path(papers)))}
 
