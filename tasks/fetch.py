@@ -9,7 +9,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
+from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
 from gre_bench.tasks.policy import FETCHING, HOUR
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gre_bench.guidelines.asking import ParsedReply
     from gre_bench.guidelines.ratings import Rating
     from gre_bench.guidelines.review_points import FieldedReview
-    from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest
+    from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest
     from gre_bench.metrics.scoring import MetricWork, Scored
     from gre_bench.prompts.conditions import Condition
     from gre_bench.tuning.cache_ngram import HeldOut

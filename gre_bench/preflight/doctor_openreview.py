@@ -8,10 +8,9 @@ from pathlib import Path
 
 from gre_bench.core.errors import Paused, SettingsError, SourceError
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.openreview.client import OpenReview
-from gre_bench.ingest.openreview.fetch_steps import SECRETS, budget_file, origin
+from gre_bench.ingest.openreview.client import Login, OpenReview, RetryPolicy
+from gre_bench.ingest.openreview.fetching import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.preflight.doctor import Check, Finding, Verdict
 

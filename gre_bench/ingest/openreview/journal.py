@@ -12,16 +12,43 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.core.whole_files import put, unwritten
-from gre_bench.ingest.openreview.pdf_pool import PdfPool
+from gre_bench.core.whole_files import READ_ONLY, put, unwritten
+
+
+class PdfPool:
+    """The store of PDFs in *folder*."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def file(self, sha256: str) -> Path:
+        """Returns the path of the PDF with the hash *sha256*, whether or not the file exists."""
+        return self.folder / f"{sha256}.pdf"
+
+    def read(self, sha256: str) -> bytes | None:
+        """Returns the PDF with the hash *sha256*; None if the file is missing or damaged."""
+        try:
+            data = self.file(sha256).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+    def keep(self, data: bytes) -> str:
+        """Stores the PDF *data*, overwriting a damaged copy, and returns its SHA-256 (64 hex digits)."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        if self.read(sha256) is None:
+            put(self.file(sha256), data, READ_ONLY)
+        return sha256
+
 
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
@@ -275,3 +302,156 @@ def _write_all(handle: int, data: bytes) -> None:
     done = 0
     while done < len(data):
         done += os.write(handle, data[done:])
+
+
+def received(journal: Journal) -> Iterator[Note]:
+    """Yields every note in the journal once, each submission before its replies.
+
+    If a note was received several times, the copy with the latest change date is used.
+    """
+    newest: dict[str, tuple[int, int]] = {}
+    for index, note in enumerate(_copies(journal)):
+        if isinstance(note.get("id"), str):
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -index))
+    for index, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
+            yield note
+
+
+def copies(journal: Journal) -> int:
+    """Returns the number of surplus copies: notes received, minus distinct note ids."""
+    ids = [note.get("id") for note in _copies(journal)]
+    return len(ids) - len(set(map(str, ids)))
+
+
+def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
+    """Returns (notes received, notes counted by the service) for the listing of *invitation*.
+
+    The second number is the service's latest count; 0 if it states none.
+    """
+    pages = journal.listing(invitation)
+    ids = {str(note.get("id")) for page in pages for note in journal.page_notes(page)}
+    return len(ids), (pages[-1].count or 0) if pages else 0
+
+
+def lacking(journal: Journal) -> tuple[str, ...]:
+    """Returns the ids of submissions whose listing did not contain all of their replies."""
+    incomplete = []
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            replies = _details(note).get("replies")
+            if not isinstance(replies, list) or _stated(note) > len(replies):
+                incomplete.append(str(note.get("id")))
+    return tuple(dict.fromkeys(incomplete))
+
+
+def not_shown(journal: Journal) -> int:
+    """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
+    stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
+    return sum(
+        max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
+        for forum, notes in journal.forums.items()
+    )
+
+
+def _stated(note: Note) -> int:
+    """Returns the number of replies that the service states for the submission *note*; 0 if it states none."""
+    count = _details(note).get("replyCount")
+    return count if isinstance(count, int) else 0
+
+
+def _details(note: Note) -> Note:
+    return note["details"] if isinstance(note.get("details"), dict) else {}
+
+
+def _copies(journal: Journal) -> Iterator[Note]:
+    """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            details = _details(note)
+            whole = journal.forums.get(str(note.get("id")))
+            replies = details.get("replies") or [] if whole is None else whole
+            rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
+            plain = {name: value for name, value in note.items() if name != "details"}
+            yield plain | ({"details": rest} if rest else {})
+            yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
+
+
+def _age(note: Note) -> tuple[int, str]:
+    date = note.get("tcdate") or note.get("cdate")
+    return (date if isinstance(date, int) else 0, str(note.get("id")))
+
+
+def _changed(note: Note) -> int:
+    dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
+    return max((date for date in dates if isinstance(date, int)), default=0)
+
+
+def numbers_of(
+    notes: Iterable[Note], papers: Collection[str], api: int
+) -> Iterator[tuple[str, int | None, str | None]]:
+    """Yields (paper id, submission number, the PDF's name in the note) for each of *papers*.
+
+    *notes*: notes that include the submissions of *papers*, in the form of the API version *api*.
+    *papers*: paper ids. A number or name that the note does not state is None.
+    """
+    for note in notes:
+        if isinstance(note.get("id"), str) and note["id"] in papers and note["id"] == note.get("forum"):
+            stated = (note.get("content") or {}).get("pdf")
+            stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
+            number = note.get("number")
+            yield note["id"], number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
+
+
+def runs_of(root: Path, name: str) -> list[Path]:
+    """Returns the folders of a venue-year's fetch runs under *root*, oldest first.
+
+    *name*: ``<venue>-<year>``. The folders are called ``<name>-0001``, ``<name>-0002`` and so on.
+    """
+    runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
+    return sorted(runs)
+
+
+def origin_of(run: Path) -> Origin | None:
+    """Returns the host and API version named in the journal of the folder *run*; None if the journal names none."""
+    with (run / JOURNAL).open("rb") as file:
+        line = file.readline()
+    try:
+        return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+    """Returns the folder in which a fetch from *origin* works: its latest fetch run, or a new folder.
+
+    The folder is new if *origin* has no fetch run yet, or if *again* is set and the latest one ended with a snapshot.
+    *name*: ``<venue>-<year>``.
+    A journal without an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
+    """
+    known = runs_of(root, name)
+    mine = [path for path in known if origin_of(path) in (origin, None)]
+    if mine and not (again and read(mine[-1]).sealed):
+        return mine[-1]
+    last = int(known[-1].name.rpartition("-")[2]) if known else 0
+    return root / f"{name}-{last + 1:04}"
+
+
+def before(run: Path, origin: Origin) -> list[Path]:
+    """Returns the folders of the earlier fetch runs with the same venue-year and *origin* as *run*, oldest first."""
+    known = runs_of(run.parent, run.name.rpartition("-")[0])
+    return [path for path in known if path.name < run.name and origin_of(path) == origin]
+
+
+def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
+    """Returns paper id → PDF result, from all fetch runs before *run* with the same *origin*.
+
+    If several fetch runs have a result for a paper, the latest is returned.
+    """
+    return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
+
+
+def sealed_before(run: Path, origin: Origin) -> str | None:
+    """Returns the digest of the latest snapshot made by a fetch run that precedes *run*; None if there is none."""
+    sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
+    return sealed[-1] if sealed else None

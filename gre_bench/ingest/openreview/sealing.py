@@ -17,9 +17,7 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
-from gre_bench.ingest.openreview.journal import Journal
-from gre_bench.ingest.openreview.paper_fetching import Needs
-from gre_bench.ingest.openreview.received import copies, lacking, listed_of, not_shown, numbers_of, received
+from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, numbers_of, received
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import creating, kind_of, read_notes
 from gre_bench.ingest.records.sampling import draw
@@ -46,6 +44,21 @@ class Sampled:
     known: int
     eligible: int
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The items that a snapshot needs besides the listings.
+
+    *forums*: ids of submissions that were received without all of their replies.
+    *histories*: ids of notes whose versions are needed.
+    *pdfs*: (paper id, submission number, the PDF's name in the note) of each PDF. A number or name is None if not
+    stated.
+    """
+
+    forums: tuple[str, ...] = ()
+    histories: tuple[str, ...] = ()
+    pdfs: tuple[tuple[str, int | None, str | None], ...] = ()
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:

@@ -18,11 +18,9 @@ from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceErro
 from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
-from gre_bench.ingest.openreview.loopback.fault_injection import fault
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page, RetryPolicy
+from gre_bench.ingest.openreview.loopback.server import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 

@@ -20,11 +20,9 @@ import requests
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
-from gre_bench.ingest.openreview.loopback import fault_injection
-from gre_bench.ingest.openreview.loopback import limits as loopback_limits
-from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, Fault, fault
-from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.loopback import fixture_store, server
+from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS, Limit
+from gre_bench.ingest.openreview.loopback.server import FAULTS, Account, Fault, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
@@ -373,7 +371,7 @@ def test_a_login_asks_for_the_code_of_an_authenticator_app():
 def moment(monkeypatch):
     """The time by which windows open and close, alone in a list; it stands still unless a test moves it."""
     moment = [time.time()]
-    for module in (loopback_limits, fault_injection):
+    for module in (fixture_store, server):
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: moment[0]))
     return moment
 

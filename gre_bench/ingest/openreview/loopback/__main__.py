@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
-from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
-from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS
+from gre_bench.ingest.openreview.loopback.server import FAULTS, Account, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 

@@ -9,24 +9,305 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
+import json
+import math
+import re
 import threading
 import time
 import zipfile
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from gre_bench.ingest.openreview.loopback.answers import (
-    PDF,
-    ZIP,
-    HttpResponse,
-    Refused,
-    forbidden,
-    invalid,
-    not_found,
-    say,
+JSON, HTML, PDF, ZIP = (
+    "application/json; charset=utf-8",
+    "text/html; charset=utf-8",
+    "application/pdf",
+    "application/zip",
 )
-from gre_bench.ingest.openreview.loopback.query import Api, Note, Query, check, fits, ordered, page
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """One HTTP response.
+
+    *kind*: the content type.
+    *chunked*: send the body in chunks without stating its length, as the service does for streamed listings.
+    """
+
+    body: bytes
+    status: int = 200
+    kind: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    chunked: bool = False
+
+
+class Refused(Exception):
+    """Raised to refuse a request; the server then sends *answer*."""
+
+    def __init__(self, answer: HttpResponse):
+        super().__init__(answer.status)
+        self.answer = answer
+
+
+def say(tree: Any, **more: Any) -> HttpResponse:
+    """Returns a response with *tree* as JSON. *more*: other fields of `HttpResponse`, such as ``status``."""
+    return HttpResponse(json.dumps(tree).encode(), **more)
+
+
+def refusal(
+    status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
+) -> HttpResponse:
+    """Returns an error response in the service's form: JSON with name, message, status and details.
+
+    *name*: the error's class, such as ``NotFoundError``. *details*: entries of the JSON's ``details``. A new request
+    number is added to the message and to the details.
+    """
+    number = request_number()
+    tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
+    return say(tree, status=status, headers=headers or {})
+
+
+def invalid(path: str, message: str, **details: Any) -> Refused:
+    """Returns the exception that refuses a request (400) because its query parameter *path* has a bad value."""
+    return Refused(refusal(400, "ValidationError", message, path=path, **details))
+
+
+def not_found(kind: str, name: str) -> Refused:
+    """Returns the exception that refuses a request (404) because an item is missing.
+
+    *kind*: the kind of item, such as ``Note``. *name*: the item's id.
+    """
+    return Refused(refusal(404, "NotFoundError", f"{kind} Not Found: {name}", path="id", value=name))
+
+
+def too_many(
+    made: int, limit: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
+) -> HttpResponse:
+    """Returns the response to a request beyond the limit (429).
+
+    *made*: the number of requests in the current time window, this one included.
+    *limit*: the number of requests that a window allows.
+    *wait*: seconds until the window ends. *now*: the current time in epoch seconds.
+    *reset_time*: whether the details state the end of the window; those of a refused login do not.
+    """
+    minutes, seconds = divmod(math.ceil(wait), 60)
+    spelt = f"{minutes} minutes and {seconds} seconds" if minutes else f"{seconds} seconds"
+    reset = datetime.fromtimestamp(now + wait, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    details = {"limit": limit, "remaining": 0} | (
+        {"resetTime": reset, "used": made, "current": made} if reset_time else {}
+    )
+    return refusal(
+        429,
+        "RateLimitError",
+        f"Too many requests: You have made {made} requests, surpassing the limit of {limit} requests. "
+        f"Please try again in {spelt}",
+        headers,
+        **details,
+    )
+
+
+def browser_check() -> HttpResponse:
+    """Returns the browser check: the HTML page with status 200 that the service sends to anonymous clients."""
+    page = (
+        "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
+    )
+    return HttpResponse(page.encode(), kind=HTML)
+
+
+def challenge() -> HttpResponse:
+    """Returns the browser check in its other form: a JSON error with status 403."""
+    return refusal(403, "ChallengeRequiredError", "Challenge verification required")
+
+
+def forbidden() -> HttpResponse:
+    """Returns the response to a request for an item that the account may not see (403)."""
+    return refusal(403, "ForbiddenError", "You don't have permission to read this item")
+
+
+def token_expired(status: int = 401) -> HttpResponse:
+    """Returns the response to a request whose login token has expired."""
+    return refusal(status, "TokenExpiredError", "Token has expired, please log in again")
+
+
+def request_number() -> str:
+    """Returns a new request number in the service's form, ``YYYY-MM-DD-N``."""
+    return f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most *requests* requests in a time window of *seconds* seconds."""
+
+    requests: int
+    seconds: float
+
+
+REPORTED_LIMITS: Mapping[str, Limit] = {
+    "notes": Limit(500, 3600),
+    "groups": Limit(700, 3600),
+    "pdf": Limit(36, 3600),
+    "attachment": Limit(36, 3600),
+    "login": Limit(3, 60),
+}
+"""Kind of request → limit; the first two from headers recorded in 2026-09, the others from reported refusals."""
+
+
+class Windows:
+    """Counts requests in the current time window of each kind.
+
+    *limits*: kind of request → limit. *early*: kind → requests sent after a refusal and before the end of the window.
+    """
+
+    def __init__(self, limits: Mapping[str, Limit]):
+        self.limits = limits
+        self.early: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._ends: dict[str, float] = {}
+        self._made: Counter[str] = Counter()
+
+    def take(self, kind: str) -> dict[str, str]:
+        """Counts one request of *kind* and returns the headers that state its limit.
+
+        Returns no headers if *kind* has no limit. Raises `Refused` with a 429 if the window allows no more requests.
+        """
+        limit = self.limits.get(kind)
+        if limit is None:
+            return {}
+        with self._lock:
+            now = time.time()
+            if now >= self._ends.get(kind, 0.0):
+                self._ends[kind], self._made[kind] = now + limit.seconds, 0
+            self._made[kind] += 1
+            made, wait = self._made[kind], self._ends[kind] - now
+            self.early[kind] += made > limit.requests + 1
+        headers = limit_headers(limit, max(0, limit.requests - made), wait, now)
+        if made > limit.requests:
+            headers["retry-after"] = headers["ratelimit-reset"]
+            raise Refused(too_many(made, limit.requests, wait, now, headers))
+        return headers
+
+
+def limit_headers(limit: Limit, remaining: int, wait: float, now: float) -> dict[str, str]:
+    """Returns the seven headers in which the service states a limit.
+
+    *remaining*: the requests that the current window still allows. *wait*: seconds until the window ends.
+    *now*: the current time in epoch seconds.
+    """
+    reset = max(1, math.ceil(wait))
+    return {
+        "x-ratelimit-limit": str(limit.requests),
+        "x-ratelimit-remaining": str(remaining),
+        "x-ratelimit-reset": str(math.ceil(now + wait)),
+        "ratelimit-policy": f"{limit.requests};w={math.ceil(limit.seconds)}",
+        "ratelimit-limit": str(limit.requests),
+        "ratelimit-remaining": str(remaining),
+        "ratelimit-reset": str(reset),
+    }
+
+
+Api = Literal[1, 2]
+Note = dict[str, Any]
+Query = Mapping[str, str]
+
+PAGE = 1000
+"""The most notes on a page; requests for more are refused."""
+
+_PAGING = {"details", "sort", "limit", "offset", "after", "count", "stream", "trash"}
+_FIELDS = {"forum", "replyto", "number", "domain", "original"}
+_FILTERS = {"id", "invitation", "signature", "signatures", "mintcdate", *_FIELDS}
+_SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
+
+
+def check(query: Query) -> None:
+    """Raises `Refused` if *query* has an unknown parameter. Otherwise a client's misspelt filter would go unnoticed."""
+    unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
+    if unknown:
+        raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
+
+
+def fits(note: Note, query: Query, api: Api) -> bool:
+    """Whether *note* passes all filters of *query*.
+
+    A deleted note passes only if the query names its id or asks for the trash.
+    """
+    if note.get("ddate") is not None and query.get("trash") != "true" and "id" not in query:
+        return False
+    for key, value in query.items():
+        if key.startswith("content."):
+            held = note["content"].get(key.removeprefix("content."))
+            held = held.get("value") if api == 2 and isinstance(held, dict) else held
+            kept = value == held or (isinstance(held, list) and value in held)
+        elif key == "id" or key in _FIELDS:
+            kept = str(note.get(key)) == value
+        elif key == "invitation":
+            kept = value in note["invitations"] if api == 2 else _is_invited(note, value)
+        elif key in ("signature", "signatures"):
+            kept = value in note.get("signatures", ())
+        else:
+            kept = key != "mintcdate" or note.get("tcdate", 0) >= number(query, key, 0)
+        if not kept:
+            return False
+    return True
+
+
+def ordered(notes: list[Note], sort: str) -> list[Note]:
+    """Returns *notes* in the order *sort*: a field, and a direction after a colon, such as ``tcdate:desc``.
+
+    Raises `Refused` for an unknown field.
+    """
+    field, _, way = sort.partition(":")
+    if field not in _SORTED_BY:
+        raise invalid("sort", f"sort must be one of {', '.join(sorted(_SORTED_BY))}")
+    return sorted(notes, key=lambda note: note["id"] if field == "id" else note.get(field) or 0, reverse=way == "desc")
+
+
+def page(notes: list[Note], query: Query) -> list[Note]:
+    """Returns the page of *notes* that *query* asks for.
+
+    The page starts after the note id ``after``, or at the position ``offset``. It holds at most ``limit`` notes. A
+    query with ``stream=true`` gets all notes.
+    Raises `Refused` for a limit above `PAGE` or an unknown id in ``after``.
+    """
+    limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
+    if limit > PAGE:
+        raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
+    if query.get("stream") == "true":
+        return notes
+    if (after := query.get("after")) is not None:
+        ids = [note["id"] for note in notes]
+        if query.get("sort") == "id":
+            offset = bisect_right(ids, after)
+        elif after in ids:
+            offset = ids.index(after) + 1
+        else:
+            raise invalid("after", f"after {after} is not in the listing")
+    return notes[offset : offset + limit]
+
+
+def number(query: Query, key: str, default: int) -> int:
+    """Returns the parameter *key* of *query* as an integer, or *default* if it is missing.
+
+    Raises `Refused` for a value that is no integer of at least 0.
+    """
+    value = query.get(key, str(default))
+    if not value.isdecimal():
+        raise invalid(key, f"{key} must be integer", invalidValue=value)
+    return int(value)
+
+
+def _is_invited(note: Note, wanted: str) -> bool:
+    prefix = wanted.removesuffix(".*")
+    if re.search(r"[*+?\[\](){}|\\^$]", prefix):
+        raise invalid("invitation", "invitation must be a prefix regex")
+    invitation = note.get("invitation") or ""
+    return invitation == wanted if prefix == wanted else invitation.startswith(prefix)
+
 
 BATCH = 50
 """The most files in an archive."""
