@@ -15,7 +15,7 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,11 +24,15 @@ from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.core.whole_files import READ_ONLY, put, unwritten
 
 
+@dataclass(frozen=True, slots=True)
 class PdfPool:
-    """The store of PDFs in *folder*."""
+    """The store of PDFs in *folder*: each distinct PDF once, in a file named by its SHA-256.
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    A stored file never changes, and its hash is checked when the file is read. Snapshots link to these files, so a file
+    that is damaged here is damaged in the snapshots too.
+    """
+
+    folder: Path
 
     def file(self, sha256: str) -> Path:
         """Returns the path of the PDF with the hash *sha256*, whether or not the file exists."""
@@ -136,7 +140,10 @@ class Journal:
             os.close(self._file)
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
-            if self._replay() and self.origin != self.expected:
+            whole = self._take_all()
+            if whole < os.fstat(self._file).st_size:
+                os.ftruncate(self._file, whole)  # an incomplete last line
+            if whole and self.origin != self.expected:
                 raise SourceError(
                     f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.expected}; "
                     "move it away to start again"
@@ -208,40 +215,34 @@ class Journal:
             del self.pdfs[paper]
         return damaged
 
-    def page_notes(self, page: Listed) -> list[Note]:
-        """Returns the notes of *page* as received; raises `SourceError` if the file is missing or damaged."""
-        try:
-            return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
-        except (OSError, EOFError, ValueError):
-            raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
-
     def listing(self, invitation: str) -> list[Listed]:
         """Returns the entries of the stored pages of the listing of *invitation*, in the order of fetching."""
         return [page for page in self.pages if page.invitation == invitation]
+
+    def submissions(self, pages: Iterable[Listed] | None = None) -> Iterator[Note]:
+        """Yields the notes of *pages* (None: of all pages) as received; raises `SourceError` for a damaged file."""
+        for page in self.pages if pages is None else pages:
+            path = self.folder / page.file
+            try:
+                yield from json.loads(gzip.decompress(path.read_bytes()))
+            except (OSError, EOFError, ValueError):
+                raise SourceError(f"{path} is damaged; delete {self.folder} and fetch again") from None
 
     def _add(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.expected is None:
             raise ValueError("the journal is not open, or no origin is expected")
         due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
-        whole = os.fstat(self._file).st_size
+        data = "".join(json.dumps(line) + "\n" for line in due).encode()
+        whole, done = os.fstat(self._file).st_size, 0
         try:
-            _write_all(self._file, "".join(json.dumps(line) + "\n" for line in due).encode())
+            while done < len(data):
+                done += os.write(self._file, data[done:])
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, whole)
             raise unwritten(self.folder / JOURNAL, error) from None
         for line in due:
             self._take(line)
-
-    def _replay(self) -> int:
-        """Loads all complete lines of the journal's file and cuts off an incomplete last line.
-
-        Returns the remaining length of the file in bytes.
-        """
-        whole = self._take_all()
-        if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
-            os.ftruncate(self._file, whole)  # type: ignore[arg-type]
-        return whole
 
     def _take_all(self) -> int:
         """Loads all complete lines of the journal's file, and returns the total length of these lines in bytes.
@@ -298,12 +299,6 @@ def read(folder: Path) -> Journal:
     return journal
 
 
-def _write_all(handle: int, data: bytes) -> None:
-    done = 0
-    while done < len(data):
-        done += os.write(handle, data[done:])
-
-
 def received(journal: Journal) -> Iterator[Note]:
     """Yields every note in the journal once, each submission before its replies.
 
@@ -330,24 +325,23 @@ def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
     The second number is the service's latest count; 0 if it states none.
     """
     pages = journal.listing(invitation)
-    ids = {str(note.get("id")) for page in pages for note in journal.page_notes(page)}
+    ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
 def lacking(journal: Journal) -> tuple[str, ...]:
     """Returns the ids of submissions whose listing did not contain all of their replies."""
-    incomplete = []
-    for page in journal.pages:
-        for note in journal.page_notes(page):
-            replies = _details(note).get("replies")
-            if not isinstance(replies, list) or _stated(note) > len(replies):
-                incomplete.append(str(note.get("id")))
-    return tuple(dict.fromkeys(incomplete))
+    incomplete = {}
+    for note in journal.submissions():
+        replies = _details(note).get("replies")
+        if not isinstance(replies, list) or _stated(note) > len(replies):
+            incomplete[str(note.get("id"))] = None
+    return tuple(incomplete)
 
 
 def not_shown(journal: Journal) -> int:
     """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
-    stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
+    stated = {str(note.get("id")): _stated(note) for note in journal.submissions()}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
         for forum, notes in journal.forums.items()
@@ -366,15 +360,14 @@ def _details(note: Note) -> Note:
 
 def _copies(journal: Journal) -> Iterator[Note]:
     """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
-    for page in journal.pages:
-        for note in journal.page_notes(page):
-            details = _details(note)
-            whole = journal.forums.get(str(note.get("id")))
-            replies = details.get("replies") or [] if whole is None else whole
-            rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
-            plain = {name: value for name, value in note.items() if name != "details"}
-            yield plain | ({"details": rest} if rest else {})
-            yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
+    for note in journal.submissions():
+        details = _details(note)
+        whole = journal.forums.get(str(note.get("id")))
+        replies = details.get("replies") or [] if whole is None else whole
+        rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
+        submission = {name: value for name, value in note.items() if name != "details"}
+        yield submission | ({"details": rest} if rest else {})
+        yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
 
 
 def _age(note: Note) -> tuple[int, str]:
@@ -385,22 +378,6 @@ def _age(note: Note) -> tuple[int, str]:
 def _changed(note: Note) -> int:
     dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
     return max((date for date in dates if isinstance(date, int)), default=0)
-
-
-def numbers_of(
-    notes: Iterable[Note], papers: Collection[str], api: int
-) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yields (paper id, submission number, the PDF's name in the note) for each of *papers*.
-
-    *notes*: notes that include the submissions of *papers*, in the form of the API version *api*.
-    *papers*: paper ids. A number or name that the note does not state is None.
-    """
-    for note in notes:
-        if isinstance(note.get("id"), str) and note["id"] in papers and note["id"] == note.get("forum"):
-            stated = (note.get("content") or {}).get("pdf")
-            stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
-            number = note.get("number")
-            yield note["id"], number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
 
 
 def runs_of(root: Path, name: str) -> list[Path]:

@@ -17,9 +17,9 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
-from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, numbers_of, received
+from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, received
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.notes import creating, kind_of, read_notes
+from gre_bench.ingest.records.notes import kind_at, plain, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
@@ -84,11 +84,16 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool =
     history_ids = [
         note["id"]
         for note in notes
-        if (_is_review(note, venue) and versions.is_due(note, rebuttal))
+        if (kind_at(note, venue) in venue.reviews and versions.is_due(note, rebuttal))
         or (note["id"] == note["forum"] and versions.pdf_is_due(note, released))
     ]
-    papers = tuple(sorted(numbers_of(notes, sampled.wanted, venue.api)))
-    return Needs(lacking(journal), tuple(history_ids) if histories else (), papers)
+    papers = []
+    for note in notes:
+        if note["id"] in sampled.wanted and note["id"] == note["forum"]:
+            number, stated = note.get("number"), plain((note.get("content") or {}).get("pdf"))
+            number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
+            papers.append((note["id"], number, stated))
+    return Needs(lacking(journal), tuple(history_ids) if histories else (), tuple(sorted(papers)))
 
 
 def seal(
@@ -111,7 +116,7 @@ def seal(
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
-    reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
+    reviews = [_review(note, journal, rebuttal) for note in notes if kind_at(note, venue) in venue.reviews]
     papers = _papers(notes, journal, venue, sampled, released)
     files = {name: journal.pool.file(fetched.sha256) for name, fetched in journal.pdfs.items() if fetched.sha256}
     note_ids = {note["id"] for note in notes}
@@ -175,7 +180,7 @@ def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any
 def _papers(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, released: int | None
 ) -> dict[str, dict[str, Any]]:
-    decided = {note["forum"]: _accepted_ms(note, venue) for note in notes if _kind(note, venue) in venue.decisions}
+    decided = {note["forum"]: _accepted_ms(note, venue) for note in notes if kind_at(note, venue) in venue.decisions}
     rows = {}
     for note in notes:
         if note["id"] != note.get("forum"):
@@ -217,22 +222,9 @@ def _counts(
     }
 
 
-def _is_review(note: Note, venue: Venue) -> bool:
-    return _kind(note, venue) in venue.reviews
-
-
-def _kind(note: Note, venue: Venue) -> str | None:
-    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    if not isinstance(listed, list) or not listed or not all(isinstance(entry, str) for entry in listed):
-        return None
-    invitation = creating([entry for entry in listed if isinstance(entry, str)])
-    return kind_of(invitation) if invitation.startswith(f"{venue.group}/") else None
-
-
 def _accepted_ms(note: Note, venue: Venue) -> int | None:
     """Returns when the decision *note* accepted its paper (epoch ms); None if the decision is not an acceptance."""
-    value = (note.get("content") or {}).get(venue.decision)
-    value = value.get("value") if isinstance(value, dict) else value
+    value = plain((note.get("content") or {}).get(venue.decision))
     made = note.get("tcdate") or note.get("cdate")
     return made if isinstance(value, str) and value.lower().startswith("accept") and isinstance(made, int) else None
 

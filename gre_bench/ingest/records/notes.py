@@ -71,14 +71,6 @@ class _Note:
     content: Mapping[str, Any]
 
 
-def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
-
-    Raises `SourceError` if no note is a submission of *venue*.
-    """
-    return _Reading(venue).read(notes)
-
-
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
     """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
 
@@ -110,12 +102,31 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     return imported
 
 
+def plain(value: Any) -> Any:
+    """Returns the *value* of a field of a note, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
+    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+
+
+def invitations_of(note: Mapping[str, Any]) -> list[str]:
+    """Returns the invitations of a note of either API; those that are no text are left out."""
+    listed = note.get("invitations") or [note.get("invitation")]
+    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+
+
 def creating(invitations: Sequence[str]) -> str:
     """Returns which of a note's *invitations* created the note: the first that is no edit.
 
     A note that was edited lists several invitations.
     """
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
+
+
+def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+    """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
+    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
+    if not isinstance(listed, list) or not listed or not all(isinstance(entry, str) for entry in listed):
+        return None
+    return creating(listed)
 
 
 def kind_of(invitation: str) -> str:
@@ -127,6 +138,12 @@ def kind_of(invitation: str) -> str:
     - ``.../-/Paper7/Official_Review`` gives Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
+
+
+def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+    """Returns the kind of *note* at *venue*; None for a note of another venue-year, or of another form."""
+    invitation = invitation_at(note, venue)
+    return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
 
 def rating_of(value: object) -> int | None:
@@ -168,15 +185,16 @@ class _Reading:
             else:
                 replies.append(note)
         if not self.papers and not self.left_out:
-            first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else self._first_strange()
+            firsts = (f"; {self._line(problem, ids)}" for problem, ids in self.problems.items())
+            first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
         strange = [self._line(problem, ids) for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
-        papers, unclear = [*self.papers.values()], dict(self.problems)
-        return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
+        papers = [*self.papers.values()]
+        return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
         """Returns the note *raw* in parsed form; for a note that is not read any further, a key of `OUTCOMES`.
@@ -192,14 +210,9 @@ class _Reading:
         if raw.get("ddate") is not None:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
-        invitations = [raw.get("invitation")] if self.venue.api == 1 else raw.get("invitations")
-        if (
-            not isinstance(invitations, list)
-            or not invitations
-            or not all(isinstance(entry, str) for entry in invitations)
-        ):
+        invitation = invitation_at(raw, self.venue)
+        if invitation is None:
             return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
-        invitation = creating([entry for entry in invitations if isinstance(entry, str)])
         if not invitation.startswith(f"{self.venue.group}/"):
             return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
@@ -224,17 +237,17 @@ class _Reading:
         return outcome
 
     def _status(self, note: _Note) -> str:
-        if note.kind in self.venue.withdrawn:
-            return "withdrawn"
-        if note.kind in self.venue.desk_rejected:
-            return "desk_rejected"
+        apart = {"withdrawn": self.venue.withdrawn, "desk_rejected": self.venue.desk_rejected}
+        for outcome, kinds in apart.items():
+            if note.kind in kinds:
+                return outcome
         if self.venue.status == "invitation":
             return "papers"
         venueid = self._value(note, "venueid")
         ending = venueid.removeprefix(self.venue.group) if isinstance(venueid, str) else None
         if ending is not None and ending in self.venue.kept:
             return "papers"
-        for outcome, kinds in (("withdrawn", self.venue.withdrawn), ("desk_rejected", self.venue.desk_rejected)):
+        for outcome, kinds in apart.items():
             if ending in [f"/{kind}" for kind in kinds]:
                 return outcome
         return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
@@ -302,27 +315,32 @@ class _Reading:
         """
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
-            return None if value["value"] == "" else value["value"]
-        if value is None or (self.venue.api == 1 and not isinstance(value, Mapping)):
-            return None if value == "" else value
-        self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
-        return None
+            value = plain(value)
+        elif value is not None and (self.venue.api == 2 or isinstance(value, Mapping)):
+            self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
+            return None
+        return None if value == "" else value
 
     def _strange(self, problem: str, item: str, outcome: str = "") -> str:
         """Records that the note *item* has the unexpected content *problem*.
 
-        Returns *outcome*, so that the caller can return it as the note's outcome.
+        Returns *outcome*, the note's outcome.
         """
         self.problems[problem].append(item)
         return outcome
-
-    def _first_strange(self) -> str:
-        return next((f"; {self._line(problem, ids)}" for problem, ids in self.problems.items()), "")
 
     @staticmethod
     def _line(problem: str, items: list[str]) -> str:
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
         return f"{problem}: {', '.join(items[:_SHOWN])}{more}"
+
+
+def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
+    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
+
+    Raises `SourceError` if no note is a submission of *venue*.
+    """
+    return _Reading(venue).read(notes)
 
 
 SCORES = ("soundness", "presentation", "contribution")
@@ -353,35 +371,24 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
     for note in raw:
         review_id = note.get("id")
         if isinstance(review_id, str) and review_id in kept and review_id not in by_review:
-            by_review[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
+            dates = (note.get(name) for name in ("tcdate", "cdate"))
+            written = (date for date in dates if isinstance(date, int) and not isinstance(date, bool) and date > 0)
+            fields = _fields(note["content"], venue)
+            by_review[review_id] = Fields(review_id, kept[review_id], fields, next(written, None))
     return list(by_review.values())
 
 
 def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
-    texts = {name: (_value(content, name, venue) or "").strip() for name, _ in venue.text}
-    names = [name for name in SCORES if name in venue.other_fields]
-    scores = {name: _value(content, name, venue) for name in names}
-    scores |= {"rating": _value(content, venue.rating, venue) if venue.rating else None}
-    scores |= {"confidence": _value(content, venue.confidence, venue) if venue.confidence else None}
-    return texts | {name: score.strip() for name, score in scores.items() if score and score.strip()}
+    def value_of(name: str) -> str:
+        value = plain(content.get(name)) if venue.api == 2 else content.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:g}"
+        return value.strip() if isinstance(value, str) else ""
 
-
-def _value(content: Mapping[str, Any], name: str, venue: Venue) -> str | None:
-    """Returns the field *name* of a note's *content* as text; None if it is absent or neither text nor a number."""
-    value = content.get(name)
-    if venue.api == 2 and isinstance(value, Mapping):
-        value = value.get("value")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:g}"
-    return value if isinstance(value, str) else None
-
-
-def _date(note: Mapping[str, Any]) -> int | None:
-    for name in ("tcdate", "cdate"):
-        value = note.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return None
+    scores = [name for name in SCORES if name in venue.other_fields]
+    known = {name: name for name in scores} | {"rating": venue.rating, "confidence": venue.confidence}
+    texts = {name: value_of(name) for name, _ in venue.text}
+    return texts | {name: score for name, field in known.items() if field and (score := value_of(field))}
 
 
 ODD = 0.01
@@ -395,20 +402,16 @@ def confirm_form(venue: Venue, notes: Notes) -> None:
     section that no review has, or too few ratings.
     """
     reviews = len(notes.reviews)
-    if not reviews:
-        raise SourceError(_unfit(venue, [f"no note is a {' or '.join(venue.reviews)}"]))
     wrong = [f"{problem} ({len(ids)} notes)" for problem, ids in notes.unclear.items() if len(ids) > ODD * reviews]
     for heading in venue.headings:
         if not any(f"{heading}\n" in (review.text or "") for review in notes.reviews):
             wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
     if venue.rating and notes.counts["no_rating"] > reviews / 2:
         wrong.append(f"{notes.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
+    if not reviews:
+        wrong = [f"no note is a {' or '.join(venue.reviews)}"]
     if wrong:
-        raise SourceError(_unfit(venue, wrong))
-
-
-def _unfit(venue: Venue, wrong: list[str]) -> str:
-    return (
-        f"the notes of {venue.name} do not have the form in data/venues.toml ({venue.note.split('.')[0]}): "
-        f"{'; '.join(wrong)}. No PDF was requested and nothing was bought: correct or add its entry there"
-    )
+        raise SourceError(
+            f"the notes of {venue.name} do not have the form in data/venues.toml ({venue.note.split('.')[0]}): "
+            f"{'; '.join(wrong)}. No PDF was requested and nothing was bought: correct or add its entry there"
+        )

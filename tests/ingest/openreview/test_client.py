@@ -332,7 +332,7 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end(budget, c
 def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
     waits = []
     patient = OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=RetryPolicy(attempts=20, backoff_s=25.0))
-    patient._session.transport.sleep = waits.append
+    patient.transport.sleep = waits.append
     with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
         patient.forum("x")
     assert waits == [25.0], "a second wait would have ended after the minute"
