@@ -23,7 +23,6 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,29 +65,27 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
     groups: dict[str, str] = {}
     seen: Counter[str] = Counter()
-    return [_row(path.name, number, row, groups, seen) for number, row in rows]
+    texts = []
+    for number, row in rows:
+        source, player, cell = row["SRC"] or "", row.get("model_id") or "", row["Score"] or ""
+        # Equal sources share one id, whatever the file calls them, because their texts are not independent.
+        group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
+        item_id = f"{group}:{player}" if player else group
+        seen[item_id] += 1
+        item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
+        score = _finite(cell) if cell.strip() else None
+        if cell.strip() and score is None:
+            raise SourceError(f"{path.name}, row {number}: Score {cell[:40]!r} is not a number")
+        texts.append(GradedText(item_id, group, player, source, row["HYP"] or "", score))
+    return texts
 
 
-def _row(name: str, number: int, row: Row, groups: dict[str, str], seen: Counter[str]) -> GradedText:
-    source, player = row["SRC"] or "", row.get("model_id") or ""
-    # Equal sources share one id, whatever the file calls them, because their texts are not independent.
-    group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
-    item_id = f"{group}:{player}" if player else group
-    seen[item_id] += 1
-    item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
-    return GradedText(item_id, group, player, source, row["HYP"] or "", _score(name, number, row["Score"] or ""))
-
-
-def _score(name: str, number: int, cell: str) -> float | None:
-    if not cell.strip():
-        return None
+def _finite(cell: str) -> float | None:
     try:
-        value = float(cell)
+        number = float(cell)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise SourceError(f"{name}, row {number}: Score {cell[:40]!r} is not a number")
-    return value
+        return None
+    return number if math.isfinite(number) else None
 
 
 HUMAN_FILE = "human_ratings.tsv"
@@ -130,7 +127,14 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
             paper_id = read_name(row, "paper_id")
             if paper_id in ratings:
                 raise RefusedError(f"paper {paper_id} occurs twice")
-            ratings[paper_id] = tuple(_ratings(row))
+            given = []
+            for name, cell in row.items():
+                if name in ("paper_id", "decision") or not (cell or "").strip():
+                    continue
+                if (rating := _finite(cell)) is None:
+                    raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
+                given.append(rating)
+            ratings[paper_id] = tuple(given)
         except RefusedError as reason:
             raise SourceError(f"{path.name}, row {number}: {reason}") from None
     return ratings
@@ -160,19 +164,6 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
     return list(reviews.values())
 
 
-def _ratings(row: Row) -> Iterator[float]:
-    for name, cell in row.items():
-        if name in ("paper_id", "decision") or not (cell or "").strip():
-            continue
-        try:
-            rating = float(cell)
-        except ValueError:
-            raise RefusedError(f"{cell!r:.40} in column {name} is no rating") from None
-        if not math.isfinite(rating):
-            raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
-        yield rating
-
-
 def _review(row: Row) -> GivenReview:
     if "Overall" not in row:
         raise RefusedError("there is no column Overall, the rating")
@@ -191,7 +182,6 @@ def _plain(row: Row, name: str) -> str | None:
     A list becomes a text with one line for each element.
     """
     value = row.get(name)
-    value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
         try:
             value = ast.literal_eval(value)

@@ -3,6 +3,10 @@
 A restaurant counts as a paper, and its categories as the paper's synopsis. By default, 300 restaurants with at least 50
 reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the
 ids, not on the order of the files.
+
+``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
+``text``, ``stars``) hold one JSON object a line. There are millions of reviews, so memory holds little: for each
+restaurant, a count and the positions of the chosen reviews; for each long review, eight bytes of a hash.
 """
 
 from __future__ import annotations
@@ -19,9 +23,7 @@ from gre_bench.core.incoming import lines, opened
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
 from gre_bench.ingest.records.row_files import (
     Imported,
-    Refusal,
     RefusedError,
-    Row,
     read_name,
     read_number,
     read_object,
@@ -75,101 +77,6 @@ class Restaurant:
     chosen: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
-    """Returns the businesses of the file *path* that are in the category of *terms*, by id.
-
-    Refused lines, and the number of businesses in other categories, are added to *imported*.
-    """
-    restaurants: dict[str, Restaurant] = {}
-    others = 0
-    for number, _, line in lines(path, kept=False):
-        try:
-            row = read_object(line)
-            paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
-            categories = read_text(row, "categories") or ""
-            if terms.category not in [name.strip() for name in categories.split(",")]:
-                others += 1
-                continue
-            if paper.paper_id in restaurants:
-                raise RefusedError(f"business {paper.paper_id} was there before")
-            restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
-        except RefusedError as reason:
-            _refuse(imported, path, number, "business", str(reason))
-    imported.left_out[f"businesses that are not in the category {terms.category}"] = others
-    return restaurants
-
-
-def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
-    """Counts the long reviews of each of *restaurants* in the file *path*, and keeps the positions of the chosen ones.
-
-    Refused lines, and the numbers of reviews that are left out, are added to *imported*.
-    """
-    left: Counter[str] = Counter()
-    seen: set[int] = set()
-    for number, offset, line in lines(path, kept=False):
-        if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
-            left[f"reviews of fewer than {terms.min_characters} characters"] += 1
-            continue
-        try:
-            row = read_object(line)
-            review = as_review(row)
-            restaurant = restaurants.get(review.paper_id)
-            if restaurant is None:
-                left[f"reviews of businesses that are not in the category {terms.category}"] += 1
-            elif len(review.text or "") < terms.min_characters:
-                left[f"reviews of fewer than {terms.min_characters} characters"] += 1
-            else:
-                mark = rank(terms, review.review_id)
-                if mark in seen:
-                    raise RefusedError(f"review {review.review_id} was there before")
-                seen.add(mark)
-                _choose(restaurant, (-mark, number, offset), terms.reviews_each)
-        except RefusedError as reason:
-            _refuse(imported, path, number, "review", str(reason))
-    imported.left_out |= left
-
-
-def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* for its *restaurant*, and keeps it if its rank is among the lowest so far.
-
-    A restaurant keeps at most *most* reviews. *review* is (negative rank, line number, offset in bytes).
-    """
-    restaurant.long += 1
-    if len(restaurant.chosen) < most:
-        heappush(restaurant.chosen, review)
-    else:
-        heappushpop(restaurant.chosen, review)
-
-
-def as_review(row: Row) -> Review:
-    """Returns *row*, a line of the file of reviews, as a human review with its stars as rating.
-
-    Raises `RefusedError` if the review's id, the restaurant's id or the text is missing.
-    """
-    review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
-    text = read_text(row, "text")
-    if text is None:
-        raise RefusedError("text is missing")
-    return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
-
-
-def rank(terms: Terms, item: str) -> int:
-    """Returns a random number that depends only on the seed and the id *item*.
-
-    The ids with the lowest numbers are sampled.
-    """
-    return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
-
-
-def _refuse(imported: Imported, path: Path, number: int, kind: str, reason: str) -> None:
-    imported.refusals.append(Refusal(number, f"{kind} on line {number}", reason))
-    if len(imported.refusals) > MOST_REFUSED:
-        raise SourceError(
-            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {number}: {reason}); "
-            f"give the unpacked {kind}.json of Yelp's data set"
-        )
-
-
 def restaurants_from(
     businesses: Path,
     reviews: Path,
@@ -192,19 +99,85 @@ def restaurants_from(
     """
     terms = terms or Terms()
     imported = Imported()
-    restaurants = read_restaurants(businesses, terms, imported)
-    read_reviews(reviews, restaurants, terms, imported)
+    restaurants = _read_restaurants(businesses, terms, imported)
+    _read_reviews(reviews, restaurants, terms, imported)
     eligible = [restaurant for restaurant in restaurants.values() if restaurant.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
             f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
-    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: rank(terms, restaurant.paper.paper_id))
-    _left_out(imported, terms, restaurants, eligible, sampled)
+    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: _rank(terms, restaurant.paper.paper_id))
+    few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
+    enough = sum(restaurant.long for restaurant in eligible)
+    in_sampled = sum(restaurant.long for restaurant in sampled)
+    imported.left_out |= {
+        f"restaurants {few}": len(restaurants) - len(eligible),
+        f"reviews of restaurants {few}": sum(restaurant.long for restaurant in restaurants.values()) - enough,
+        "restaurants asked for that are not there": terms.restaurants - len(sampled),
+        "restaurants not drawn": len(eligible) - len(sampled),
+        "reviews of restaurants not drawn": enough - in_sampled,
+        "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
+    }
     refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
     _add_reviews(reviews, sampled, refused, known_reviews, imported)
     return imported
+
+
+def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
+    """Returns the businesses of the file *path* that are in the category of *terms*, by id.
+
+    Refused lines, and the number of businesses in other categories, are added to *imported*.
+    """
+    restaurants: dict[str, Restaurant] = {}
+    others = 0
+    for number, _, line in lines(path, kept=False):
+        try:
+            row = read_object(line)
+            paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
+            categories = read_text(row, "categories") or ""
+            if terms.category not in [name.strip() for name in categories.split(",")]:
+                others += 1
+                continue
+            if paper.paper_id in restaurants:
+                raise RefusedError(f"business {paper.paper_id} was there before")
+            restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
+        except RefusedError as reason:
+            _refuse(imported, path, number, "business", reason)
+    imported.left_out[f"businesses that are not in the category {terms.category}"] = others
+    return restaurants
+
+
+def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
+    """Counts the long reviews of each of *restaurants* in the file *path*, and keeps the positions of the chosen ones.
+
+    Refused lines, and the numbers of reviews that are left out, are added to *imported*.
+    """
+    short = f"reviews of fewer than {terms.min_characters} characters"
+    left: Counter[str] = Counter()
+    seen: set[int] = set()
+    for number, offset, line in lines(path, kept=False):
+        if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
+            left[short] += 1
+            continue
+        try:
+            review = _as_review(line)
+            restaurant = restaurants.get(review.paper_id)
+            if restaurant is None:
+                left[f"reviews of businesses that are not in the category {terms.category}"] += 1
+            elif len(review.text or "") < terms.min_characters:
+                left[short] += 1
+            else:
+                mark = _rank(terms, review.review_id)
+                if mark in seen:
+                    raise RefusedError(f"review {review.review_id} was there before")
+                seen.add(mark)
+                restaurant.long += 1
+                keep = heappush if len(restaurant.chosen) < terms.reviews_each else heappushpop
+                keep(restaurant.chosen, (-mark, number, offset))
+        except RefusedError as reason:
+            _refuse(imported, path, number, "review", reason)
+    imported.left_out |= left
 
 
 def _add_restaurants(
@@ -246,36 +219,39 @@ def _add_reviews(
     with opened(path) as file:
         for offset, number in chosen:
             file.seek(offset)
-            review = as_review(read_object(file.readline()))
+            review = _as_review(file.readline())
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
-                review, _ = merge_index.whole(review, None, named=True)
+                review = merge_index.whole(review, named=True)
                 imported.count(merge_index.put(imported, review, None, None))
             except RefusedError as reason:
-                imported.refusals.append(Refusal(number, f"review {review.review_id}", str(reason)))
+                imported.refuse(number, f"review {review.review_id}", reason)
     imported.reviews = list(merge_index.new_reviews.values())
 
 
-def _left_out(
-    imported: Imported,
-    terms: Terms,
-    restaurants: Mapping[str, Restaurant],
-    eligible: list[Restaurant],
-    sampled: list[Restaurant],
-) -> None:
-    """Counts in *imported* the restaurants and the long reviews that were not sampled, by reason.
+def _as_review(line: bytes) -> Review:
+    """Returns *line* of the file of reviews as a human review with its stars as rating.
 
-    *restaurants* holds all restaurants, and *eligible* those with enough long reviews.
+    Raises `RefusedError` if the review's id, the restaurant's id or the text is missing.
     """
-    few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
-    enough = sum(restaurant.long for restaurant in eligible)
-    in_sampled = sum(restaurant.long for restaurant in sampled)
-    imported.left_out |= {
-        f"restaurants {few}": len(restaurants) - len(eligible),
-        f"reviews of restaurants {few}": sum(restaurant.long for restaurant in restaurants.values()) - enough,
-        "restaurants asked for that are not there": terms.restaurants - len(sampled),
-        "restaurants not drawn": len(eligible) - len(sampled),
-        "reviews of restaurants not drawn": enough - in_sampled,
-        "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
-    }
+    row = read_object(line)
+    review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
+    text = read_text(row, "text")
+    if text is None:
+        raise RefusedError("text is missing")
+    return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
+
+
+def _rank(terms: Terms, item: str) -> int:
+    """Returns a random number that depends only on the seed and the id *item*; the lowest are sampled."""
+    return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
+
+
+def _refuse(imported: Imported, path: Path, number: int, kind: str, reason: RefusedError) -> None:
+    imported.refuse(number, f"{kind} on line {number}", reason)
+    if len(imported.refusals) > MOST_REFUSED:
+        raise SourceError(
+            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {number}: {reason}); "
+            f"give the unpacked {kind}.json of Yelp's data set"
+        )

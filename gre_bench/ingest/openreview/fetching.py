@@ -449,17 +449,11 @@ def _fetch_pdfs(
 ) -> None:
     """Fetches the PDFs of *papers* into the journal, *batch* in one request, as far as they are `_due`.
 
-    *papers*: as in `Needs.pdfs`. *earlier*: paper id → result of an earlier fetch run. A PDF whose name in the note has
-    not changed is reused without a request. A note that names no PDF needs none either.
+    *papers*: as in `Needs.pdfs`. *earlier*: paper id → result of an earlier fetch run.
     """
     for paper_id, _, stated in papers:
-        old = earlier.get(paper_id)
-        if paper_id in journal.pdfs:
-            continue
-        if stated is None:
-            journal.add_pdf(paper_id, None, None, NOT_NAMED)
-        elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-            journal.add_pdf(paper_id, stated, data)
+        if paper_id not in journal.pdfs:
+            _add_known(journal, paper_id, stated, earlier.get(paper_id))
     known = {paper_id: (number, stated) for paper_id, number, stated in papers}
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
@@ -488,6 +482,14 @@ def _fetch_pdfs(
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
     refusals.each([paper_id for paper_id in missing if paper_id in refused], ask)
+
+
+def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
+    """Records the PDF of a paper if no request is needed: its note names none, or an earlier run got that name."""
+    if stated is None:
+        journal.add_pdf(paper_id, None, None, NOT_NAMED)
+    elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+        journal.add_pdf(paper_id, stated, data)
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:

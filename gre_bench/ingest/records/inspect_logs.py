@@ -26,7 +26,7 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Refusal, Row, shown
+from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -122,9 +122,9 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
         elif len(files) == 1:
             raise log
         else:
-            imported.refusals.append(Refusal(number, f"log {file.name}", str(log)))
+            imported.refuse(number, f"log {file.name}", log)
     for number, (entry, reason) in enumerate(files_in(path)[1] if path.is_dir() else (), start=len(files) + 1):
-        imported.refusals.append(Refusal(number, f"file {entry.name}", reason))
+        imported.refuse(number, f"file {entry.name}", reason)
     _check_configurations(path, logs)
     samples = [LoggedSample(*sample) for _, log in logs for sample in log["samples"]]
     if epoch is not None:
@@ -306,7 +306,7 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
             item = f"review of {shown(paper_id)} by {candidate}"
-            imported.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
+            imported.refuse(number, item, f"{last.problem} ({last.log})", code, paper_id)
             continue
         best, *others = whole
         rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))

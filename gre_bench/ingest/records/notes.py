@@ -14,7 +14,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.records.row_files import Imported, Refusal, is_name
+from gre_bench.ingest.records.row_files import Imported, is_name
 from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = {
@@ -84,7 +84,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            imported.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
+            imported.refuse(number, f"paper {paper.paper_id}", reason)
         else:
             imported.unchanged += 1
     for number, review in enumerate(notes.reviews, start=1):
@@ -92,7 +92,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            imported.refusals.append(Refusal(number, f"review {review.review_id}", reason))
+            imported.refuse(number, f"review {review.review_id}", reason)
         else:
             imported.unchanged += 1
     refused = {refusal.item for refusal in imported.refusals}
@@ -124,9 +124,8 @@ def creating(invitations: Sequence[str]) -> str:
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
     listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    if not isinstance(listed, list) or not listed or not all(isinstance(entry, str) for entry in listed):
-        return None
-    return creating(listed)
+    texts = [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+    return creating(texts) if texts and len(texts) == len(listed or ()) else None
 
 
 def kind_of(invitation: str) -> str:

@@ -25,11 +25,10 @@ from gre_bench.ingest.records.row_files import (
     NO_PATH,
     UNKNOWN,
     Imported,
-    Refusal,
     RefusedError,
     Row,
+    Rows,
     is_name,
-    joined,
     read_folder,
     read_integer,
     read_name,
@@ -82,19 +81,19 @@ class MergeIndex:
         self.new_reviews: dict[str, Review] = {}
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
-    def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """Fills in missing fields of *review* from the known review of the same id; returns the result and *judgments*.
+    def whole(self, review: Review, named: bool) -> Review:
+        """Returns *review*, completed with the fields that the known review of the same id states.
 
         *named* says whether the row names a candidate. A row that names none may match a review of any candidate.
         Raises `RefusedError` if the known review states something else.
         """
         old = self.reviews.get(review.review_id)
         if old is None:
-            return review, judgments
+            return review
         merged = filled(old, review if named else replace(review, candidate=old.candidate))
         if merged is None:
             raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
-        return merged, judgments
+        return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
         """Raises `RefusedError` if the paper of *review* is unknown, or if another review holds the same position.
@@ -159,20 +158,11 @@ def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
     return () if review.slot is None else (review.paper_id, "slot", review.slot)
 
 
-PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
-REVIEW_COLUMNS = {
-    "paper_id": True,
-    "review_id": False,
-    "candidate": False,
-    "review": False,
-    "judgments": False,
-    "writer": False,
-    "slot": False,
-    "rating": False,
-    "grade": False,
-    "row": False,
-}
-"""Column name → whether every row must have it."""
+PAPER_COLUMNS = ("paper_id", "title", "abstract", "text", "row")
+REVIEW_COLUMNS = (
+    "paper_id", "review_id", "candidate", "review", "judgments", "writer", "slot", "rating", "grade", "row",
+)  # fmt: skip
+"""The columns that are read; every row must have a paper_id."""
 
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers; a .csv or .tsv file has them as text."""
@@ -189,14 +179,14 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 
 
 def rows_of(
-    path: Path, columns: Mapping[str, bool], keep: range | None, imported: Imported, epoch: int | None = None
+    path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None
 ) -> Iterator[tuple[int, Row]]:
     """Yields (number, cells) for the rows of *path* that *keep* selects.
 
     The number counts the rows of the file from 1. *keep* is a range of values of the column ``row``, which is the
     user's own numbering; None selects all rows.
 
-    - *columns*: {name of a known column: whether it is required}.
+    - *columns*: the names of the columns that are read.
     - *imported*: receives the columns of the file and the refused rows.
     - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
 
@@ -210,8 +200,8 @@ def rows_of(
         table, present = read_rows(path, imported)
         table, present_columns = _with_known_names(table, present, columns)
     imported.columns = tuple(sorted(present_columns))
-    imported.ignored_columns = tuple(sorted(present_columns - columns.keys()))
-    lacking = [name for name, needed in columns.items() if needed and name not in present_columns]
+    imported.ignored_columns = tuple(sorted(present_columns - {*columns}))
+    lacking = [] if "paper_id" in present_columns else ["paper_id"]
     if "review" in columns and not present_columns & {"review", "judgments"}:
         lacking.append("review")
     if lacking and table:
@@ -229,17 +219,15 @@ def rows_of(
         cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it is unclear whether the row was requested"
-            imported.refusals.append(Refusal(number, f"row {number}", reason))
+            imported.refuse(number, f"row {number}", reason)
         elif keep is None or cells["row"] in keep:
             yield number, cells
 
 
-def _with_known_names(
-    table: Sequence[tuple[int, Row]], present: Sequence[str], columns: Mapping[str, bool]
-) -> tuple[list[tuple[int, Row]], set[str]]:
-    """Renames columns that differ from a known name only in case or blanks; returns the rows and all column names.
+def _with_known_names(table: Rows, present: Sequence[str], columns: Collection[str]) -> tuple[Rows, set[str]]:
+    """Renames those *present* columns of *table* that differ from one of *columns* only in case or blanks.
 
-    *present* holds the names of the columns of *table*, and *columns* the known names.
+    Returns the rows and all column names.
     """
     names = {name: name.strip().lower().replace(" ", "_") for name in present}
     spelt = Counter(names.values())
@@ -248,7 +236,7 @@ def _with_known_names(
         if name != meant and meant in columns and meant not in present and spelt[meant] == 1
     }  # fmt: skip
     rows = [(number, {renamed.get(name, name): cell for name, cell in row.items()}) for number, row in table]
-    return rows if renamed else list(table), {renamed.get(name, name) for name in present}
+    return rows if renamed else table, {renamed.get(name, name) for name in present}
 
 
 def has(row: Row, name: str) -> bool:
@@ -256,7 +244,7 @@ def has(row: Row, name: str) -> bool:
     return row.get(name) not in (None, "")
 
 
-def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
+def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*; each gets ``candidate`` set to *by*.
 
     The column ``candidate``, or one such as ``model``, names a row's candidate.
@@ -267,15 +255,8 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
     Raises `SourceError` if the rows name several candidates but not *by*. The message names *path*, the rows' file.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
-    column = next(
-        (
-            column_name
-            for meant in ("candidate", *SURELY_MEANT)
-            for column_name in named
-            if column_name.strip().lower() == meant
-        ),
-        None,
-    )
+    spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
+    column = next((name for meant, name in spelt if name.strip().lower() == meant), None)
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
     if len(names) > 1 and by not in names:
         raise SourceError(
@@ -323,9 +304,11 @@ def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = Non
     papers = Papers(known)
     for number, row in rows_of(path, PAPER_COLUMNS, rows, imported):
         try:
-            imported.count(papers.put(_paper(row)))
+            paper_id, title, abstract = read_name(row, "paper_id"), read_text(row, "title"), read_text(row, "abstract")
+            paper = Paper(paper_id, title or "", abstract, read_text(row, "text"), read_integer(row, "row"))
+            imported.count(papers.put(paper))
         except RefusedError as reason:
-            imported.refusals.append(Refusal(number, f"paper {shown(row.get('paper_id'))}", str(reason)))
+            imported.refuse(number, f"paper {shown(row.get('paper_id'))}", reason)
     imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     return imported
 
@@ -367,15 +350,15 @@ def reviews_from(
     table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch))
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
-    for number, row in rows_of_one(path, table, by) if only and by is not None else table:
+    for number, row in _rows_of_one(path, table, by) if only and by is not None else table:
         try:
             review, judgments = _review(row, by, writer, merge_index.reviews)
-            review, judgments = merge_index.whole(review, judgments, named=by is not None or has(row, "candidate"))
+            review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
-            imported.refusals.append(Refusal(number, f"review {shown(item)}", str(reason), reason.code, paper))
+            imported.refuse(number, f"review {shown(item)}", reason, reason.code, paper)
     if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
         meant = likely("candidate", imported.ignored_columns)
         do = f"rename {meant} to candidate" if meant else "add it"
@@ -387,16 +370,6 @@ def reviews_from(
     return imported
 
 
-def _paper(row: Row) -> Paper:
-    return Paper(
-        read_name(row, "paper_id"),
-        read_text(row, "title") or "",
-        read_text(row, "abstract"),
-        read_text(row, "text"),
-        read_integer(row, "row"),
-    )
-
-
 def _review(
     row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
 ) -> tuple[Review, Judgments | None]:
@@ -406,7 +379,10 @@ def _review(
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
     slot = read_integer(row, "slot")
     text = read_text(row, "review")
-    judgments = read_text({"judgments": joined(row.get("judgments"))}, "judgments")
+    lines = row.get("judgments")
+    if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+        lines = "\n".join(lines)
+    judgments = read_text({"judgments": lines}, "judgments")
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):

@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -134,24 +134,36 @@ class Venue(BaseModel):
         return self
 
 
+def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
+    """Returns the file *path* (``data/venues.toml`` if None) and its contents; raises `SettingsError`."""
+    path = path or resource("data", "venues.toml")
+    try:
+        return path, strict.read_toml(path)
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
+        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
+
+
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """Returns {(venue, year): its entry} for all entries of the file *path* (``data/venues.toml`` if None).
 
     Raises `SettingsError` if the file is unusable.
     """
-    path = path or resource("data", "venues.toml")
-    try:
-        entries = strict.read_toml(path).get("venue")
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
-    if not isinstance(entries, list):
-        raise SettingsError(f"venues file {path} has no [[venue]] entry")
+    file, tree = _read(path)
+    if not isinstance(entries := tree.get("venue"), list):
+        raise SettingsError(f"venues file {file} has no [[venue]] entry")
     known: dict[tuple[str, int], Venue] = {}
     for number, entry in enumerate(entries, start=1):
-        venue = _entry(entry, f"{path.name}, entry {number}")
+        where = f"{file.name}, entry {number}"
+        try:
+            venue = Venue.model_validate(entry)
+        except ValidationError as error:
+            about = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
+            faults = (f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
+            text = "; ".join(fault.removeprefix(": ") for fault in faults)
+            raise SettingsError(f"{where}{about}: {text}") from None
         if (venue.venue, venue.year) in known:
-            raise SettingsError(f"{path.name}, entry {number}: {venue.name} is already there")
+            raise SettingsError(f"{where}: {venue.name} is already there")
         known[venue.venue, venue.year] = venue
     return known
 
@@ -189,15 +201,6 @@ def _start_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-def _entry(entry: object, where: str) -> Venue:
-    try:
-        return Venue.model_validate(entry)
-    except ValidationError as error:
-        name = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
-        faults = (f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
-        raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None
-
-
 class Calendar(BaseModel):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
@@ -226,18 +229,15 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
 
     Raises `SettingsError` for a faulty calendar.
     """
-    path = path or resource("data", "venues.toml")
+    file, tree = _read(path)
     try:
-        entries = strict.read_toml(path).get("calendar", [])
-        by_venue = [Calendar.model_validate(entry) for entry in entries]
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
+        by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
-        raise SettingsError(f"{path.name}, a [[calendar]]: {where}: {fault['msg']}") from None
+        raise SettingsError(f"{file.name}, a [[calendar]]: {where}: {fault['msg']}") from None
     if len({entry.venue for entry in by_venue}) < len(by_venue):
-        raise SettingsError(f"{path.name}: a venue has two [[calendar]] entries")
+        raise SettingsError(f"{file.name}: a venue has two [[calendar]] entries")
     return {entry.venue: entry for entry in by_venue}
 
 

@@ -20,6 +20,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -86,38 +87,11 @@ class Manifest(BaseModel):
 
     def is_sound(self) -> bool:
         """Whether digest and seal match the rest of the manifest, and the files include the notes."""
-        sealed = self.digest == digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
+        sealed = self.digest == _digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
         return sealed and any(file.name == NOTES for file in self.files)
 
 
-def sealed(
-    edition: Edition,
-    source: str,
-    counts: dict[str, int],
-    files: list[Frozen],
-    previous: str | None = None,
-    remarks: Sequence[str] = (),
-) -> Manifest:
-    """Returns a manifest with the present time, the digest of *files*, and the seal.
-
-    All arguments are as in `Manifest`; *edition* gives venue and year.
-    """
-    values = {
-        "format": FORMAT,
-        "venue": edition.venue,
-        "year": edition.year,
-        "source": source.encode("utf-8", "replace").decode(),
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "previous": previous,
-        "remarks": list(remarks),
-        "counts": counts,
-        "files": [file.model_dump() for file in files],
-        "digest": digest_of(files),
-    }
-    return Manifest.model_validate(values | {"files": files, "seal": digest(values)})
-
-
-def read_manifest(folder: Path) -> Manifest:
+def _read_manifest(folder: Path) -> Manifest:
     """Returns the manifest of the snapshot in *folder*.
 
     Raises `SourceError` if the manifest is missing, damaged or of another format.
@@ -129,25 +103,23 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError):
-        raise changed(folder, MANIFEST) from None
+        raise _changed(folder, MANIFEST) from None
     if isinstance(tree, dict) and tree.get("format") != FORMAT:
         raise SourceError(f"snapshot {folder} is of format {tree.get('format')!r:.20}; known is format {FORMAT}")
     try:
         manifest = Manifest.model_validate(tree)
     except ValidationError:
-        raise changed(folder, MANIFEST) from None
+        raise _changed(folder, MANIFEST) from None
     if not manifest.is_sound() or manifest.written() != data:
-        raise changed(folder, MANIFEST)
+        raise _changed(folder, MANIFEST)
     return manifest
 
 
-def digest_of(files: Iterable[Frozen]) -> str:
-    """Returns the SHA-256 (hex) over the names and hashes of *files*."""
+def _digest_of(files: Iterable[Frozen]) -> str:
     return digest([[file.name, file.sha256] for file in files])
 
 
-def changed(folder: Path, name: str) -> SourceError:
-    """Returns the error to raise if the file *name* of the snapshot in *folder* has changed."""
+def _changed(folder: Path, name: str) -> SourceError:
     return SourceError(f"snapshot {folder}: {name} is not as it was written; fetch or import it again")
 
 
@@ -164,14 +136,14 @@ class Snapshot:
 
         Raises `SourceError` if the snapshot is missing, damaged or of another format. `verify` checks the whole files.
         """
-        manifest = read_manifest(folder)
+        manifest = _read_manifest(folder)
         for file in manifest.files:
             path = folder / file.name
             linked = path.is_symlink() or (path.parent != folder and path.parent.is_symlink())
             if linked or not path.is_file():
                 raise SourceError(f"snapshot {folder}: {file.name} is missing, or a link; fetch or import it again")
             if path.stat().st_size != file.bytes:
-                raise changed(folder, file.name)
+                raise _changed(folder, file.name)
         return cls(folder, manifest)
 
     @property
@@ -185,8 +157,8 @@ class Snapshot:
         Raises `SourceError` for the first file that differs, is missing, or does not belong to the snapshot. The
         message names that file.
         """
-        if read_manifest(self.folder) != self.manifest:
-            raise changed(self.folder, MANIFEST)
+        if _read_manifest(self.folder) != self.manifest:
+            raise _changed(self.folder, MANIFEST)
         for file in self.manifest.files:
             self._bytes(file)
         known = {MANIFEST, *(file.name for file in self.manifest.files)}
@@ -269,7 +241,7 @@ class Snapshot:
         except OSError as error:
             raise SourceError(f"snapshot {self.folder}: {file.name} cannot be read: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise changed(self.folder, file.name)
+            raise _changed(self.folder, file.name)
         return data
 
 
@@ -315,28 +287,49 @@ def make_snapshot(
     beside = folder.parent / f".{folder.name}.{uuid.uuid4().hex}"
     try:
         (beside / "pdfs").mkdir(parents=True)
-        known, count, file = _put_notes(beside, notes if grouped else ordered(notes))
-        files, shas = [file], dict[str, str]()
-        mine = {paper_id: path for paper_id, path in pdfs.items() if paper_id in known}
-        files += _put_pdfs(beside, mine, shas, link)
+        known, count = set[str](), 0
+
+        def counted() -> Iterator[Row]:
+            nonlocal count
+            for note in notes if grouped else _ordered(notes):
+                count += 1
+                if is_text(note.get("id")) and note["id"] == note.get("forum"):
+                    known.add(note["id"])
+                yield note
+
+        files = [_put_rows(beside / NOTES, counted())]
+        pdf_files, shas = _put_pdfs(beside, {name: path for name, path in pdfs.items() if name in known}, link)
         rows = {paper_id: {**UNSTATED, **papers.get(paper_id, {})} for paper_id in {*shas, *papers} & known}
         put = [{"paper_id": key} | rows[key] | {"pdf": shas.get(key)} for key in sorted(rows)]
-        files.append(_put_rows(beside, PAPERS, put))
+        files += [*pdf_files, _put_rows(beside / PAPERS, put)]
         if histories:
-            listed = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
-            files.append(_put_rows(beside, HISTORIES, listed))
-        if rows := list(reviews):
-            files.append(_put_rows(beside, REVIEWS, rows))
-        files += _put_texts(beside, {paper_id: text for paper_id, text in texts.items() if paper_id in known})
+            versions = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
+            files.append(_put_rows(beside / HISTORIES, versions))
+        if chosen := list(reviews):
+            files.append(_put_rows(beside / REVIEWS, chosen))
+        if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
+            files.append(_put_texts(beside / TEXTS, kept))
         stated = {
             "notes": count,
             "papers": len(known),
             "pdfs": len(shas),
-            "texts": len(texts.keys() & known),
+            "texts": len(kept),
             "pdfs_left_out": len(pdfs.keys() - known),
             "texts_left_out": len(texts.keys() - known),
         }
-        manifest = sealed(edition, source, stated | dict(counts), files, previous, remarks)
+        values = {
+            "format": FORMAT,
+            "venue": edition.venue,
+            "year": edition.year,
+            "source": source.encode("utf-8", "replace").decode(),
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "previous": previous,
+            "remarks": list(remarks),
+            "counts": stated | dict(counts),
+            "files": [file.model_dump() for file in files],
+            "digest": _digest_of(files),
+        }
+        manifest = Manifest.model_validate(values | {"files": files, "seal": digest(values)})
         (beside / MANIFEST).write_bytes(manifest.written())
         beside.rename(folder)
     except OSError as error:
@@ -346,7 +339,7 @@ def make_snapshot(
     return Snapshot(folder, manifest)
 
 
-def ordered(notes: Iterable[Row]) -> Iterator[Row]:
+def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
     """Yields *notes* paper by paper (forum by forum), each submission before its replies.
 
     Papers are in the order of their first note. Raises `SourceError` for a note that is not a JSON object.
@@ -361,44 +354,23 @@ def ordered(notes: Iterable[Row]) -> Iterator[Row]:
         yield from sorted(members, key=lambda note: note.get("id") != forum)
 
 
-def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
-    """Writes *notes* to *beside*, the temporary folder of the snapshot.
-
-    Returns the ids of the submissions, the number of notes, and the entry of the file for the manifest.
-    """
-    papers: set[str] = set()
-    count = 0
-
-    def lines() -> Iterator[Row]:
-        nonlocal count
-        for note in notes:
-            count += 1
-            if is_text(note.get("id")) and note["id"] == note.get("forum"):
-                papers.add(note["id"])
-            yield note
-
-    file = _put_rows(beside, NOTES, lines())
-    return papers, count, file
-
-
-def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
+def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
     whole, size = hashlib.sha256(), 0
-    with (beside / name).open("wb") as file:
+    with path.open("wb") as file:
         for row in rows:
             line = (json.dumps(row) + "\n").encode()
             whole.update(line)
             size += len(line)
             file.write(line)
-    return Frozen(name=name, sha256=whole.hexdigest(), bytes=size)
+    return Frozen(name=path.name, sha256=whole.hexdigest(), bytes=size)
 
 
-def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
-    """Writes *pdfs* ({paper id: path}) to *beside*, the temporary folder of the snapshot.
+def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[Frozen], dict[str, str]]:
+    """Writes *pdfs* ({paper id: path}) to *beside*, equal ones once.
 
-    Returns the entries of the files for the manifest. Equal PDFs are written once. The SHA-256 of each paper's PDF is
-    added to *shas*. *link* is as in `make_snapshot`.
+    Returns the entries of the files for the manifest, and {paper id: SHA-256}. *link* is as in `make_snapshot`.
     """
-    files: dict[str, Frozen] = {}
+    files, shas = dict[str, Frozen](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:
             data = read_bytes(path)
@@ -407,29 +379,22 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link
         sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()
         if link and path.stem != sha256:
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
-        if sha256 not in files:
-            name = f"pdfs/{sha256}.pdf"
-            _put_bytes(beside / name, data, path if link else None)
-            files[sha256] = Frozen(name=name, sha256=sha256, bytes=len(data))
-    return [files[sha256] for sha256 in sorted(files)]
+        if sha256 in files:
+            continue
+        name = f"pdfs/{sha256}.pdf"
+        files[sha256] = Frozen(name=name, sha256=sha256, bytes=len(data))
+        if link:
+            with suppress(OSError):  # on another file system, or one without links, a copy serves as well
+                os.link(path, beside / name)
+                continue
+        (beside / name).write_bytes(data)
+    return [files[sha256] for sha256 in sorted(files)], shas
 
 
-def _put_bytes(path: Path, data: bytes, shared: Path | None) -> None:
-    if shared is not None:
-        try:
-            return os.link(shared, path)
-        except OSError:
-            pass  # on another file system, or one without links, a copy serves as well
-    path.write_bytes(data)
-
-
-def _put_texts(beside: Path, texts: Mapping[str, str]) -> Iterator[Frozen]:
-    if not texts:
-        return
+def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
     import pandas
 
-    ids = sorted(texts)
-    table = pandas.DataFrame({"paper_id": ids, "text": [texts[paper_id] for paper_id in ids]}, dtype="str")
+    table = pandas.DataFrame({"paper_id": [*texts], "text": [*texts.values()]}, dtype="str")
     data = table.to_parquet(None, index=False)
-    (beside / TEXTS).write_bytes(data)
-    yield Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+    path.write_bytes(data)
+    return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
