@@ -144,23 +144,19 @@ def seal(
             if not folder.is_dir():
                 beside.rename(folder)
                 break
-            if _sound(folder).manifest.source == source:
+            try:
+                snapshot = Snapshot.open(folder)
+                snapshot.verify()
+            except SourceError as error:
+                problem = f"{error}: move that folder away, and the same command makes it anew"
+                raise SourceError(problem) from None
+            if snapshot.manifest.source == source:
                 break
     except OSError as error:
         raise unwritten(root, error) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return Snapshot.open(folder)
-
-
-def _sound(folder: Path) -> Snapshot:
-    """Returns the snapshot in *folder*; raises `SourceError` if any part of it is damaged."""
-    try:
-        snapshot = Snapshot.open(folder)
-        snapshot.verify()
-    except SourceError as error:
-        raise SourceError(f"{error}: move that folder away, and the same command makes it anew") from None
-    return snapshot
 
 
 def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
@@ -173,14 +169,20 @@ def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any
         "version": chosen.version_id,
         "written_at": chosen.written_at,
         "rule": chosen.rule,
-        "licence": _licence(note),
+        "licence": note["license"] if isinstance(note.get("license"), str) else None,
     }
 
 
 def _papers(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, released: int | None
 ) -> dict[str, dict[str, Any]]:
-    decided = {note["forum"]: _accepted_ms(note, venue) for note in notes if kind_at(note, venue) in venue.decisions}
+    decided = {}
+    for note in notes:
+        if kind_at(note, venue) in venue.decisions:
+            value = plain((note.get("content") or {}).get(venue.decision))
+            made = note.get("tcdate") or note.get("cdate")
+            accepted = isinstance(value, str) and value.lower().startswith("accept")
+            decided[note["forum"]] = made if accepted and isinstance(made, int) else None
     rows = {}
     for note in notes:
         if note["id"] != note.get("forum"):
@@ -190,7 +192,7 @@ def _papers(
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
             "pdf_version_status": versions.pdf_version_status(note, history, released, decided.get(note["id"])),
-            "licence": _licence(note),
+            "licence": note["license"] if isinstance(note.get("license"), str) else None,
             "sampled": note["id"] in sampled.papers,
         }
     return rows
@@ -202,35 +204,24 @@ def _counts(
     """Returns the counts that a snapshot states, by name.
 
     They are notes by outcome of reading, reviews by rule of choosing their version, PDFs by status, and some totals.
-    *papers*: paper id → the paper's entry in the snapshot. *reviews*: the entries of the reviews.
     """
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
+    listed = [listed_of(journal, name) for name in venue.listings]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
     statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
     return {
         **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
         **dict(sorted(rules.items())),
         **dict(sorted(statuses.items())),
-        "listed": sum(listed_of(journal, name)[0] for name in venue.listings),
-        "listed_by_service": sum(listed_of(journal, name)[1] for name in venue.listings),
+        "listed": sum(count for count, _ in listed),
+        "listed_by_service": sum(count for _, count in listed),
         "received_again": copies(journal),
         "replies_not_shown": not_shown(journal),
         "sampled": len(sampled.papers),
         "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
         "pdf_refused": sum(row["pdf_problem"] == REFUSED for row in mine),
     }
-
-
-def _accepted_ms(note: Note, venue: Venue) -> int | None:
-    """Returns when the decision *note* accepted its paper (epoch ms); None if the decision is not an acceptance."""
-    value = plain((note.get("content") or {}).get(venue.decision))
-    made = note.get("tcdate") or note.get("cdate")
-    return made if isinstance(value, str) and value.lower().startswith("accept") and isinstance(made, int) else None
-
-
-def _licence(note: Note) -> str | None:
-    return note["license"] if isinstance(note.get("license"), str) else None
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:

@@ -145,7 +145,15 @@ def read_log(file: Path) -> dict[str, Any]:
     Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
     """
     _check_contents(file)
-    log = _read(file)
+    from inspect_ai.log import read_eval_log
+
+    try:
+        log = read_eval_log(file, exclude_fields=_UNREAD)
+    except MemoryError:
+        raise
+    except Exception as error:  # its reader raises almost anything for a damaged log
+        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
     planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
     if planned > MOST_SAMPLES:
         raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
@@ -199,18 +207,6 @@ def _check_contents(file: Path) -> None:
         raise SourceError(f"{file.name}: {error}") from None
     except (OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return  # inspect_ai's reader says what is wrong
-
-
-def _read(file: Path) -> EvalLog:
-    from inspect_ai.log import read_eval_log
-
-    try:
-        return read_eval_log(file, exclude_fields=_UNREAD)
-    except MemoryError:
-        raise
-    except Exception as error:  # its reader raises almost anything for a damaged log
-        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
-        raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
 
 
 def _candidate(log: EvalLog) -> str:

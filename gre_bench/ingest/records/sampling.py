@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
+from gre_bench.ingest.records.notes import plain
 from gre_bench.ingest.records.row_files import Imported, read_ids, read_rows
 
 SHOWN = 5
@@ -177,22 +178,15 @@ def evaluation_set(path: Path) -> Register:
         name = row.get("forum") or row.get("paper_id") or row.get("id")
         if not isinstance(name, str):
             raise SourceError(f"evaluation set {path.name}: row {number} names no paper (forum, paper_id or id)")
-        entries |= PaperTexts(name, _text(row.get("abstract")), tuple(_reviews(row))).entries
+        texts = [text for column in ("review", "text") if (text := _text(row.get(column)))]
+        entries |= PaperTexts(name, _text(row.get("abstract")), tuple(texts)).entries
         if isinstance(content := row.get("content"), Mapping):
-            entries |= PaperTexts(name, _text(content.get("abstract")), tuple(_fields(content))).entries
+            fields = (_text(value) for column, value in content.items() if column != "abstract")
+            texts = [text for text in fields if text and len(text) >= _TEXT]
+            entries |= PaperTexts(name, _text(content.get("abstract")), tuple(texts)).entries
     return Register(path.name, frozenset(entries))
 
 
-def _reviews(row: Mapping[str, Any]) -> Iterator[str]:
-    yield from (text for name in ("review", "text") if (text := _text(row.get(name))))
-
-
-def _fields(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the long texts of a note's *content*, of either version of the API."""
-    texts = (_text(value) for name, value in content.items() if name != "abstract")
-    yield from (text for text in texts if text and len(text) >= _TEXT)
-
-
 def _text(value: object) -> str | None:
-    value = value.get("value") if isinstance(value, Mapping) else value
-    return value if isinstance(value, str) else None
+    text = plain(value)
+    return text if isinstance(text, str) else None

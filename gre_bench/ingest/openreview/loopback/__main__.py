@@ -62,12 +62,18 @@ def _serve(arguments: argparse.Namespace) -> None:
     """
     if not 0 <= arguments.port <= 65534 or arguments.every < 0 or arguments.seconds < 0 or arguments.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
+    account = None
+    if arguments.login:
+        username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
+        if not username or not password:
+            raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
+        account = Account(username, password)
     limits = {
         kind: replace(limit, seconds=limit.seconds * arguments.hour / 3600) for kind, limit in REPORTED_LIMITS.items()
     }
     when = {"seconds": arguments.seconds, **({"every": arguments.every} if arguments.every else {})}
     more: dict[str, Any] = {
-        "account": _account() if arguments.login else None,
+        "account": account,
         "limits": limits if arguments.limits else {},
         "fault": [fault(name, **when) for name in arguments.fault],
         "port": arguments.port,
@@ -82,14 +88,6 @@ def _serve(arguments: argparse.Namespace) -> None:
         except (Stopped, KeyboardInterrupt):
             counts = ", ".join(f"{count} {kind}" for kind, count in sorted(loopback.counts.items()))
             print(f"stopped; requests: {counts or 'none'}")
-
-
-def _account() -> Account:
-    """Returns the account named by the environment variables; raises `SettingsError` if one of them is missing."""
-    username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
-    if not username or not password:
-        raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
-    return Account(username, password)
 
 
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
