@@ -70,9 +70,8 @@ ROTTEN = ColumnLayout(
 
 
 def layout_of(present: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """Returns the layout of a file that has the columns *present*.
+    """Returns the layout of the *file* that has the columns *present*, with *grade*, if given, as that of grades.
 
-    *grade*, if given, names the column of grades in place of the layout's own. *file* is the file's name for messages.
     Raises `SourceError` if no layout fits or the column of grades is missing.
     """
     listed = ", ".join(sorted(present)) or "none"
@@ -93,8 +92,8 @@ def layout_of(present: Collection[str], file: str, grade: str | None = None) -> 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
     """Returns the grade in the column *key* of *row*; None if the cell is blank.
 
-    A number is returned as it is. A name becomes its rank in *names*, where the first and worst has rank 1. Raises
-    `RefusedError` for any other cell, including a number that is not finite.
+    A name becomes its rank in *names*, where the first and worst has rank 1. Raises `RefusedError` for a cell that is
+    neither a name nor a finite number.
     """
     value = row.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -224,11 +223,7 @@ def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the id of the review in *row*.
-
-    If the row states no id, the id is made of *item* and the reviewer's name, with invalid characters replaced. If the
-    row states no reviewer either, the id is *numbered*, which is made of the item and a running number.
-    """
+    """Returns the id of the review in *row*: as stated, or made of *item* and the reviewer's name, else *numbered*."""
     column = layout.columns.get("review_id")
     if column and row.get(column) not in (None, ""):
         return read_name(row, column)

@@ -34,13 +34,10 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A summary with its human score.
+    """The summary *text* of *source* by *player*, with its *human* score; None if it has none.
 
-    - *item_id*: the id of the summary, made of *group* and *player*.
-    - *group*: the id of the source; summaries of one source are resampled together.
-    - *player*: the author of the summary.
-    - *source*, *text*: the source and the summary.
-    - *human*: the human score; None if it has none.
+    *item_id* is made of *group* and *player*. *group*: the id of the source; summaries of one source are resampled
+    together.
     """
 
     item_id: str
@@ -98,12 +95,9 @@ _LONGEST_LIST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review of a paper that an LM wrote elsewhere.
+    """A review of a paper that the LM *model* wrote elsewhere, in its run *run* (empty if the file names none).
 
-    - *model*: the name of the LM.
-    - *run*: the name of the model's run; empty if the file names no runs.
-    - *rating*: the rating as the file has it, not parsed; None if there is none.
-    - *text*: the text of the review; None if there is none.
+    *rating*: the rating as the file has it, not parsed; None if there is none.
     """
 
     paper_id: str
@@ -177,10 +171,7 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """Returns the text in the column *name* of *row*; None if the cell is blank.
-
-    A list becomes a text with one line for each element.
-    """
+    """Returns the text in the column *name* of *row*, a list one element a line; None if the cell is blank."""
     value = row.get(name)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
         try:

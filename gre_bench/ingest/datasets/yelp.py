@@ -39,12 +39,8 @@ MOST_REFUSED = 10_000
 class Terms:
     """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025.
 
-    - *restaurants*: how many restaurants are sampled.
-    - *reviews_each*: how many long reviews are sampled of each restaurant.
-    - *min_reviews*: how many long reviews a restaurant must have.
-    - *min_characters*: how many characters a long review must have.
-    - *category*: the category that a business must have.
-    - *seed*: the seed of the sample.
+    *reviews_each* reviews of at least *min_characters* are sampled of each of *restaurants* restaurants, of those with
+    *min_reviews* such reviews.
     """
 
     restaurants: int = 300
@@ -125,10 +121,7 @@ def restaurants_from(
 
 
 def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
-    """Returns the businesses of the file *path* that are in the category of *terms*, by id.
-
-    Refused lines, and the number of businesses in other categories, are added to *imported*.
-    """
+    """Returns the businesses of the file *path* in the category of *terms*, by id."""
     restaurants: dict[str, Restaurant] = {}
     others = 0
     for number, _, line in lines(path, kept=False):
@@ -149,10 +142,7 @@ def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str,
 
 
 def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
-    """Counts the long reviews of each of *restaurants* in the file *path*, and keeps the positions of the chosen ones.
-
-    Refused lines, and the numbers of reviews that are left out, are added to *imported*.
-    """
+    """Counts the long reviews of *restaurants* in the file *path*, and keeps the positions of the chosen ones."""
     short = f"reviews of fewer than {terms.min_characters} characters"
     left: Counter[str] = Counter()
     seen: set[int] = set()
@@ -183,10 +173,7 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Term
 def _add_restaurants(
     sampled: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], imported: Imported
 ) -> dict[str, str]:
-    """Adds the *sampled* restaurants and their categories to *imported*; returns {restaurant id: why it is refused}.
-
-    A restaurant is refused if it is already known with other categories or another name.
-    """
+    """Adds the *sampled* restaurants to *imported*; returns {id: why it is refused}, if known with other content."""
     refused: dict[str, str] = {}
     for restaurant in sampled:
         name = restaurant.paper.paper_id
@@ -209,11 +196,7 @@ def _add_reviews(
     known_reviews: Mapping[str, Review],
     imported: Imported,
 ) -> None:
-    """Adds the chosen reviews of the *sampled* restaurants from the file *path* to *imported*.
-
-    *refused* is {id of a refused restaurant: the reason}. The reviews of these restaurants are refused for the same
-    reason.
-    """
+    """Adds the chosen reviews of the *sampled* restaurants; those of *refused* ones are refused for that reason."""
     merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
     chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
     with opened(path) as file:
@@ -231,10 +214,7 @@ def _add_reviews(
 
 
 def _as_review(line: bytes) -> Review:
-    """Returns *line* of the file of reviews as a human review with its stars as rating.
-
-    Raises `RefusedError` if the review's id, the restaurant's id or the text is missing.
-    """
+    """Returns *line* of the file of reviews as a human review with its stars as rating; raises `RefusedError`."""
     row = read_object(line)
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")

@@ -84,9 +84,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The PDFs read from one archive.
+    """The PDFs read from one archive: *files* is paper id → bytes.
 
-    *files*: paper id → the PDF's bytes.
     *damaged*: part of the archive could not be read.
     *strangers*: the number of files that belong to none of the requested papers.
     """
@@ -97,10 +96,7 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a requested paper that is not in the archive certainly has no PDF at the service.
-
-        It is true if the whole archive could be read and every file belongs to a requested paper.
-        """
+        """Whether a requested paper that is not in the archive certainly has no PDF at the service."""
         return not self.damaged and not self.strangers
 
 
@@ -149,10 +145,7 @@ class OpenReview:
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of the forum with the id *forum*: the submission and its replies.
-
-        Sends one request for every `PAGE` notes.
-        """
+        """Returns all visible notes of a forum, its submission too, by one request for every `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
@@ -166,10 +159,7 @@ class OpenReview:
             after = str(page.notes[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note in the service's form; empty if there are none.
-
-        The versions are "edits" under API v2 and "references" under API v1.
-        """
+        """Returns the versions of a note as sent ("edits" under API v2, "references" under v1); maybe none."""
         if self.api == 2:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
         else:
@@ -304,10 +294,7 @@ class OpenReview:
 
 
 def _problem(response: Response, tree: object) -> tuple[int | None, str]:
-    """Returns the status and the message of an error *response*, whose JSON is *tree*.
-
-    The status is the one that the JSON states or that its name implies; None if neither does.
-    """
+    """Returns the status that the JSON *tree* of an error states or implies (None if neither), and its message."""
     if not isinstance(tree, Mapping):
         return None, f"Error: {response.text or response.reason}"
     status = tree.get("status")
@@ -323,10 +310,7 @@ def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
 
 
 def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    """Returns the PDFs in the zip archive *data*; damaged files are skipped.
-
-    *numbers*: the requested papers, as paper id → submission number at the venue.
-    """
+    """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

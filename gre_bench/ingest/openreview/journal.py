@@ -74,8 +74,7 @@ class Origin:
 class Listed:
     """The journal's entry for one page of a listing.
 
-    *file*: the file with the page's notes, relative to the journal's folder.
-    *notes*: the number of notes on the page.
+    *file*: the file with the page's *notes* notes, relative to the journal's folder.
     *count*: the number of notes in the whole listing, as the service states it; None if it states none.
     *last*: the id of the page's last note, after which the next page begins; None for an empty page.
     *end*: whether this is the listing's last page.
@@ -159,11 +158,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores one page of the listing of *invitation*.
-
-        *count*: the number of notes in the whole listing, as the service states it; None if it states none.
-        *end*: whether this is the listing's last page.
-        """
+        """Stores one page of the listing of *invitation*. *count*, *end*: as in `Listed`."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -171,10 +166,7 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of the forum with the id *forum*, in place of the replies in the listing.
-
-        *count*: the number of notes in the forum, as the service states it; None if it states none.
-        """
+        """Stores all notes of a forum, in place of the replies in the listing. *count*: as the service states it."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -182,21 +174,15 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, or the reason why there is none.
+        """Stores the PDF of a paper, or in words the *problem* why there is none.
 
         *stated*: the name of the PDF in the paper's note; None if the note names none.
-        *data*: the PDF's bytes; None if there is no PDF.
-        *problem*: why there is no PDF, in words.
         """
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Records that the service refused an item (403) at the time *at* (epoch seconds).
-
-        *kind*: ``pdf`` or ``history``.
-        *item*: the id of the paper whose PDF was refused, or of the note whose versions were refused.
-        """
+        """Records that the service refused (403) the PDF of a paper, or the versions of a note, *at* epoch seconds."""
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
@@ -205,10 +191,7 @@ class Journal:
             self._add({"seal": digest})
 
     def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Forgets the stored PDF of each of *papers* whose file is missing or damaged; returns the ids of these papers.
-
-        The PDFs are then fetched again. The journal's file does not change.
-        """
+        """Forgets the stored PDFs of *papers* that are missing or damaged, for a new fetch; returns the papers' ids."""
         kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
         damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
         for paper in damaged:
@@ -245,7 +228,7 @@ class Journal:
             self._take(line)
 
     def _take_all(self) -> int:
-        """Loads all complete lines of the journal's file, and returns the total length of these lines in bytes.
+        """Loads all complete lines of the journal's file, and returns their length in bytes.
 
         Raises `SourceError` for a damaged line.
         """
@@ -300,10 +283,7 @@ def read(folder: Path) -> Journal:
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """Yields every note in the journal once, each submission before its replies.
-
-    If a note was received several times, the copy with the latest change date is used.
-    """
+    """Yields every note once, as last changed, each submission before its replies."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
@@ -381,10 +361,7 @@ def _changed(note: Note) -> int:
 
 
 def runs_of(root: Path, name: str) -> list[Path]:
-    """Returns the folders of a venue-year's fetch runs under *root*, oldest first.
-
-    *name*: ``<venue>-<year>``. The folders are called ``<name>-0001``, ``<name>-0002`` and so on.
-    """
+    """Returns the folders ``<name>-0001``, ``<name>-0002`` and so on of fetch runs under *root*, oldest first."""
     runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
     return sorted(runs)
 
@@ -421,10 +398,7 @@ def before(run: Path, origin: Origin) -> list[Path]:
 
 
 def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
-    """Returns paper id → PDF result, from all fetch runs before *run* with the same *origin*.
-
-    If several fetch runs have a result for a paper, the latest is returned.
-    """
+    """Returns paper id → latest PDF result, from all fetch runs before *run* with the same *origin*."""
     return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
 
 

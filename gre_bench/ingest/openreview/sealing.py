@@ -30,13 +30,10 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The sample of papers, and the papers whose versions and PDFs are fetched.
+    """The ids of the sampled *papers*, and of the papers whose versions and PDFs are *wanted*.
 
-    *papers*: ids of the sampled papers.
-    *wanted*: ids of the papers whose versions and PDFs are fetched.
     *known*: the number of the venue-year's papers, whether or not they have enough human reviews.
-    *eligible*: the number of papers with enough human reviews.
-    *notes*: remarks for the user.
+    *eligible*: the number of papers with enough human reviews. *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -76,7 +73,6 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
     """Returns everything that must be fetched besides the listings, including items that the journal already holds.
 
-    *sampled*: the sample; versions and PDFs are needed for its `wanted` papers.
     *histories*: False if no versions of notes are to be fetched.
     """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
@@ -201,10 +197,7 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Returns the counts that a snapshot states, by name.
-
-    They are notes by outcome of reading, reviews by rule of choosing their version, PDFs by status, and some totals.
-    """
+    """Returns the counts that a snapshot states, by name."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     listed = [listed_of(journal, name) for name in venue.listings]
@@ -225,8 +218,5 @@ def _counts(
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns (start of the rebuttal, release of the reviews) in epoch ms.
-
-    If only one date is known, it is used for both; if neither is known, both are None.
-    """
+    """Returns (start of the rebuttal, release of the reviews) in epoch ms; a date that is unknown is the other one."""
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

@@ -149,10 +149,7 @@ class Transport(HTTPAdapter):
             timer.cancel()
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
-        """Sends *request* and returns the response with its complete body; raises an error if a time limit passes.
-
-        *options*: the options of ``HTTPAdapter.send``.
-        """
+        """Returns the response with its complete body; raises an error if a time limit passes."""
         began, connect_s = time.monotonic(), min(CONNECT_S, self.policy.timeout_s)
         response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)})
         self.answered.add(urlsplit(request.url or "").netloc)

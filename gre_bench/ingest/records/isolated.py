@@ -101,10 +101,7 @@ class Child:
         return Died("crashed", f"the process that read the file died ({name})")
 
     def _answer(self, deadline: float) -> Message | None:
-        """Returns the child's next message; None if it dies or does not answer before *deadline*.
-
-        *deadline* is in seconds of the monotonic clock.
-        """
+        """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
         stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
             # An answer is written in one piece: once it begins, the rest follows.
@@ -211,10 +208,7 @@ LIBRARIES = {"parquet": "pyarrow", "log": "inspect_ai"}
 
 
 def read_isolated(kind: Kind, files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
-    """Yields (file, its contents) for each of *files*, which are all of one *kind*.
-
-    In place of the contents of a file that cannot be read, yields the `SourceError` that says why.
-    """
+    """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`)."""
     child = None
     try:
         for file in files:

@@ -44,13 +44,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes.
+    """The records in a venue-year's notes. *decisions* are by paper id.
 
-    - *decisions*: {paper id: decision}.
     - *counts*: ``notes`` (all notes), the number of notes of each of `OUTCOMES`, ``no_rating`` (kept reviews without a
       rating) and ``unclear`` (how often there was unexpected content).
-    - *strange*: one line for each kind of unexpected content.
-    - *unclear*: {kind of unexpected content: the ids of all notes with it}.
+    - *strange*: one line for each kind of unexpected content; *unclear*: {kind: the ids of all notes with it}.
     - *strata*: {(paper id, name of a stratum): the paper's value}. A stratum divides papers into kinds, such as tracks.
     """
 
@@ -114,10 +112,7 @@ def invitations_of(note: Mapping[str, Any]) -> list[str]:
 
 
 def creating(invitations: Sequence[str]) -> str:
-    """Returns which of a note's *invitations* created the note: the first that is no edit.
-
-    A note that was edited lists several invitations.
-    """
+    """Returns which of a note's *invitations* created it: the first that is no edit."""
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
@@ -196,10 +191,7 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* in parsed form; for a note that is not read any further, a key of `OUTCOMES`.
-
-        *seen* holds the ids of earlier notes, to which the note's id is added.
-        """
+        """Returns the note *raw* in parsed form, or the outcome of one not read further; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -308,10 +300,7 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of *field* of *note*.
-
-        Returns None if the field is absent, holds an empty text, or does not have the form of the venue's API.
-        """
+        """Returns the value of *field*; None if it is absent, empty, or not in the form of the venue's API."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             value = plain(value)
@@ -321,10 +310,7 @@ class _Reading:
         return None if value == "" else value
 
     def _strange(self, problem: str, item: str, outcome: str = "") -> str:
-        """Records that the note *item* has the unexpected content *problem*.
-
-        Returns *outcome*, the note's outcome.
-        """
+        """Records that the note *item* has the unexpected content *problem*; returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome
 
@@ -347,10 +333,7 @@ SCORES = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one review: *fields* is {name of a field: its value as text}.
-
-    *written_ms* is when the review was first written (epoch ms); None if the note does not state it.
-    """
+    """The fields of one review, as texts by name, and when it was first written (epoch ms; None if not stated)."""
 
     review_id: str
     paper_id: str

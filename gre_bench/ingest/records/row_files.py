@@ -51,12 +51,9 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row.
+    """A refused row, by its *number* in the file (from 1), and the *item* that it is about.
 
-    - *number*: the number of the row in the file, from 1.
-    - *item*: what the row is about, such as the id of a review.
-    - *reason*: why it is refused, for the user.
-    - *code*: the kind of reason, such as `UNKNOWN`, `CONFLICT` or `UNFINISHED`; empty if no caller has to know it.
+    - *reason*: why it is refused, for the user. *code*: the kind of reason, if a caller has to know it.
     - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
     """
 
@@ -71,13 +68,10 @@ class Refusal:
 class Imported:
     """The new records of a file, and what became of its rows.
 
-    - *papers*, *reviews*, *judgments*, *synopses*: the new records.
     - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
     - *added*, *unchanged*: how many rows brought new records, and how many were known already.
-    - *refusals*: the other rows, each with the reason why it was refused.
     - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
-    - *named*: the candidates that rows of reviews name.
-    - *unnamed*: how many rows of reviews name no candidate.
+    - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
     - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
     - *notes*: further remarks on the file, one per line.
     """
@@ -114,10 +108,7 @@ def is_name(value: str) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """Whether *value* is a text that UTF-8 can encode.
-
-    A text from JSON may hold a lone surrogate, which UTF-8 cannot encode.
-    """
+    """Whether *value* is a text without a lone surrogate, which JSON may hold and UTF-8 cannot encode."""
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
@@ -170,10 +161,7 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number in the column *key* of *row*, 0 or more; None if the cell is missing.
-
-    Raises `RefusedError` for any other value.
-    """
+    """Returns the whole number of at least 0 in a cell; None if it is missing; raises `RefusedError`."""
     value = read_number(row, key)
     if value is None:
         return None

@@ -42,11 +42,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The result of sampling.
+    """The roles of the human reviews of all sampled papers, out of *eligible* of the *known* papers.
 
-    - *roles*: the roles of the human reviews of all sampled papers.
-    - *known*: how many papers there were to sample from.
-    - *eligible*: how many of them could be sampled.
     - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
     - *learnt*: how many papers were left out because an artefact of ``edition.avoid_learnt`` was learnt from them.
     """
@@ -122,10 +119,7 @@ def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], name
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the paper ids in the list *file*, in its order; None if there is no list.
-
-    Raises `SourceError` for ids that are not among *papers*.
-    """
+    """Returns the paper ids in the list *file*, in its order; raises `SourceError` for ids that are not of *papers*."""
     if file is None:
         return None
     ids, known = read_ids(file), {paper.paper_id for paper in papers}
@@ -139,10 +133,7 @@ def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | Non
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Returns the ids of the reviews that get a role: first the human candidate, then the references.
-
-    *reviews* are the human reviews of one paper. The result is empty if the paper is not eligible.
-    """
+    """Returns the ids of one paper's *reviews* with a role, the candidate first; empty if the paper is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)

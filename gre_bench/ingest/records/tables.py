@@ -42,10 +42,7 @@ Record = TypeVar("Record", Paper, Review)
 
 
 class Papers:
-    """Papers by id: *known* holds all, and *new* only those that a file added or completed.
-
-    *accepted* holds the ids of all papers of the file, of unchanged ones too.
-    """
+    """Papers by id: all *known* ones, those that a file made *new* or completed, and the ids that it has."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
@@ -134,10 +131,7 @@ class MergeIndex:
 
 
 def filled(old: Record, new: Record) -> Record | None:
-    """Returns *old*, completed with the fields that only *new* states.
-
-    Returns None if *old* and *new* state different values for a field.
-    """
+    """Returns *old*, completed with the fields that only *new* states; None if they differ in a field."""
     merged = {}
     for field_ in fields(old):
         before, after = getattr(old, field_.name), getattr(new, field_.name)
@@ -225,10 +219,7 @@ def rows_of(
 
 
 def _with_known_names(table: Rows, present: Sequence[str], columns: Collection[str]) -> tuple[Rows, set[str]]:
-    """Renames those *present* columns of *table* that differ from one of *columns* only in case or blanks.
-
-    Returns the rows and all column names.
-    """
+    """Renames columns that differ from one of *columns* only in case or blanks; returns rows and columns."""
     names = {name: name.strip().lower().replace(" ", "_") for name in present}
     spelt = Counter(names.values())
     renamed = {
@@ -278,10 +269,7 @@ def _number(cell: str | None) -> int | float | str | None:
 
 
 def likely(name: str, unread: Collection[str]) -> str | None:
-    """Returns the column among *unread* that was probably meant to be called *name*; None if there is none.
-
-    Upper and lower case count as equal.
-    """
+    """Returns the column of *unread* that was probably meant by *name*, in whatever case; None if there is none."""
     spelt = {column.strip().lower(): column for column in unread}
     near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
     return next((column for low, column in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)

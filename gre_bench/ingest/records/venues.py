@@ -145,10 +145,7 @@ def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
 
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
-    """Returns {(venue, year): its entry} for all entries of the file *path* (``data/venues.toml`` if None).
-
-    Raises `SettingsError` if the file is unusable.
-    """
+    """Returns {(venue, year): its entry} of the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
     file, tree = _read(path)
     if not isinstance(entries := tree.get("venue"), list):
         raise SettingsError(f"venues file {file} has no [[venue]] entry")
@@ -204,10 +201,8 @@ def _start_ms(day: date | None) -> int | None:
 class Calendar(BaseModel):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
-    - *reviews_public*: month and day, such as ``11-20``.
-    - *years_before*: how many years before the venue's own year that day is.
-    - *source*: where the rule was read.
-    - *read*: the day on which it was read.
+    *years_before*: how many years before the venue's own year the day *reviews_public* (month and day) is. The rule was
+    *read* in *source* on that day.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -225,10 +220,7 @@ class Calendar(BaseModel):
 
 @cache
 def calendars(path: Path | None = None) -> dict[str, Calendar]:
-    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None).
-
-    Raises `SettingsError` for a faulty calendar.
-    """
+    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
     file, tree = _read(path)
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]

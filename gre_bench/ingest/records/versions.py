@@ -46,12 +46,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The version of a review that counts, and the rule by which it was chosen.
+    """The version of a review that counts: its id (None for the note as it is now), and of how many *versions*.
 
-    - *version_id*: the id of that version; None for the note as it is now.
-    - *written_at*: when that version was written (epoch ms); None if not stated.
-    - *versions*: how many versions the review has.
-    - *rule*: why that version counts, a key of `RULES`.
+    *written_at*: when it was written (epoch ms); None if not stated. *rule*: why it counts, a key of `RULES`.
     """
 
     version_id: str | None
@@ -61,10 +58,7 @@ class Chosen:
 
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
-    """Returns the versions of a note from its *history* of edits or references, oldest first.
-
-    Deleted entries and entries that change no content are skipped.
-    """
+    """Returns the versions in a *history* that change content and are not deleted, oldest first."""
     kept = sorted((note for note in history if note.get("ddate") is None), key=_written_at)
     versions: list[Version] = []
     content: dict[str, Any] = {}
@@ -169,10 +163,7 @@ def pdf_version_status(
 
 
 def pdf_is_due(note: Note, released_ms: int | None) -> bool:
-    """Whether the history of the submission *note* is needed to decide which version its PDF is.
-
-    *released_ms* is as in `pdf_version_status`.
-    """
+    """Whether the history of the submission *note* is needed to decide which version its PDF is."""
     return pdf_version_status(note, None, released_ms) == "unknown"
 
 

@@ -19,10 +19,7 @@ SHOWN, SHORT = 6, 60
 class Seen:
     """The parts of a note that are compared between snapshots.
 
-    - *kind*: the kind of the note (see `kind_of`).
-    - *forum*: the id of its paper.
     - *status*: ``withdrawn``, ``desk_rejected``, or empty, as its invitations or its field ``venueid`` state.
-    - *deleted*: whether the note has a deletion date.
     - *fields*: {name of a field: hash of its value}.
     - *shown*: {name of a field: its value} for values that are short enough for a message.
     """
@@ -99,10 +96,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
 
 
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """Returns the name of a changed field, followed by its old and new value if both are short.
-
-    *was* and *now* are the note before and after the change.
-    """
+    """Returns the name of a changed field, followed by its old and new value if both are short."""
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:

@@ -56,14 +56,10 @@ class Frozen(BaseModel):
 class Manifest(BaseModel):
     """The contents of ``manifest.json``.
 
-    - *format*: the version of the format of snapshots.
-    - *source*: where the notes came from.
-    - *created_at*: when the snapshot was made, in ISO 8601.
     - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
     - *remarks*: warnings for readers, such as that the form of the notes is unverified.
     - *counts*: how many notes, papers, PDFs and texts there are, and further counts.
-    - *files*: all files of the snapshot except ``manifest.json``.
-    - *digest*: a hash of the names and hashes of these files.
+    - *digest*: a hash of the names and hashes of all files except ``manifest.json``.
     - *seal*: a hash of all other fields of the manifest.
     """
 
@@ -92,10 +88,7 @@ class Manifest(BaseModel):
 
 
 def _read_manifest(folder: Path) -> Manifest:
-    """Returns the manifest of the snapshot in *folder*.
-
-    Raises `SourceError` if the manifest is missing, damaged or of another format.
-    """
+    """Returns the manifest in *folder*; raises `SourceError` if it is missing, damaged or of another format."""
     try:
         data = read_bytes(folder / MANIFEST)
     except OSError as error:
@@ -152,11 +145,7 @@ class Snapshot:
         return self.manifest.digest
 
     def verify(self) -> None:
-        """Reads every file again and compares it with the manifest.
-
-        Raises `SourceError` for the first file that differs, is missing, or does not belong to the snapshot. The
-        message names that file.
-        """
+        """Reads every file again; raises `SourceError` for the first that differs, is missing, or is a stranger."""
         if _read_manifest(self.folder) != self.manifest:
             raise _changed(self.folder, MANIFEST)
         for file in self.manifest.files:
@@ -340,10 +329,7 @@ def make_snapshot(
 
 
 def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* paper by paper (forum by forum), each submission before its replies.
-
-    Papers are in the order of their first note. Raises `SourceError` for a note that is not a JSON object.
-    """
+    """Yields *notes* forum by forum in their first order, each submission first; raises `SourceError` for no object."""
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):

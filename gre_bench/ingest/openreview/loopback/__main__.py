@@ -56,10 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    """Runs the loopback server with the parsed command-line options until it is stopped.
-
-    Raises `SettingsError` for files or options that cannot be used.
-    """
+    """Serves as *arguments* say until it is stopped; raises `SettingsError` for what cannot be used."""
     if not 0 <= arguments.port <= 65534 or arguments.every < 0 or arguments.seconds < 0 or arguments.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     account = None
@@ -91,11 +88,7 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
-    """Returns the notes, versions and PDFs to serve, as keyword arguments of `Loopback`.
-
-    *source*: the folder of a snapshot, or a file of notes.
-    *pdfs*: the folder of PDFs that belongs to a file of notes; None if there is none.
-    """
+    """Returns the notes, versions and PDFs to serve, as keyword arguments of `Loopback`."""
     if source.is_dir():
         if pdfs is not None:
             raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")

@@ -365,10 +365,9 @@ class FixtureStore:
         return note | {"details": {key: known[key] for key in known if key in wanted}}
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """Returns a response with one page of results under the key *name* and, in some cases, their number *count*.
+        """Returns a response with one page of results under the key *name*, and their number *count*.
 
-        The number is stated as at the real service: always under API v1; under API v2, if the query asks for it or has
-        an offset.
+        As at the real service, API v2 states the number only if the query asks for it or has an offset.
         """
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})
@@ -378,9 +377,8 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """Returns an entry for *note* in the form in which the service lists the versions of a note.
+        """Returns an entry for *note* as the service lists versions; its id is made of the text *named*.
 
-        *named*: a text from which the entry's id is made.
         *at_ms*: the version's date (epoch ms); None: the dates of *note*.
         """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
@@ -398,10 +396,7 @@ def _created_by(note: Mapping[str, Any]) -> str:
 
 
 def _fits(note: Note, query: Query, api: Api) -> bool:
-    """Whether *note* passes all filters of *query*.
-
-    A deleted note passes only if the query names its id or asks for the trash.
-    """
+    """Whether *note* passes all filters of *query*; a deleted one only if its id or the trash is asked for."""
     if note.get("ddate") is not None and query.get("trash") != "true" and "id" not in query:
         return False
     for key, value in query.items():

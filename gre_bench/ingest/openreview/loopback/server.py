@@ -124,19 +124,15 @@ FAULTS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
 
 
 def fault(name: str, **changes: object) -> Fault:
-    """Returns the fault *name* with some of its fields changed; raises `SettingsError` for an unknown name.
-
-    *changes*: new values of the fields of `Fault`, such as ``every=10``.
-    """
+    """Returns the fault *name* with some fields changed; raises `SettingsError` for an unknown name."""
     if name not in FAULTS:
         raise SettingsError(f"no fault {name!r:.40}; known are {', '.join(FAULTS)}")
     return replace(FAULTS[name], **changes)
 
 
 class Faults:
-    """The active faults of one server, with counts of the requests received.
+    """The active faults of one server.
 
-    *several*: the active faults.
     *triggered*: name of a fault → how often it was triggered.
     *early*: kind of request → number of requests sent before the wait of a refusal (429) was over.
     """
@@ -164,7 +160,6 @@ class Faults:
     def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
         """Returns the error response that replaces the real answer; None if the real answer is to be sent.
 
-        *triggered*: the faults that affect this request. *kind*: the kind of the request.
         After a fault 429, later requests of *kind* are refused too until the wait is over.
         """
         now = time.time()
@@ -249,10 +244,7 @@ def _edited(note: Note) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The only account that can log in.
-
-    *code*: the one-time code that the login also requires, as with an authenticator app; None: no second factor.
-    """
+    """The only account that can log in; *code*: the one-time code that the login also requires, if any."""
 
     username: str
     password: str = field(repr=False)
@@ -261,11 +253,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that the server received.
+    """A request that the server received: its *query* as (name, value), and the *status* of the answer.
 
-    *query*: the parameters as (name, value).
     *kind*: the kind of request, such as ``notes`` or ``pdf``; each kind has its own limit.
-    *status*: the HTTP status of the answer.
     """
 
     api: Api
@@ -411,10 +401,7 @@ class Loopback:
 
 
 def _token(payload: dict[str, Any]) -> str:
-    """Returns a new login token with *payload*, in the form of the service's tokens (JWT).
-
-    Its signature is random, because openreview-py does not check it.
-    """
+    """Returns a new login token in the service's form (JWT); openreview-py does not check its signature."""
     parts = ({"alg": "HS256", "typ": "JWT"}, payload | {"jti": secrets.token_hex(8)})
     written = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return ".".join([*written, secrets.token_urlsafe(16)])
@@ -425,10 +412,7 @@ Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | 
 
 
 def _bound(answering: Answering, port: int) -> ThreadingHTTPServer:
-    """Returns an HTTP server bound to *port* of this machine (0: any free port), which the caller starts.
-
-    Raises `SettingsError` if the port cannot be used.
-    """
+    """Returns a server bound to *port* of this machine (0: any); raises `SettingsError` if it cannot be used."""
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
     try:
         return _Host(("127.0.0.1", port), handler)
