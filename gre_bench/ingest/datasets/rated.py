@@ -148,7 +148,14 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
     reviews: dict[tuple[str, str, str], GivenReview] = {}
     for number, row in read_all_rows(path)[0]:
         try:
-            review = _review(row)
+            if "Overall" not in row:
+                raise RefusedError("there is no column Overall, the rating")
+            rating = row["Overall"]
+            parts = [(name, _plain(row, name)) for name in TEXTS]
+            text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
+            shown = None if rating is None or rating != rating else str(rating).strip() or None
+            names = read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or ""
+            review = GivenReview(*names, shown, text or None)
             key = (review.model, review.run, review.paper_id)
             if key in reviews:
                 raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")
@@ -156,18 +163,6 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
         except RefusedError as reason:
             raise SourceError(f"{path.name}, row {number}: {reason}") from None
     return list(reviews.values())
-
-
-def _review(row: Row) -> GivenReview:
-    if "Overall" not in row:
-        raise RefusedError("there is no column Overall, the rating")
-    rating = row["Overall"]
-    parts = [(name, _plain(row, name)) for name in TEXTS]
-    text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
-    shown = None if rating is None or rating != rating else str(rating).strip() or None
-    return GivenReview(
-        read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or "", shown, text or None
-    )
 
 
 def _plain(row: Row, name: str) -> str | None:

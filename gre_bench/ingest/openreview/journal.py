@@ -287,7 +287,8 @@ def received(journal: Journal) -> Iterator[Note]:
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
-            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -index))
+            dates = [date for name in ("tmdate", "mdate", "tcdate") if isinstance(date := note.get(name), int)]
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (max(dates, default=0), -index))
     for index, note in enumerate(_copies(journal)):
         if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
             yield note
@@ -347,17 +348,12 @@ def _copies(journal: Journal) -> Iterator[Note]:
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
         submission = {name: value for name, value in note.items() if name != "details"}
         yield submission | ({"details": rest} if rest else {})
-        yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
-
-
-def _age(note: Note) -> tuple[int, str]:
-    date = note.get("tcdate") or note.get("cdate")
-    return (date if isinstance(date, int) else 0, str(note.get("id")))
-
-
-def _changed(note: Note) -> int:
-    dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
-    return max((date for date in dates if isinstance(date, int)), default=0)
+        dated = []
+        for reply in replies:
+            date = reply.get("tcdate") or reply.get("cdate")
+            dated.append((date if isinstance(date, int) else 0, str(reply.get("id")), reply))
+        dated.sort(key=lambda entry: entry[:2])
+        yield from (reply for _, _, reply in dated if reply.get("id") != note.get("id"))
 
 
 def runs_of(root: Path, name: str) -> list[Path]:

@@ -112,7 +112,14 @@ def seal(
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
-    reviews = [_review(note, journal, rebuttal) for note in notes if kind_at(note, venue) in venue.reviews]
+    reviews = []
+    for note in notes:
+        if kind_at(note, venue) in venue.reviews:
+            refused = () if ("history", note["id"]) in journal.refused else None
+            chosen = versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
+            row = {"review_id": note["id"], "paper_id": note.get("forum"), "versions": chosen.versions}
+            row |= {"version": chosen.version_id, "written_at": chosen.written_at, "rule": chosen.rule}
+            reviews.append(row | {"licence": note["license"] if isinstance(note.get("license"), str) else None})
     papers = _papers(notes, journal, venue, sampled, released)
     files = {name: journal.pool.file(fetched.sha256) for name, fetched in journal.pdfs.items() if fetched.sha256}
     note_ids = {note["id"] for note in notes}
@@ -153,20 +160,6 @@ def seal(
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return Snapshot.open(folder)
-
-
-def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
-    refused = () if ("history", note["id"]) in journal.refused else None
-    chosen = versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
-    return {
-        "review_id": note["id"],
-        "paper_id": note.get("forum"),
-        "versions": chosen.versions,
-        "version": chosen.version_id,
-        "written_at": chosen.written_at,
-        "rule": chosen.rule,
-        "licence": note["license"] if isinstance(note.get("license"), str) else None,
-    }
 
 
 def _papers(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,7 +115,15 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
             imported.refuse(number, f"log {file.name}", log)
     for number, (entry, reason) in enumerate(files_in(path)[1] if path.is_dir() else (), start=len(files) + 1):
         imported.refuse(number, f"file {entry.name}", reason)
-    _check_configurations(path, logs)
+    first: dict[str, tuple[Path, str]] = {}
+    for file, log in logs:
+        before, known = first.setdefault(log["candidate"], (file, log["configuration"]))
+        if known != log["configuration"]:
+            raise SourceError(
+                f"{path.name}: {log['candidate']} has different settings in {before.name} and {file.name} (model, "
+                "task, solver or sampling differ), and reviews of one candidate are never mixed; import each by "
+                "itself, under a name of its own: --as NAME"
+            )
     samples = [LoggedSample(*sample) for _, log in logs for sample in log["samples"]]
     if epoch is not None:
         epochs = sorted({sample.epoch for sample in samples})
@@ -201,19 +209,6 @@ def _candidate(log: EvalLog) -> str:
     """Returns the name of the log's model as that of a candidate: invalid characters become dashes."""
     name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
-
-
-def _check_configurations(path: Path, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Raises `SourceError` if reviews of one candidate come from two models or two configurations."""
-    first: dict[str, tuple[Path, str]] = {}
-    for file, log in logs:
-        before, known = first.setdefault(log["candidate"], (file, log["configuration"]))
-        if known != log["configuration"]:
-            raise SourceError(
-                f"{path.name}: {log['candidate']} has different settings in {before.name} and {file.name} (model, "
-                "task, solver or sampling differ), and reviews of one candidate are never mixed; import each by "
-                "itself, under a name of its own: --as NAME"
-            )
 
 
 def _configuration(log: EvalLog) -> str:

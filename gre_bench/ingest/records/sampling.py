@@ -90,7 +90,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         raise SourceError(
             f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}{barred}"
         )
-    eligible.sort(key=lambda paper: _rank(settings.seed, paper.paper_id))
+    eligible.sort(key=lambda paper: hashlib.sha256(f"{settings.seed}:{paper.paper_id}".encode()).digest())
     sampled = eligible[: settings.papers]
     if all(paper.source_row is not None for paper in sampled):
         sampled.sort(key=lambda paper: (paper.source_row, paper.paper_id))
@@ -143,10 +143,6 @@ def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
     ids = sorted(review.review_id for review in reviews)
     Random(f"{settings.seed}:{reviews[0].paper_id}").shuffle(ids)
     return ids if settings.references == "all" else ids[: 1 + settings.references]
-
-
-def _rank(seed: int, paper_id: str) -> bytes:
-    return hashlib.sha256(f"{seed}:{paper_id}".encode()).digest()
 
 
 _TEXT = 200

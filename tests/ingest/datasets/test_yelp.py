@@ -24,13 +24,7 @@ def business(name, categories="Thai, Restaurants", **more):
 
 
 def review(at, number, text="Long enough to be counted as long.", **more):
-    return {
-        "review_id": f"{at}-{number}",
-        "business_id": at,
-        "user_id": "u",
-        "stars": 4.0,
-        "text": text,
-    } | more
+    return {"review_id": f"{at}-{number}", "business_id": at, "user_id": "u", "stars": 4.0, "text": text} | more
 
 
 def files(tmp_path, businesses, reviews):

@@ -335,10 +335,7 @@ def test_a_folder_that_is_there_is_not_touched(tmp_path):
 
 @pytest.mark.parametrize(
     ("notes", "pdfs", "says"),
-    [
-        (NOTES, {"p1": "none.pdf"}, "the PDF of paper 'p1'"),
-        ([*NOTES, "a note"], {}, "note 7 is not a JSON object"),
-    ],
+    [(NOTES, {"p1": "none.pdf"}, "the PDF of paper 'p1'"), ([*NOTES, "a note"], {}, "note 7 is not a JSON object")],
 )
 def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
     with pytest.raises(SourceError) as error:
