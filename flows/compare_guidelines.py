@@ -90,7 +90,7 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
     """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; asks no LM.
 
-    *name* is the study's name, and *seed* the seed of the bootstrap. `gre_bench.ingest.datasets.rated_reviews`
+    *name* is the study's name, and *seed* the seed of the bootstrap. `gre_bench.ingest.datasets.rated`
     describes the files in *reviews*. Returns the summary.
     """
     ratings, human, source = from_reviews(reviews)

@@ -20,7 +20,7 @@ from prefect import flow
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.openreview.fetch_steps import FetchRequest, fetch_run
+from gre_bench.ingest.openreview.fetching import FetchRequest, fetch_run
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot.diff import changes
 from gre_bench.ingest.snapshot.snapshot import Snapshot

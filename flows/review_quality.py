@@ -35,8 +35,8 @@ from gre_bench.guidelines.review_quality import (
     members,
     sampled,
 )
-from gre_bench.ingest.records.review_fields import review_fields
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.notes import review_fields
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.pipeline.runs.prefect_engine import ended

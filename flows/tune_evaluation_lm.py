@@ -15,7 +15,7 @@ from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import Register, write_register
 from gre_bench.core.records import HUMAN, Judgments, Paper
 from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
-from gre_bench.ingest.records.evaluation_sets import evaluation_set
+from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.lm.catalog import register_of
 from gre_bench.pipeline.intake import file_sha256, row_range

@@ -4,7 +4,7 @@
 
 Every stage continues where it was stopped, and does nothing if its work is done. So a run that is killed at any point
 can be started again. If the caller names no year, the newest year whose reviews are public is used (see
-`gre_bench.ingest.records.venue_years`).
+`gre_bench.ingest.records.venues`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
+from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
 from gre_bench.ingest.pdf.paper_text import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.snapshot.snapshot import Snapshot

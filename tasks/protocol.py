@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners.pairwise import Preference, TextPair
     from gre_bench.guidelines.ratings import Rating
     from gre_bench.guidelines.review_quality import FieldedReview
-    from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest
+    from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest
     from gre_bench.metrics.scoring import MetricWork, Scored
     from gre_bench.prompts.conditions import Condition
     from gre_bench.tuning.cache_ngram import HeldOut

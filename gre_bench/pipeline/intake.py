@@ -24,9 +24,8 @@ from gre_bench.core.records import HUMAN, Judgments, Paper, Review
 from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
-from gre_bench.ingest.datasets.yelp import restaurants_from
-from gre_bench.ingest.datasets.yelp_files import Terms
-from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
+from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
+from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.pipeline.runs.job import Job

@@ -22,8 +22,8 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import REVIEW_COLUMNS, rows_of
-from gre_bench.ingest.records.merge_index import CONFLICT, Imported
+from gre_bench.ingest.records.row_files import CONFLICT, Imported
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded

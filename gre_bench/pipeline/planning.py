@@ -16,8 +16,8 @@ from gre_bench.core.known_names import listed, nearest
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
+from gre_bench.ingest.records.row_files import read_ids
 from gre_bench.ingest.records.sampling import draw
-from gre_bench.ingest.records.source_files import read_ids
 from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews

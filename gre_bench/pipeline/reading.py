@@ -24,13 +24,10 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.pdf.text import SOUND
-from gre_bench.ingest.records.notes import new_records, read_notes
-from gre_bench.ingest.records.source_files import read_notes_file, read_texts
-from gre_bench.ingest.records.venue_years import confirm_form
+from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
+from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.ingest.snapshot.making import UNSTATED, make_snapshot
-from gre_bench.ingest.snapshot.manifest import MANIFEST, NOTES
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
 from gre_bench.pipeline.intake import (
     file_sha256,
     import_papers,
@@ -84,7 +81,7 @@ def import_notes(
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
     Returns the report of the import with counts added. A fetched snapshot holds several versions of a review. The
-    version before the rebuttal is imported (see `gre_bench.ingest.records.review_versions`).
+    version before the rebuttal is imported (see `gre_bench.ingest.records.versions`).
     *licence*: as in `keep`, for the notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)

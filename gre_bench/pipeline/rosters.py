@@ -11,8 +11,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings, parse
-from gre_bench.ingest.records.venue_years import newest_year
-from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.records.venues import newest_year, venue_of
 from gre_bench.prompts.conditions import guided
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import EXTRACTIVE

@@ -33,10 +33,9 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.masking import masked
-from gre_bench.ingest.openreview.client import OpenReview
-from gre_bench.ingest.openreview.fetch_steps import SECRETS, budget_file, origin
+from gre_bench.ingest.openreview.client import Login, OpenReview, RetryPolicy
+from gre_bench.ingest.openreview.fetching import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.job import Job, secrets_of

@@ -16,8 +16,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_text
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.openreview.fetch_steps import budget_file, fetch_run, origin
-from gre_bench.ingest.openreview.fetching import is_listed
+from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, origin
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of

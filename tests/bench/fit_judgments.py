@@ -21,7 +21,7 @@ import pyarrow.parquet as parquet
 from scipy import optimize, sparse
 
 from gre_bench.core.learnt_from import PaperTexts, Register, write_register
-from gre_bench.ingest.records.evaluation_sets import evaluation_set
+from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.writing.rules.clauses import NONE, SCALE, STANCES, Clause, clauses_of, features
 from tests.bench.bench_rule_judgments import FILE, judged, words
 from tests.conftest import ROOT, SHARED

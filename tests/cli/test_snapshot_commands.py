@@ -12,9 +12,9 @@ from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.ingest.openreview import fetch_steps
-from gre_bench.ingest.openreview.fetch_steps import budget_file
-from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.ingest.openreview import fetching
+from gre_bench.ingest.openreview.fetching import budget_file
+from gre_bench.ingest.openreview.loopback.fixture_store import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
@@ -38,7 +38,7 @@ def call(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def calling(*arguments: str):
-        fetch_steps._opened.cache_clear()
+        fetching._opened.cache_clear()
         monkeypatch.setattr(sys, "argv", ["gre-bench", *arguments])
         monkeypatch.setattr(screen, "out", screen.Console(width=400))
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))

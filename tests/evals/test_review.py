@@ -23,7 +23,7 @@ from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.board import open_board
 from gre_bench.evals.review import gem, mean, review, stderr
 from gre_bench.ingest.records.inspect_logs import read_logs
-from gre_bench.ingest.records.merge_index import UNFINISHED, Imported
+from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.store import Store
 from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.loopback.server import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
@@ -46,7 +46,7 @@ def planted(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OPENREVIEW_USERNAME", USER)
     endpoints.hurry(monkeypatch)
-    fetch_steps._opened.cache_clear()
+    fetching._opened.cache_clear()
     return list(CANARIES.values())
 
 

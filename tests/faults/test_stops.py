@@ -17,7 +17,7 @@ import pytest
 
 from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
-from gre_bench.ingest.openreview.loopback.fault_injection import fault
+from gre_bench.ingest.openreview.loopback.server import fault
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed

@@ -13,12 +13,12 @@ import pytest
 
 from gre_bench.core.settings import load
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.journal import Journal
-from gre_bench.ingest.openreview.loopback import limits
+from gre_bench.ingest.openreview.loopback import fixture_store
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
@@ -48,7 +48,7 @@ def settings(host: str | None, *overrides: str, edition: str = "SAMPLE 2026", pa
 
 def fetched(host: str | None, state: Path, *overrides: str, again: bool = False, **more) -> dict:
     """The summary of a fetch in a session of its own, as a process of its own has."""
-    fetch_steps._opened.cache_clear()
+    fetching._opened.cache_clear()
     return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
 
 
@@ -59,7 +59,7 @@ def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         return time.time() + seconds
 
     monkeypatch.setattr(RequestBudget.__init__, "__defaults__", (clock,))
-    monkeypatch.setattr(limits, "time", SimpleNamespace(time=clock))
+    monkeypatch.setattr(fixture_store, "time", SimpleNamespace(time=clock))
 
 
 def undisturbed(state: Path) -> tuple[str, Counter]:

@@ -11,7 +11,7 @@ from typing import Any
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, ValidationSettings, load
 from gre_bench.flows.year import YearJob, make_board, plainly, year_job
-from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview import fetching
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline.learnt import Learnt
@@ -71,7 +71,7 @@ def job(
 ) -> YearJob:
     """The job of the sample's board of the year that is the newest *on* a day."""
     os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-    fetch_steps._opened.cache_clear()
+    fetching._opened.cache_clear()
     asked = (f"fetch.host={host}",) if host else ()
     more = (f"roster={named}",) if named else ()
     chosen = load(None, (*more, *asked, *QUICK, "edition.papers=6", *overrides))

@@ -13,11 +13,10 @@ from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
-from gre_bench.ingest.openreview.fetch_steps import fetch_run
+from gre_bench.ingest.openreview.fetching import fetch_run
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
-from gre_bench.ingest.openreview.loopback.limits import Limit
-from gre_bench.ingest.openreview.loopback.server import Loopback
+from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback.server import FAULTS, Loopback, fault
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job

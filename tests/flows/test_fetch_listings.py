@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gre_bench.ingest.openreview.loopback.fault_injection import fault
-from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
+from gre_bench.ingest.openreview.loopback.fixture_store import Limit, Windows
+from gre_bench.ingest.openreview.loopback.server import fault
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, served, set_forward
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.openreview.loopback.fault_injection import fault
-from gre_bench.ingest.openreview.loopback.limits import Limit
-from gre_bench.ingest.openreview.refusals import IN_A_ROW
+from gre_bench.ingest.openreview.fetching import IN_A_ROW
+from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback.server import fault
 from gre_bench.ingest.records.venues import venue_of
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, pdf_of, served

@@ -12,7 +12,7 @@ from gre_bench.core.pretrained import entry_of, held
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.conftest import SIXTEEN

@@ -24,7 +24,7 @@ from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
 from gre_bench.examiners.tables import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study, study
-from gre_bench.ingest.datasets.graded_texts import read_graded_texts
+from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store

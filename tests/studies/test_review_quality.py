@@ -18,9 +18,9 @@ from gre_bench.flows.compare_guidelines import compare_given
 from gre_bench.flows.review_quality import QualityJob, generate, judged
 from gre_bench.guidelines import checklist
 from gre_bench.guidelines.review_quality import DAY_MS
-from gre_bench.ingest.datasets.rated_reviews import read_human_ratings, read_rated_reviews
-from gre_bench.ingest.records.review_fields import review_fields
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.datasets.rated import read_human_ratings, read_rated_reviews
+from gre_bench.ingest.records.notes import review_fields
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines.results import outcomes_of

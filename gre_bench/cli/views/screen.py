@@ -19,7 +19,7 @@ from rich.text import Text
 
 from gre_bench.core.terminal import counted, plain
 from gre_bench.core.urls import without_accounts
-from gre_bench.ingest.records.merge_index import UNKNOWN
+from gre_bench.ingest.records.row_files import UNKNOWN
 from gre_bench.store import Row
 
 PIPED_WIDTH = 110

@@ -13,21 +13,117 @@ The file has one row for each review. Our own layout has these columns; those in
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.datasets.graded_layouts import ColumnLayout, layout_of
-from gre_bench.ingest.datasets.grades import are_mixed, read_grade
-from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text, shown
-from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
-from gre_bench.ingest.records.row_files import read_rows
+from gre_bench.ingest.records.row_files import (
+    LARGEST,
+    Imported,
+    RefusedError,
+    Row,
+    read_name,
+    read_rows,
+    read_text,
+    shown,
+)
+from gre_bench.ingest.records.tables import MergeIndex, Papers
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """The columns of files of one kind: *columns* is {what a column holds: its name in the file}.
+
+    - *name*, *domain*: the name of the layout itself, and the default domain of the files.
+    - *sections*: several columns in place of the review, in the order of the domain's headings.
+
+    The reviewer's name makes a missing id of a review. Without a name, reviews are numbered by item.
+    """
+
+    name: str
+    domain: str
+    columns: Mapping[str, str]
+    sections: tuple[str, ...] = ()
+
+
+_OWN = ("review", "grade", "review_id", "reviewer", "title", "abstract", "text", "rating", "group")
+OWN = ColumnLayout(
+    "graded",
+    "proposals",
+    {"item": "item_id", **{name: name for name in _OWN}},
+    ("strengths", "weaknesses", "suggestions"),
+)
+ROTTEN = ColumnLayout(
+    "rottenreviews",
+    "review-quality",
+    {"item": "paper_id", "review": "review_text", "grade": "Human_Overall_Quality"}
+    | {name: name for name in ("reviewer", "title", "abstract")},
+)
+
+
+def layout_of(present: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
+    """Returns the layout of the *file* that has the columns *present*, with *grade*, if given, as that of grades.
+
+    Raises `SourceError` if no layout fits or the column of grades is missing.
+    """
+    listed = ", ".join(sorted(present)) or "none"
+    for layout in (OWN, ROTTEN):
+        if layout.columns["item"] in present and {layout.columns["review"], *layout.sections} & {*present}:
+            break
+    else:
+        raise SourceError(
+            f"{file}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
+            f"nor the columns of RottenReviews; columns there: {listed}"
+        )
+    grade = grade or layout.columns["grade"]
+    if grade not in present:
+        raise SourceError(f"{file}: there is no column {grade}; name the grades' with --grade-column: {listed}")
+    return replace(layout, columns={**layout.columns, "grade": grade})
+
+
+def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
+    """Returns the grade in the column *key* of *row*; None if the cell is blank.
+
+    A name becomes its rank in *names*, where the first and worst has rank 1. Raises `RefusedError` for a cell that is
+    neither a name nor a finite number.
+    """
+    value = row.get(key)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if _is_name(value, names):
+        return float(names.index(str(value).strip()) + 1)
+    number = _number(value)
+    if number is None:
+        known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
+        raise RefusedError(f"{key} {shown(value)} is no number{known}")
+    return number
+
+
+def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
+    """Whether *values* include both names of grades (those in *names*) and numbers, which have no common order."""
+    kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
+    return len(kinds) == 2
+
+
+def _is_name(value: Any, names: Sequence[str]) -> bool:
+    return isinstance(value, str) and value.strip() in names
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if abs(number) <= LARGEST else None
+
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 """Headings of a review's sections, if the domain's form does not have exactly three."""
@@ -37,11 +133,7 @@ HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 class Graded:
     """The contents of a file of graded reviews, and how its columns were read.
 
-    - *layout*: the name of the file's column layout.
-    - *domain*: the name of the domain of its items.
-    - *grade_column*: the name of the column of grades.
-    - *imported*: the records that the file brings.
-    - *groups*: {item id: group} for the items that have a group.
+    *layout* and *domain* are names; *groups* is {item id: group} for the items that have a group.
     """
 
     layout: str
@@ -73,80 +165,70 @@ def graded_from(
     rows, present = read_rows(path, imported)
     columns = set(present)
     layout = layout_of(columns, path.name, grade_column)
+    column_of = layout.columns
     domain = domain or domain_of(layout.domain)
-    graded = Graded(layout.name, domain.name, layout.grade, imported)
+    graded = Graded(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
-    if are_mixed((row.get(layout.grade) for _, row in rows), names):
+    if are_mixed((row.get(column_of["grade"]) for _, row in rows), names):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
-    imported.ignored_columns = tuple(sorted(columns - layout.columns))
+    imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
     papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
     for number, row in rows:
+
+        def text_of(part: str, row: Row = row) -> str | None:
+            return read_text(row, column_of[part]) if part in column_of else None
+
         try:
-            paper = _item(row, layout)
-            numbers[paper.paper_id] += 1
-            review = _review(row, layout, domain, names, f"{paper.paper_id}:{numbers[paper.paper_id]}")
-            _check_grade(known_reviews.get(review.review_id), review)
-            review, _ = merge_index.whole(review, None, named=True)
-            group = _group(row, layout, paper.paper_id, graded.groups)
-            changed = papers.put(paper)
-            merge_index.papers.add(paper.paper_id)
+            title, abstract, text = text_of("title"), text_of("abstract"), text_of("text")
+            item = read_name(row, column_of["item"])
+            numbers[item] += 1
+            review_text = _review_text(row, layout, domain)
+            rating = read_grade(row, column_of["rating"]) if "rating" in column_of else None
+            grade = read_grade(row, column_of["grade"], names)
+            review_id = _review_id(row, layout, item, f"{item}:{numbers[item]}")
+            old = known_reviews.get(review_id)
+            if old is not None and None not in (old.grade, grade) and old.grade != grade:
+                raise RefusedError(
+                    f"review {review_id} has grade {old.grade:g} already; other grades need a separate edition"
+                )
+            review = merge_index.whole(Review(review_id, item, HUMAN, review_text, None, rating, grade), named=True)
+            group = text_of("group")
+            if group is not None and graded.groups.get(item, group) != group:
+                raise RefusedError(f"its item is in group {shown(graded.groups[item])} already")
+            changed = papers.put(Paper(item, title or "", abstract, text))
+            merge_index.papers.add(item)
             imported.count(merge_index.put(imported, review, None, None) or changed)
-            graded.groups |= group
+            if group is not None:
+                graded.groups[item] = group
         except RefusedError as reason:
-            imported.refusals.append(Refusal(number, f"review {shown(row.get(layout.item))}", str(reason)))
+            imported.refuse(number, f"review {shown(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     imported.paper_ids = papers.accepted
     return graded
 
 
-def _item(row: Row, layout: ColumnLayout) -> Paper:
-    title, abstract, text = (
-        read_text(row, name) if name else None for name in (layout.title, layout.abstract, layout.text)
-    )
-    return Paper(read_name(row, layout.item), title or "", abstract, text)
-
-
-def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str], numbered: str) -> Review:
-    item = read_name(row, layout.item)
-    text = read_text(row, layout.review)
+def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
+    column = layout.columns["review"]
+    text = read_text(row, column)
     sections = {name: read_text(row, name) for name in layout.sections}
     if text is not None and any(sections.values()):
-        raise RefusedError(f"it has a {layout.review} and {', '.join(layout.sections)}; leave one of them out")
+        raise RefusedError(f"it has a {column} and {', '.join(layout.sections)}; leave one of them out")
     if text is None:
         headings = domain.headings if len(domain.headings) == len(sections) else HEADINGS
         parts = zip(headings, sections.values(), strict=False)
         text = "\n\n".join(f"{heading}:\n{part.strip()}" for heading, part in parts if part)
     if not text:
         raise RefusedError("empty review")
-    rating = read_grade(row, layout.rating) if layout.rating else None
-    grade = read_grade(row, layout.grade, names)
-    return Review(_review_id(row, layout, item, numbered), item, HUMAN, text, None, rating, grade)
+    return text
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the id of the review in *row*.
-
-    If the row states no id, the id is made of *item* and the reviewer's name, with invalid characters replaced. If the
-    row states no reviewer either, the id is *numbered*, which is made of the item and a running number.
-    """
-    if layout.review_id and row.get(layout.review_id) not in (None, ""):
-        return read_name(row, layout.review_id)
-    reviewer = read_text(row, layout.reviewer) if layout.reviewer else None
+    """Returns the id of the review in *row*: as stated, or made of *item* and the reviewer's name, else *numbered*."""
+    column = layout.columns.get("review_id")
+    if column and row.get(column) not in (None, ""):
+        return read_name(row, column)
+    reviewer = read_text(row, layout.columns["reviewer"])
     if reviewer is None:
         return numbered
     plain = unicodedata.normalize("NFKD", reviewer).encode("ascii", "ignore").decode()
     return read_name({"reviewer": f"{item}:" + re.sub(r"[^A-Za-z0-9_.@+-]+", "-", plain.strip())}, "reviewer")
-
-
-def _group(row: Row, layout: ColumnLayout, item: str, groups: Mapping[str, str]) -> dict[str, str]:
-    group = read_text(row, layout.group) if layout.group else None
-    if group is not None and groups.get(item, group) != group:
-        raise RefusedError(f"its item is in group {shown(groups[item])} already")
-    return {} if group is None else {item: group}
-
-
-def _check_grade(old: Review | None, new: Review) -> None:
-    if old is not None and None not in (old.grade, new.grade) and old.grade != new.grade:
-        raise RefusedError(
-            f"review {old.review_id} has grade {old.grade:g} already; other grades need a separate edition"
-        )

@@ -3,21 +3,74 @@
 A restaurant counts as a paper, and its categories as the paper's synopsis. By default, 300 restaurants with at least 50
 reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the
 ids, not on the order of the files.
+
+``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
+``text``, ``stars``) hold one JSON object a line. There are millions of reviews, so memory holds little: for each
+restaurant, a count and the positions of the chosen reviews; for each long review, eight bytes of a hash.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Mapping
-from heapq import nsmallest
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop, nsmallest
 from pathlib import Path
 
-from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import opened
-from gre_bench.core.records import Paper, Review, Synopsis
-from gre_bench.ingest.datasets.yelp_files import Restaurant, Terms, as_review, rank, read_restaurants, read_reviews
-from gre_bench.ingest.records.cells import RefusedError
-from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
-from gre_bench.ingest.records.row_files import read_object
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import lines, opened
+from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
+from gre_bench.ingest.records.row_files import (
+    Imported,
+    RefusedError,
+    read_name,
+    read_number,
+    read_object,
+    read_text,
+)
+from gre_bench.ingest.records.tables import MergeIndex, Papers
+
+MOST_REFUSED = 10_000
+"""The most unreadable lines; beyond that, the file is refused as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025.
+
+    *reviews_each* reviews of at least *min_characters* are sampled of each of *restaurants* restaurants, of those with
+    *min_reviews* such reviews.
+    """
+
+    restaurants: int = 300
+    reviews_each: int = 3
+    min_reviews: int = 50
+    min_characters: int = 1000
+    category: str = "Restaurants"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.reviews_each <= self.min_reviews or self.restaurants < 1 or self.min_characters < 1:
+            raise SettingsError(
+                f"{self.reviews_each} reviews each of {self.restaurants} restaurants with at least {self.min_reviews} "
+                f"reviews of at least {self.min_characters} characters cannot be drawn"
+            )
+
+
+@dataclass(slots=True)
+class Restaurant:
+    """What memory holds of a restaurant while the files are read.
+
+    - *paper*, *categories*: the restaurant as a paper, and its categories as the file writes them.
+    - *long*: how many long reviews it has.
+    - *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
+    """
+
+    paper: Paper
+    categories: str
+    long: int = 0
+    chosen: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def restaurants_from(
@@ -42,28 +95,85 @@ def restaurants_from(
     """
     terms = terms or Terms()
     imported = Imported()
-    restaurants = read_restaurants(businesses, terms, imported)
-    read_reviews(reviews, restaurants, terms, imported)
+    restaurants = _read_restaurants(businesses, terms, imported)
+    _read_reviews(reviews, restaurants, terms, imported)
     eligible = [restaurant for restaurant in restaurants.values() if restaurant.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
             f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
-    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: rank(terms, restaurant.paper.paper_id))
-    _left_out(imported, terms, restaurants, eligible, sampled)
+    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: _rank(terms, restaurant.paper.paper_id))
+    few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
+    enough = sum(restaurant.long for restaurant in eligible)
+    in_sampled = sum(restaurant.long for restaurant in sampled)
+    imported.left_out |= {
+        f"restaurants {few}": len(restaurants) - len(eligible),
+        f"reviews of restaurants {few}": sum(restaurant.long for restaurant in restaurants.values()) - enough,
+        "restaurants asked for that are not there": terms.restaurants - len(sampled),
+        "restaurants not drawn": len(eligible) - len(sampled),
+        "reviews of restaurants not drawn": enough - in_sampled,
+        "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
+    }
     refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
     _add_reviews(reviews, sampled, refused, known_reviews, imported)
     return imported
 
 
+def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
+    """Returns the businesses of the file *path* in the category of *terms*, by id."""
+    restaurants: dict[str, Restaurant] = {}
+    others = 0
+    for number, _, line in lines(path, kept=False):
+        try:
+            row = read_object(line)
+            paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
+            categories = read_text(row, "categories") or ""
+            if terms.category not in [name.strip() for name in categories.split(",")]:
+                others += 1
+                continue
+            if paper.paper_id in restaurants:
+                raise RefusedError(f"business {paper.paper_id} was there before")
+            restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
+        except RefusedError as reason:
+            _refuse(imported, path, number, "business", reason)
+    imported.left_out[f"businesses that are not in the category {terms.category}"] = others
+    return restaurants
+
+
+def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
+    """Counts the long reviews of *restaurants* in the file *path*, and keeps the positions of the chosen ones."""
+    short = f"reviews of fewer than {terms.min_characters} characters"
+    left: Counter[str] = Counter()
+    seen: set[int] = set()
+    for number, offset, line in lines(path, kept=False):
+        if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
+            left[short] += 1
+            continue
+        try:
+            review = _as_review(line)
+            restaurant = restaurants.get(review.paper_id)
+            if restaurant is None:
+                left[f"reviews of businesses that are not in the category {terms.category}"] += 1
+            elif len(review.text or "") < terms.min_characters:
+                left[short] += 1
+            else:
+                mark = _rank(terms, review.review_id)
+                if mark in seen:
+                    raise RefusedError(f"review {review.review_id} was there before")
+                seen.add(mark)
+                restaurant.long += 1
+                keep = heappush if len(restaurant.chosen) < terms.reviews_each else heappushpop
+                keep(restaurant.chosen, (-mark, number, offset))
+        except RefusedError as reason:
+            _refuse(imported, path, number, "review", reason)
+    imported.left_out |= left
+
+
 def _add_restaurants(
     sampled: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], imported: Imported
 ) -> dict[str, str]:
-    """Adds the *sampled* restaurants and their categories to *imported*; returns {restaurant id: why it is refused}.
-
-    A restaurant is refused if it is already known with other categories or another name.
-    """
+    """Adds the *sampled* restaurants to *imported*; returns {id: why it is refused}, if known with other content."""
     refused: dict[str, str] = {}
     for restaurant in sampled:
         name = restaurant.paper.paper_id
@@ -86,46 +196,42 @@ def _add_reviews(
     known_reviews: Mapping[str, Review],
     imported: Imported,
 ) -> None:
-    """Adds the chosen reviews of the *sampled* restaurants from the file *path* to *imported*.
-
-    *refused* is {id of a refused restaurant: the reason}. The reviews of these restaurants are refused for the same
-    reason.
-    """
+    """Adds the chosen reviews of the *sampled* restaurants; those of *refused* ones are refused for that reason."""
     merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
     chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
     with opened(path) as file:
         for offset, number in chosen:
             file.seek(offset)
-            review = as_review(read_object(file.readline()))
+            review = _as_review(file.readline())
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
-                review, _ = merge_index.whole(review, None, named=True)
+                review = merge_index.whole(review, named=True)
                 imported.count(merge_index.put(imported, review, None, None))
             except RefusedError as reason:
-                imported.refusals.append(Refusal(number, f"review {review.review_id}", str(reason)))
+                imported.refuse(number, f"review {review.review_id}", reason)
     imported.reviews = list(merge_index.new_reviews.values())
 
 
-def _left_out(
-    imported: Imported,
-    terms: Terms,
-    restaurants: Mapping[str, Restaurant],
-    eligible: list[Restaurant],
-    sampled: list[Restaurant],
-) -> None:
-    """Counts in *imported* the restaurants and the long reviews that were not sampled, by reason.
+def _as_review(line: bytes) -> Review:
+    """Returns *line* of the file of reviews as a human review with its stars as rating; raises `RefusedError`."""
+    row = read_object(line)
+    review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
+    text = read_text(row, "text")
+    if text is None:
+        raise RefusedError("text is missing")
+    return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
 
-    *restaurants* holds all restaurants, and *eligible* those with enough long reviews.
-    """
-    few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
-    enough = sum(restaurant.long for restaurant in eligible)
-    in_sampled = sum(restaurant.long for restaurant in sampled)
-    imported.left_out |= {
-        f"restaurants {few}": len(restaurants) - len(eligible),
-        f"reviews of restaurants {few}": sum(restaurant.long for restaurant in restaurants.values()) - enough,
-        "restaurants asked for that are not there": terms.restaurants - len(sampled),
-        "restaurants not drawn": len(eligible) - len(sampled),
-        "reviews of restaurants not drawn": enough - in_sampled,
-        "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
-    }
+
+def _rank(terms: Terms, item: str) -> int:
+    """Returns a random number that depends only on the seed and the id *item*; the lowest are sampled."""
+    return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
+
+
+def _refuse(imported: Imported, path: Path, number: int, kind: str, reason: RefusedError) -> None:
+    imported.refuse(number, f"{kind} on line {number}", reason)
+    if len(imported.refusals) > MOST_REFUSED:
+        raise SourceError(
+            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {number}: {reason}); "
+            f"give the unpacked {kind}.json of Yelp's data set"
+        )

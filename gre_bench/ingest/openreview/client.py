@@ -1,4 +1,4 @@
-"""The only access to OpenReview: the openreview-py client, for API v1 or v2, over our own HTTP transport.
+"""The only access to OpenReview: openreview-py for login, addresses and headers, API v1 or v2, over our own transport.
 
 Notes are returned as the service sent them, because openreview-py's own objects drop unknown fields. Each method sends
 one request, so the caller can store each answer before the next request. Only `OpenReview.forum` may send several.
@@ -6,22 +6,68 @@ one request, so the caller can store each answer before the next request. Only `
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.openreview.pdf_archive import Archive, unpacked
+from gre_bench.http.masking import masked
+from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, RetryPolicy, Session
+
+if TYPE_CHECKING:
+    from requests import Response
+
+    from gre_bench.ingest.openreview.transport import Transport
 
 Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
 """The most PDFs that the service puts into one archive."""
+SAID = 300
+"""The most characters shown of a service's message."""
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_NUMBER = re.compile(r"(\d+)_")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Login:
+    """The credentials of an account: either *token*, or *username* and *password*. All are empty without a login.
+
+    *mfa_code*: a one-time code that is valid now, if the account asks for a second factor.
+    *totp_secret*: the secret that generates one-time codes, instead of *mfa_code*.
+    """
+
+    username: str = ""
+    password: str = ""
+    token: str = ""
+    mfa_code: str = ""
+    totp_secret: str = ""
+
+    def __repr__(self) -> str:
+        return "Login(not shown)"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The time limits of a request, and how often a failing request is tried.
+
+    *timeout_s*: seconds to wait for a connection or for the next bytes.
+    *whole_s*: seconds for a complete response.
+    *attempts*: the number of tries in all.
+    *backoff_s*: seconds before the second try; each later wait is twice the one before.
+    """
+
+    timeout_s: float = 60.0
+    whole_s: float = 900.0
+    attempts: int = 5
+    backoff_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +80,24 @@ class Page:
 
     notes: list[Note]
     count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The PDFs read from one archive: *files* is paper id → bytes.
+
+    *damaged*: part of the archive could not be read.
+    *strangers*: the number of files that belong to none of the requested papers.
+    """
+
+    files: dict[str, bytes]
+    damaged: bool = False
+    strangers: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether a requested paper that is not in the archive certainly has no PDF at the service."""
+        return not self.damaged and not self.strangers
 
 
 class Forbidden(SourceError):
@@ -55,13 +119,17 @@ class OpenReview:
         login: Login = Login(),
         retry_policy: RetryPolicy = RetryPolicy(),
     ):
-        self.api, self.host, self.budget = api, host.rstrip("/"), budget
-        self._session = Session(api, self.host, budget, login, retry_policy)
+        from gre_bench.ingest.openreview.transport import Transport
+
+        self.api, self.host, self.budget, self.login = api, host.rstrip("/"), budget, login
+        self.transport: Transport = Transport(budget, retry_policy)
+        self._client: Any = None
+        self._token_spent = False
 
     @property
     def sent(self) -> Counter[str]:
         """Kind of request → number of requests sent."""
-        return self._session.transport.sent
+        return self.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
         """Returns the next submissions of *invitation*, sorted by id: at most *limit*, starting after the id *after*.
@@ -69,121 +137,169 @@ class OpenReview:
         *after*: None starts at the first submission.
         *optional*: the venue may lack this invitation; an unknown invitation then gives an empty page, not an error.
         """
-        more = {"with_count": after is None} if self.api == 2 else {}
-        more |= {"after": after} if after is not None else {}
-        tree = self._ask(
-            lambda client: client.get_notes(invitation=invitation, details="replies", sort="id", limit=limit, **more),
-            **({"missing": {"notes": [], "count": 0}} if optional else {}),
-        )
-        count = tree.get("count")
-        return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
+        query = {"invitation": invitation, "details": "replies"}
+        return self._notes(query, after, limit, invitation, {"notes": [], "count": 0} if optional else None)
 
     def count(self, invitation: str) -> int | None:
         """Returns the number of submissions under *invitation* as the service states it; None if it states none."""
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of the forum with the id *forum*: the submission and its replies.
-
-        Sends one request for every `PAGE` notes.
-        """
+        """Returns all visible notes of a forum, its submission too, by one request for every `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
-            more = {"after": after} if after else {"with_count": True} if self.api == 2 else {}
-            tree = self._ask(partial(_ask_forum, forum=forum, limit=PAGE, sort="id", **more))
-            some = _listed(tree, "notes", f"forum {forum}")
-            count = tree["count"] if isinstance(tree.get("count"), int) else count
-            fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
+            page = self._notes({"forum": forum}, after, PAGE, f"forum {forum}")
+            count = count if page.count is None else page.count
+            fresh = {str(note.get("id")): note for note in page.notes if str(note.get("id")) not in notes}
             notes |= fresh
             # A page that is not full is the last, whatever the count says: it may include notes that are not public.
-            if not fresh or len(some) < PAGE or len(notes) == count:
+            if not fresh or len(page.notes) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
-            after = str(some[-1].get("id"))
+            after = str(page.notes[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note in the service's form; empty if there are none.
-
-        The versions are "edits" under API v2 and "references" under API v1.
-        """
-        name = "edits" if self.api == 2 else "references"
-        tree = self._ask(
-            lambda client: (
-                client.get_note_edits(note_id=note_id, sort="tcdate")
-                if self.api == 2
-                else client.get_references(referent=note_id, limit=PAGE)
-            ),
-            missing={name: []},
-        )
-        return _listed(tree, name, f"{name} of {note_id}")
+        """Returns the versions of a note as sent ("edits" under API v2, "references" under v1); maybe none."""
+        if self.api == 2:
+            name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
+        else:
+            name, address, query = "references", "reference_url", {"referent": note_id, "limit": PAGE}
+        return _listed(self._tree(address, query, {name: []}), name, f"{name} of {note_id}")
 
     def pdf(self, paper_id: str) -> bytes | None:
         """Returns the PDF of one paper; None if the service has none."""
-        return self._file(lambda client: client.get_pdf(id=paper_id))
+        response = self._get("pdf_url", {"id": paper_id})
+        return None if response is None else response.content
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
         """Returns the PDFs of several papers, fetched in one request (API v2); None if the service has none of them.
 
         *numbers*: paper id → submission number at the venue.
         """
-        ids = list(numbers)
-        data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
-        if data is None:
+        response = self._get("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
+        if response is None:
             return None
-        return Archive({ids[0]: data}) if len(ids) == 1 else unpacked(data, numbers)
+        # An archive of one paper is the PDF itself.
+        return (
+            Archive({next(iter(numbers)): response.content}) if len(numbers) == 1 else _read(response.content, numbers)
+        )
 
-    def _file(self, ask: Callable[[Any], bytes]) -> bytes | None:
-        return self._guarded(ask, missing=None)
+    def _notes(
+        self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
+    ) -> Page:
+        more = {"after": after} if after is not None else {"count": "true"} if self.api == 2 else {}
+        tree = self._tree("notes_url", {**query, "sort": "id", "limit": limit, **more}, missing)
+        count = tree.get("count")
+        return Page(_listed(tree, "notes", subject), count if isinstance(count, int) else None)
 
-    def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """Calls *ask* with the openreview-py client and returns the JSON object of the answer.
-
-        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`.
-        """
-        transport = self._session.transport
-        transport.last = None
-        try:
-            answer = self._guarded(ask, **missing)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError):
-            # openreview-py builds objects from the answer and fails on unexpected content; we keep the JSON.
-            answer = None
-        tree = answer if missing and answer is missing["missing"] else transport.last
-        if not isinstance(tree, Mapping):
+    def _tree(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
+        """Returns the JSON object of the answer. A 404 answer gives *missing*, or `SourceError` if that is None."""
+        if self._get(address, query, must_exist=missing is None) is None and missing is not None:
+            return missing
+        if not isinstance(self.transport.last, Mapping):
             raise SourceError(f"{self.host} returned no JSON object for notes; is it the API's address?")
-        return tree
+        return self.transport.last
 
-    def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
-        """Calls *ask* with the openreview-py client and returns the result.
+    def _get(self, address: str, query: Mapping[str, Any], path: str = "", must_exist: bool = False) -> Response | None:
+        """Returns the answer to one request; None for a 404 answer, unless the item *must_exist*.
 
-        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`. Logs in
-        again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any further error.
+        *address*: the attribute of openreview-py's client that holds the URL; *path* is appended to it. Logs in again,
+        once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any further error.
         """
-        from openreview import OpenReviewException
-
         from gre_bench.ingest.openreview.transport import TokenExpired
 
         for attempt in range(2):
-            client = self._session.client()
+            client = self._logged_in()
             try:
-                return ask(client)
+                response = client.session.get(getattr(client, address) + path, params=query, headers=client.headers)
             except TokenExpired as error:
-                message = self._session.masked_message(error)
-                if attempt or not self._session.renew():
+                message = self._message(str(error))
+                self._client, self._token_spent = None, True
+                if attempt or not self.login.password:
                     raise SourceError(
                         f"{self.host}: the login is not valid (any more) ({message}); set a new OPENREVIEW_TOKEN, "
                         "or OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD"
                     ) from None
-            except OpenReviewException as error:
-                status = _status(error)
-                if missing and status == 404:
-                    return missing["missing"]
-                kind = Forbidden if status == 403 else SourceError
-                raise kind(f"{self.host}: {self._session.masked_message(error)}") from None
+                continue
+            if response.ok:
+                return response
+            status, problem = _problem(response, self.transport.last)
+            if status == 404 and not must_exist:
+                return None
+            raise (Forbidden if status == 403 else SourceError)(f"{self.host}: {self._message(problem)}")
         raise AssertionError("two attempts return or raise")
 
+    def _logged_in(self) -> Any:
+        """Returns openreview-py's client, with a token if there are credentials.
 
-def _ask_forum(client: Any, **query: Any) -> Any:
-    return client.get_notes(**query)
+        A login goes to API v2, whose tokens both APIs accept. Raises `SourceError` if it is refused.
+        """
+        if self._client is None:
+            token = "" if self._token_spent else self.login.token
+            if not token and self.login.password:
+                token = self._new_token()
+            self._client = self._quiet_client(self.api, self.host)
+            if token:
+                self._client.token = token
+                self._client.headers["Authorization"] = f"Bearer {token.removeprefix('Bearer ')}"
+        return self._client
+
+    def _new_token(self) -> str:
+        from openreview import MfaRequiredException, OpenReviewException
+        from openreview.api import OpenReviewClient
+
+        from gre_bench.ingest.openreview.transport import TokenExpired
+
+        login, client = self.login, self._quiet_client(2, self.host.replace("//api.", "//api2."))
+        code = (
+            (lambda _: login.mfa_code or code_now(login.totp_secret)) if login.mfa_code or login.totp_secret else None
+        )
+        try:
+            OpenReviewClient.login_user(client, login.username, login.password, mfa_code_provider=code)
+        except MfaRequiredException:
+            raise SourceError(
+                f"{self.host}: the account asks for a second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"
+            ) from None
+        except (OpenReviewException, TokenExpired) as error:
+            detail = error.args[0] if error.args else ""
+            message = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
+            raise SourceError(f"{self.host}: the login was refused: {self._message(message)}") from None
+        except (KeyError, TypeError, AttributeError):
+            raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
+        return str(client.token)
+
+    def _quiet_client(self, api: int, host: str) -> Any:
+        """Returns an openreview-py client that uses our transport and sends no request when it is opened."""
+        import openreview
+        import openreview.api
+
+        known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
+
+        class Quiet(known):  # type: ignore[misc, valid-type]
+            """A client that does not log in when it is opened, past the request budget and the time limits."""
+
+            def login_user(self, *_: Any, **__: Any) -> Any:
+                return {}
+
+        client = Quiet(baseurl=host)
+        client.session.adapters.clear()
+        for scheme in ("https://", "http://"):
+            client.session.mount(scheme, self.transport)
+        return client
+
+    def _message(self, text: str) -> str:
+        """Returns the service's message in one line, with all secrets masked."""
+        token = str(getattr(self._client, "token", None) or "")
+        return masked(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
+
+
+def _problem(response: Response, tree: object) -> tuple[int | None, str]:
+    """Returns the status that the JSON *tree* of an error states or implies (None if neither), and its message."""
+    if not isinstance(tree, Mapping):
+        return None, f"Error: {response.text or response.reason}"
+    status = tree.get("status")
+    known = {"NotFoundError": 404, "ForbiddenError": 403}.get(str(tree.get("name")))
+    return status if isinstance(status, int) else known, f"{tree.get('name')}: {tree.get('message')}"
 
 
 def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
@@ -193,15 +309,30 @@ def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
     return listed
 
 
-def _status(error: Exception) -> int | None:
-    detail = error.args[0] if error.args else None
-    status = detail.get("status") if isinstance(detail, Mapping) else None
-    if isinstance(status, int):
-        return status
-    name = str(detail.get("name")) if isinstance(detail, Mapping) else ""
-    return {"NotFoundError": 404, "ForbiddenError": 403}.get(name)
+def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
+    """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
+    files, damaged, strangers = dict[str, bytes](), False, 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                paper_id = _owner(name, numbers)
+                if paper_id is None:
+                    strangers += 1
+                    continue
+                try:
+                    files[paper_id] = archive.read(name)
+                except UNREADABLE:
+                    damaged = True
+    except UNREADABLE:
+        damaged = True
+    return Archive(files, damaged, strangers)
 
 
-def batches(ids: Sequence[str], size: int) -> list[list[str]]:
-    """Splits *ids* into consecutive lists of at most *size* ids."""
-    return [list(ids[index : index + size]) for index in range(0, len(ids), size)]
+def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
+    """Returns the id of the paper whose id or submission number is in the file's *name*; None if no paper fits."""
+    stem = name.rpartition("/")[2].removesuffix(".pdf")
+    if stem in numbers:
+        return stem
+    match = _NUMBER.match(stem)
+    owners = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
+    return owners[0] if len(owners) == 1 else None

@@ -12,16 +12,47 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.core.whole_files import put, unwritten
-from gre_bench.ingest.openreview.pdf_pool import PdfPool
+from gre_bench.core.whole_files import READ_ONLY, put, unwritten
+
+
+@dataclass(frozen=True, slots=True)
+class PdfPool:
+    """The store of PDFs in *folder*: each distinct PDF once, in a file named by its SHA-256.
+
+    A stored file never changes, and its hash is checked when the file is read. Snapshots link to these files, so a file
+    that is damaged here is damaged in the snapshots too.
+    """
+
+    folder: Path
+
+    def file(self, sha256: str) -> Path:
+        """Returns the path of the PDF with the hash *sha256*, whether or not the file exists."""
+        return self.folder / f"{sha256}.pdf"
+
+    def read(self, sha256: str) -> bytes | None:
+        """Returns the PDF with the hash *sha256*; None if the file is missing or damaged."""
+        try:
+            data = self.file(sha256).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+    def keep(self, data: bytes) -> str:
+        """Stores the PDF *data*, overwriting a damaged copy, and returns its SHA-256 (64 hex digits)."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        if self.read(sha256) is None:
+            put(self.file(sha256), data, READ_ONLY)
+        return sha256
+
 
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
@@ -43,8 +74,7 @@ class Origin:
 class Listed:
     """The journal's entry for one page of a listing.
 
-    *file*: the file with the page's notes, relative to the journal's folder.
-    *notes*: the number of notes on the page.
+    *file*: the file with the page's *notes* notes, relative to the journal's folder.
     *count*: the number of notes in the whole listing, as the service states it; None if it states none.
     *last*: the id of the page's last note, after which the next page begins; None for an empty page.
     *end*: whether this is the listing's last page.
@@ -109,7 +139,10 @@ class Journal:
             os.close(self._file)
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
-            if self._replay() and self.origin != self.expected:
+            whole = self._take_all()
+            if whole < os.fstat(self._file).st_size:
+                os.ftruncate(self._file, whole)  # an incomplete last line
+            if whole and self.origin != self.expected:
                 raise SourceError(
                     f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.expected}; "
                     "move it away to start again"
@@ -125,11 +158,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores one page of the listing of *invitation*.
-
-        *count*: the number of notes in the whole listing, as the service states it; None if it states none.
-        *end*: whether this is the listing's last page.
-        """
+        """Stores one page of the listing of *invitation*. *count*, *end*: as in `Listed`."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -137,10 +166,7 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of the forum with the id *forum*, in place of the replies in the listing.
-
-        *count*: the number of notes in the forum, as the service states it; None if it states none.
-        """
+        """Stores all notes of a forum, in place of the replies in the listing. *count*: as the service states it."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -148,21 +174,15 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, or the reason why there is none.
+        """Stores the PDF of a paper, or in words the *problem* why there is none.
 
         *stated*: the name of the PDF in the paper's note; None if the note names none.
-        *data*: the PDF's bytes; None if there is no PDF.
-        *problem*: why there is no PDF, in words.
         """
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Records that the service refused an item (403) at the time *at* (epoch seconds).
-
-        *kind*: ``pdf`` or ``history``.
-        *item*: the id of the paper whose PDF was refused, or of the note whose versions were refused.
-        """
+        """Records that the service refused (403) the PDF of a paper, or the versions of a note, *at* epoch seconds."""
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
@@ -171,34 +191,35 @@ class Journal:
             self._add({"seal": digest})
 
     def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Forgets the stored PDF of each of *papers* whose file is missing or damaged; returns the ids of these papers.
-
-        The PDFs are then fetched again. The journal's file does not change.
-        """
+        """Forgets the stored PDFs of *papers* that are missing or damaged, for a new fetch; returns the papers' ids."""
         kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
         damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
         for paper in damaged:
             del self.pdfs[paper]
         return damaged
 
-    def page_notes(self, page: Listed) -> list[Note]:
-        """Returns the notes of *page* as received; raises `SourceError` if the file is missing or damaged."""
-        try:
-            return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
-        except (OSError, EOFError, ValueError, RecursionError):
-            raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
-
     def listing(self, invitation: str) -> list[Listed]:
         """Returns the entries of the stored pages of the listing of *invitation*, in the order of fetching."""
         return [page for page in self.pages if page.invitation == invitation]
+
+    def submissions(self, pages: Iterable[Listed] | None = None) -> Iterator[Note]:
+        """Yields the notes of *pages* (None: of all pages) as received; raises `SourceError` for a damaged file."""
+        for page in self.pages if pages is None else pages:
+            path = self.folder / page.file
+            try:
+                yield from json.loads(gzip.decompress(path.read_bytes()))
+            except (OSError, EOFError, ValueError, RecursionError):
+                raise SourceError(f"{path} is damaged; delete {self.folder} and fetch again") from None
 
     def _add(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.expected is None:
             raise ValueError("the journal is not open, or no origin is expected")
         due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
-        whole = os.fstat(self._file).st_size
+        data = "".join(json.dumps(line) + "\n" for line in due).encode()
+        whole, done = os.fstat(self._file).st_size, 0
         try:
-            _write_all(self._file, "".join(json.dumps(line) + "\n" for line in due).encode())
+            while done < len(data):
+                done += os.write(self._file, data[done:])
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, whole)
@@ -206,18 +227,8 @@ class Journal:
         for line in due:
             self._take(line)
 
-    def _replay(self) -> int:
-        """Loads all complete lines of the journal's file and cuts off an incomplete last line.
-
-        Returns the remaining length of the file in bytes.
-        """
-        whole = self._take_all()
-        if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
-            os.ftruncate(self._file, whole)  # type: ignore[arg-type]
-        return whole
-
     def _take_all(self) -> int:
-        """Loads all complete lines of the journal's file, and returns the total length of these lines in bytes.
+        """Loads all complete lines of the journal's file, and returns their length in bytes.
 
         Raises `SourceError` for a damaged line.
         """
@@ -271,7 +282,123 @@ def read(folder: Path) -> Journal:
     return journal
 
 
-def _write_all(handle: int, data: bytes) -> None:
-    done = 0
-    while done < len(data):
-        done += os.write(handle, data[done:])
+def received(journal: Journal) -> Iterator[Note]:
+    """Yields every note once, as last changed, each submission before its replies."""
+    newest: dict[str, tuple[int, int]] = {}
+    for index, note in enumerate(_copies(journal)):
+        if isinstance(note.get("id"), str):
+            dates = [date for name in ("tmdate", "mdate", "tcdate") if isinstance(date := note.get(name), int)]
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (max(dates, default=0), -index))
+    for index, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
+            yield note
+
+
+def copies(journal: Journal) -> int:
+    """Returns the number of surplus copies: notes received, minus distinct note ids."""
+    ids = [note.get("id") for note in _copies(journal)]
+    return len(ids) - len(set(map(str, ids)))
+
+
+def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
+    """Returns (notes received, notes counted by the service) for the listing of *invitation*.
+
+    The second number is the service's latest count; 0 if it states none.
+    """
+    pages = journal.listing(invitation)
+    ids = {str(note.get("id")) for note in journal.submissions(pages)}
+    return len(ids), (pages[-1].count or 0) if pages else 0
+
+
+def lacking(journal: Journal) -> tuple[str, ...]:
+    """Returns the ids of submissions whose listing did not contain all of their replies."""
+    incomplete = {}
+    for note in journal.submissions():
+        replies = _details(note).get("replies")
+        if not isinstance(replies, list) or _stated(note) > len(replies):
+            incomplete[str(note.get("id"))] = None
+    return tuple(incomplete)
+
+
+def not_shown(journal: Journal) -> int:
+    """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
+    stated = {str(note.get("id")): _stated(note) for note in journal.submissions()}
+    return sum(
+        max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
+        for forum, notes in journal.forums.items()
+    )
+
+
+def _stated(note: Note) -> int:
+    """Returns the number of replies that the service states for the submission *note*; 0 if it states none."""
+    count = _details(note).get("replyCount")
+    return count if isinstance(count, int) else 0
+
+
+def _details(note: Note) -> Note:
+    return note["details"] if isinstance(note.get("details"), dict) else {}
+
+
+def _copies(journal: Journal) -> Iterator[Note]:
+    """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
+    for note in journal.submissions():
+        details = _details(note)
+        whole = journal.forums.get(str(note.get("id")))
+        replies = details.get("replies") or [] if whole is None else whole
+        rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
+        submission = {name: value for name, value in note.items() if name != "details"}
+        yield submission | ({"details": rest} if rest else {})
+        dated = []
+        for reply in replies:
+            date = reply.get("tcdate") or reply.get("cdate")
+            dated.append((date if isinstance(date, int) else 0, str(reply.get("id")), reply))
+        dated.sort(key=lambda entry: entry[:2])
+        yield from (reply for _, _, reply in dated if reply.get("id") != note.get("id"))
+
+
+def runs_of(root: Path, name: str) -> list[Path]:
+    """Returns the folders ``<name>-0001``, ``<name>-0002`` and so on of fetch runs under *root*, oldest first."""
+    runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
+    return sorted(runs)
+
+
+def origin_of(run: Path) -> Origin | None:
+    """Returns the host and API version named in the journal of the folder *run*; None if the journal names none."""
+    with (run / JOURNAL).open("rb") as file:
+        line = file.readline()
+    try:
+        return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+    """Returns the folder in which a fetch from *origin* works: its latest fetch run, or a new folder.
+
+    The folder is new if *origin* has no fetch run yet, or if *again* is set and the latest one ended with a snapshot.
+    *name*: ``<venue>-<year>``.
+    A journal without an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
+    """
+    known = runs_of(root, name)
+    mine = [path for path in known if origin_of(path) in (origin, None)]
+    if mine and not (again and read(mine[-1]).sealed):
+        return mine[-1]
+    last = int(known[-1].name.rpartition("-")[2]) if known else 0
+    return root / f"{name}-{last + 1:04}"
+
+
+def before(run: Path, origin: Origin) -> list[Path]:
+    """Returns the folders of the earlier fetch runs with the same venue-year and *origin* as *run*, oldest first."""
+    known = runs_of(run.parent, run.name.rpartition("-")[0])
+    return [path for path in known if path.name < run.name and origin_of(path) == origin]
+
+
+def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
+    """Returns paper id → latest PDF result, from all fetch runs before *run* with the same *origin*."""
+    return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
+
+
+def sealed_before(run: Path, origin: Origin) -> str | None:
+    """Returns the digest of the latest snapshot made by a fetch run that precedes *run*; None if there is none."""
+    sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
+    return sealed[-1] if sealed else None

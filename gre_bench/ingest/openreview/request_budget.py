@@ -74,10 +74,12 @@ class RequestBudget:
         with self._changing(kind) as allowances:
             now = self.clock()
             limits = {name: _rolled(limit, now) for name, limit in allowances[kind].limits.items()}
-            if until := _blocked_until(allowances[kind].not_before, limits, now):
-                raise Paused(f"no request for {kind} is allowed before then", until)
-            limits_after = {name: _less_one(limit, now) for name, limit in limits.items()}
-            allowances[kind] = replace(allowances[kind], limits=limits_after, sent=allowances[kind].sent + 1)
+            ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
+            ends += [allowances[kind].not_before] if now < allowances[kind].not_before else []
+            if ends:
+                raise Paused(f"no request for {kind} is allowed before then", max(ends))
+            less = {name: _less_one(limit, now) for name, limit in limits.items()}
+            allowances[kind] = replace(allowances[kind], limits=less, sent=allowances[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states.
@@ -128,19 +130,7 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Locks the file, yields its allowances, and saves them as the block has changed them.
-
-        The allowances are a mapping from kinds of request, such as "api2.openreview.net notes", to `Allowance`. There
-        is an entry for *kind*.
-        """
-        with self._lock():
-            allowances = self._read()
-            allowances.setdefault(kind, _guess(kind))
-            yield allowances
-            self._write(allowances)
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
+        """Locks the file, yields the allowances of all kinds and *kind*, and saves them after the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -148,28 +138,26 @@ class RequestBudget:
             raise SourceError(f"request budget {self.path} cannot be kept: {error.strerror}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
+            allowances = self._read()
+            allowances.setdefault(kind, _guess(kind))
+            yield allowances
+            tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
+            # Written before and after each request, so it is not synced to disk.
+            put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
         finally:
             os.close(handle)
 
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            allowances = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
             # After a clock was set back by days, all waits would be that much longer.
             back = tree.get("at", 0.0) - self.clock()
-            return (
-                allowances if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in allowances.items()}
-            )
+            back = 0.0 if back < SET_BACK_S else back
+            return {kind: _allowance(entry, back) for kind, entry in tree["kinds"].items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
-
-    def _write(self, allowances: Mapping[str, Allowance]) -> None:
-        tree = {"at": self.clock(), "kinds": {kind: asdict(allowances[kind]) for kind in sorted(allowances)}}
-        # Written before and after each request, so it is not synced to disk.
-        put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
 
 def _guess(kind: str) -> Allowance:
@@ -177,27 +165,21 @@ def _guess(kind: str) -> Allowance:
     return Allowance({"guess": GUESSES.get(operation, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
 
 
-def _allowance(entry: Mapping[str, Any]) -> Allowance:
-    return Allowance(**{**entry, "limits": {name: Limit(**limit) for name, limit in entry["limits"].items()}})
-
-
-def _earlier(known: Allowance, seconds: float) -> Allowance:
+def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
+    """Returns the allowance in *entry* of the file, its times earlier by *back* seconds."""
+    known = Allowance(**{**entry, "limits": {name: Limit(**limit) for name, limit in entry["limits"].items()}})
+    if not back:
+        return known
     limits = {
-        name: limit if limit.resets_at is None else replace(limit, resets_at=limit.resets_at - seconds)
+        name: limit if limit.resets_at is None else replace(limit, resets_at=limit.resets_at - back)
         for name, limit in known.limits.items()
     }
-    return replace(known, limits=limits, not_before=max(0.0, known.not_before - seconds))
+    return replace(known, limits=limits, not_before=max(0.0, known.not_before - back))
 
 
 def _rolled(limit: Limit, now: float) -> Limit:
     over = limit.resets_at is not None and now >= limit.resets_at
     return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
-
-
-def _blocked_until(not_before: float, limits: Mapping[str, Limit], now: float) -> float | None:
-    ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
-    ends += [not_before] if now < not_before else []
-    return max(ends, default=None)
 
 
 def _less_one(limit: Limit, now: float) -> Limit:

@@ -17,15 +17,12 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
-from gre_bench.ingest.openreview.journal import Journal
-from gre_bench.ingest.openreview.paper_fetching import Needs
-from gre_bench.ingest.openreview.received import copies, lacking, listed_of, not_shown, numbers_of, received
-from gre_bench.ingest.records import pdf_versions, review_versions
-from gre_bench.ingest.records.notes import creating, kind_of, read_notes
+from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, received
+from gre_bench.ingest.records import versions
+from gre_bench.ingest.records.notes import kind_at, plain, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
-from gre_bench.ingest.snapshot.making import make_snapshot
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
 
 Note = dict[str, Any]
 REFUSED = "the service refuses it"
@@ -33,13 +30,10 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The sample of papers, and the papers whose versions and PDFs are fetched.
+    """The ids of the sampled *papers*, and of the papers whose versions and PDFs are *wanted*.
 
-    *papers*: ids of the sampled papers.
-    *wanted*: ids of the papers whose versions and PDFs are fetched.
     *known*: the number of the venue-year's papers, whether or not they have enough human reviews.
-    *eligible*: the number of papers with enough human reviews.
-    *notes*: remarks for the user.
+    *eligible*: the number of papers with enough human reviews. *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -47,6 +41,21 @@ class Sampled:
     known: int
     eligible: int
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The items that a snapshot needs besides the listings.
+
+    *forums*: ids of submissions that were received without all of their replies.
+    *histories*: ids of notes whose versions are needed.
+    *pdfs*: (paper id, submission number, the PDF's name in the note) of each PDF. A number or name is None if not
+    stated.
+    """
+
+    forums: tuple[str, ...] = ()
+    histories: tuple[str, ...] = ()
+    pdfs: tuple[tuple[str, int | None, str | None], ...] = ()
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
@@ -64,7 +73,6 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
     """Returns everything that must be fetched besides the listings, including items that the journal already holds.
 
-    *sampled*: the sample; versions and PDFs are needed for its `wanted` papers.
     *histories*: False if no versions of notes are to be fetched.
     """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
@@ -72,11 +80,16 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool =
     history_ids = [
         note["id"]
         for note in notes
-        if (_is_review(note, venue) and review_versions.is_due(note, rebuttal))
-        or (note["id"] == note["forum"] and pdf_versions.is_due(note, released))
+        if (kind_at(note, venue) in venue.reviews and versions.is_due(note, rebuttal))
+        or (note["id"] == note["forum"] and versions.pdf_is_due(note, released))
     ]
-    papers = tuple(sorted(numbers_of(notes, sampled.wanted, venue.api)))
-    return Needs(lacking(journal), tuple(history_ids) if histories else (), papers)
+    papers = []
+    for note in notes:
+        if note["id"] in sampled.wanted and note["id"] == note["forum"]:
+            number, stated = note.get("number"), plain((note.get("content") or {}).get("pdf"))
+            number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
+            papers.append((note["id"], number, stated))
+    return Needs(lacking(journal), tuple(history_ids) if histories else (), tuple(sorted(papers)))
 
 
 def seal(
@@ -99,7 +112,14 @@ def seal(
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
-    reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
+    reviews = []
+    for note in notes:
+        if kind_at(note, venue) in venue.reviews:
+            refused = () if ("history", note["id"]) in journal.refused else None
+            chosen = versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
+            row = {"review_id": note["id"], "paper_id": note.get("forum"), "versions": chosen.versions}
+            row |= {"version": chosen.version_id, "written_at": chosen.written_at, "rule": chosen.rule}
+            reviews.append(row | {"licence": note["license"] if isinstance(note.get("license"), str) else None})
     papers = _papers(notes, journal, venue, sampled, released)
     files = {name: journal.pool.file(fetched.sha256) for name, fetched in journal.pdfs.items() if fetched.sha256}
     note_ids = {note["id"] for note in notes}
@@ -127,7 +147,13 @@ def seal(
             if not folder.is_dir():
                 beside.rename(folder)
                 break
-            if _sound(folder).manifest.source == source:
+            try:
+                snapshot = Snapshot.open(folder)
+                snapshot.verify()
+            except SourceError as error:
+                problem = f"{error}: move that folder away, and the same command makes it anew"
+                raise SourceError(problem) from None
+            if snapshot.manifest.source == source:
                 break
     except OSError as error:
         raise unwritten(root, error) from None
@@ -136,34 +162,16 @@ def seal(
     return Snapshot.open(folder)
 
 
-def _sound(folder: Path) -> Snapshot:
-    """Returns the snapshot in *folder*; raises `SourceError` if any part of it is damaged."""
-    try:
-        snapshot = Snapshot.open(folder)
-        snapshot.verify()
-    except SourceError as error:
-        raise SourceError(f"{error}: move that folder away, and the same command makes it anew") from None
-    return snapshot
-
-
-def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
-    refused = () if ("history", note["id"]) in journal.refused else None
-    chosen = review_versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
-    return {
-        "review_id": note["id"],
-        "paper_id": note.get("forum"),
-        "versions": chosen.versions,
-        "version": chosen.version_id,
-        "written_at": chosen.written_at,
-        "rule": chosen.rule,
-        "licence": _licence(note),
-    }
-
-
 def _papers(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, released: int | None
 ) -> dict[str, dict[str, Any]]:
-    decided = {note["forum"]: _accepted_ms(note, venue) for note in notes if _kind(note, venue) in venue.decisions}
+    decided = {}
+    for note in notes:
+        if kind_at(note, venue) in venue.decisions:
+            value = plain((note.get("content") or {}).get(venue.decision))
+            made = note.get("tcdate") or note.get("cdate")
+            accepted = isinstance(value, str) and value.lower().startswith("accept")
+            decided[note["forum"]] = made if accepted and isinstance(made, int) else None
     rows = {}
     for note in notes:
         if note["id"] != note.get("forum"):
@@ -172,8 +180,8 @@ def _papers(
         history = journal.histories.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": pdf_versions.pdf_version_status(note, history, released, decided.get(note["id"])),
-            "licence": _licence(note),
+            "pdf_version_status": versions.pdf_version_status(note, history, released, decided.get(note["id"])),
+            "licence": note["license"] if isinstance(note.get("license"), str) else None,
             "sampled": note["id"] in sampled.papers,
         }
     return rows
@@ -182,21 +190,18 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Returns the counts that a snapshot states, by name.
-
-    They are notes by outcome of reading, reviews by rule of choosing their version, PDFs by status, and some totals.
-    *papers*: paper id → the paper's entry in the snapshot. *reviews*: the entries of the reviews.
-    """
+    """Returns the counts that a snapshot states, by name."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
+    listed = [listed_of(journal, name) for name in venue.listings]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
     statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
     return {
         **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
         **dict(sorted(rules.items())),
         **dict(sorted(statuses.items())),
-        "listed": sum(listed_of(journal, name)[0] for name in venue.listings),
-        "listed_by_service": sum(listed_of(journal, name)[1] for name in venue.listings),
+        "listed": sum(count for count, _ in listed),
+        "listed_by_service": sum(count for _, count in listed),
         "received_again": copies(journal),
         "replies_not_shown": not_shown(journal),
         "sampled": len(sampled.papers),
@@ -205,33 +210,6 @@ def _counts(
     }
 
 
-def _is_review(note: Note, venue: Venue) -> bool:
-    return _kind(note, venue) in venue.reviews
-
-
-def _kind(note: Note, venue: Venue) -> str | None:
-    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    if not isinstance(listed, list) or not listed or not all(isinstance(entry, str) for entry in listed):
-        return None
-    invitation = creating([entry for entry in listed if isinstance(entry, str)])
-    return kind_of(invitation) if invitation.startswith(f"{venue.group}/") else None
-
-
-def _accepted_ms(note: Note, venue: Venue) -> int | None:
-    """Returns when the decision *note* accepted its paper (epoch ms); None if the decision is not an acceptance."""
-    value = (note.get("content") or {}).get(venue.decision)
-    value = value.get("value") if isinstance(value, dict) else value
-    made = note.get("tcdate") or note.get("cdate")
-    return made if isinstance(value, str) and value.lower().startswith("accept") and isinstance(made, int) else None
-
-
-def _licence(note: Note) -> str | None:
-    return note["license"] if isinstance(note.get("license"), str) else None
-
-
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns (start of the rebuttal, release of the reviews) in epoch ms.
-
-    If only one date is known, it is used for both; if neither is known, both are None.
-    """
+    """Returns (start of the rebuttal, release of the reviews) in epoch ms; a date that is unknown is the other one."""
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

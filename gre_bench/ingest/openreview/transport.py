@@ -27,6 +27,8 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
+    from gre_bench.ingest.openreview.client import RetryPolicy
+
 FAULTS = (500, 502, 503, 504)
 BACKOFF_MOST_S = 60.0
 CONNECT_S = 10.0
@@ -38,7 +40,7 @@ SILENT_S = 20.0
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
-KINDS = (
+KINDS = (  # beginning of a path → kind of request; each kind has its own limits
     ("/notes/edits", "edits"),
     ("/references", "edits"),
     ("/notes", "notes"),
@@ -54,11 +56,6 @@ IDENTIFYING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 class TokenExpired(Exception):
     """The service no longer accepts the login token. The client then logs in again, once."""
-
-
-def kind_of(path: str) -> str:
-    """Returns the kind of a request to *path*, such as ``notes`` or ``pdf``. Each kind has its own limits."""
-    return next((kind for start, kind in KINDS if path.startswith(start)), "other")
 
 
 def is_private(scheme: str, host: str) -> bool:
@@ -80,26 +77,17 @@ class Transport(HTTPAdapter):
     *answered*: the hosts that have answered at least once.
     """
 
-    def __init__(
-        self,
-        budget: RequestBudget,
-        *,
-        timeout_s: float,
-        whole_s: float,
-        attempts: int,
-        backoff_s: float,
-        sleep: Callable[[float], None] = time.sleep,
-    ):
+    def __init__(self, budget: RequestBudget, policy: RetryPolicy, sleep: Callable[[float], None] = time.sleep):
         super().__init__(max_retries=0)
-        self.budget, self.timeout_s, self.whole_s = budget, timeout_s, whole_s
-        self.attempts, self.backoff_s, self.sleep = attempts, backoff_s, sleep
+        self.budget, self.policy, self.sleep = budget, policy, sleep
         self.sent: Counter[str] = Counter()
         self.last: Any = None
         self.answered: set[str] = set()
 
     def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
         parts = urlsplit(request.url or "")
-        kind, self.last, fault, lost = kind_of(parts.path), None, "", False
+        kind = next((kind for start, kind in KINDS if parts.path.startswith(start)), "other")
+        self.last, fault, lost = None, "", False
         secret = bool(request.body) or "Authorization" in request.headers
         if secret and not is_private(parts.scheme, parts.hostname or ""):
             raise SettingsError(
@@ -110,13 +98,13 @@ class Transport(HTTPAdapter):
         if host not in self.answered:
             how = "to log in" if request.body else "logged in" if secret else "without a login"
             NOTICES.info(f"contacting {parts.scheme}://{host} {how}")
-        for attempt in range(self.attempts):
+        for attempt in range(self.policy.attempts):
             if attempt:
-                wait = min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1))
+                wait = min(BACKOFF_MOST_S, self.policy.backoff_s * 2 ** (attempt - 1))
                 if lost and time.monotonic() - began + wait > UNREACHED_S:
                     break
                 state = "gives no usable answer" if host in self.answered else "does not answer"
-                again = f"try {attempt + 1} of {self.attempts} in {wait:g} s"
+                again = f"try {attempt + 1} of {self.policy.attempts} in {wait:g} s"
                 NOTICES.warning(f"{host} {state} ({fault}); {again}; {STOP}")
                 self.sleep(wait)
             tries, lost = attempt + 1, False
@@ -134,12 +122,14 @@ class Transport(HTTPAdapter):
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
             if not fault:
                 return response
-        address = f"{parts.netloc}{parts.path}{_identifying_part(parts.query)}"
         if host not in self.answered:
             raise ServiceDown(
                 f"nothing answers at {host}: {tries} tries of {parts.path} failed, the last with {fault}; "
                 "check the network and the host's name, and run it again later"
             )
+        known = parse_qs(parts.query)
+        stated = "&".join(f"{name}={known[name][0]:.80}" for name in IDENTIFYING if name in known)
+        address = f"{host}{parts.path}{'?' * bool(stated)}{stated}"
         raise ServiceDown(f"{address}: {tries} tries failed, the last with {fault}; run it again later")
 
     @contextmanager
@@ -148,7 +138,7 @@ class Transport(HTTPAdapter):
         if host in self.answered:
             yield
             return
-        limits = f"each of {self.attempts} tries waits {self.timeout_s:g} s"
+        limits = f"each of {self.policy.attempts} tries waits {self.policy.timeout_s:g} s"
         line = f"{host} has not answered for {SILENT_S:g} s; {limits}; {STOP}"
         timer = threading.Timer(SILENT_S, lambda: NOTICES.warning(line))
         timer.daemon = True
@@ -159,20 +149,17 @@ class Transport(HTTPAdapter):
             timer.cancel()
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
-        """Sends *request* and returns the response with its complete body; raises an error if a time limit passes.
-
-        *options*: the options of ``HTTPAdapter.send``.
-        """
-        began, connect_s = time.monotonic(), min(CONNECT_S, self.timeout_s)
-        response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.timeout_s)})
+        """Returns the response with its complete body; raises an error if a time limit passes."""
+        began, connect_s = time.monotonic(), min(CONNECT_S, self.policy.timeout_s)
+        response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)})
         self.answered.add(urlsplit(request.url or "").netloc)
         pieces: list[bytes] = []
         # Not iter_content, which waits for a full block: a body may arrive in small pieces.
         while piece := response.raw.read1(1 << 16, decode_content=True):
             pieces.append(piece)
-            if time.monotonic() - began > self.whole_s:
+            if time.monotonic() - began > self.policy.whole_s:
                 response.close()
-                raise ConnectionError(f"the body was not complete after {self.whole_s:g} s")
+                raise ConnectionError(f"the body was not complete after {self.policy.whole_s:g} s")
         response._content, response._content_consumed = b"".join(pieces), True
         return response
 
@@ -199,7 +186,14 @@ class Transport(HTTPAdapter):
             return f"{response.status_code}"
         name = str(body.get("name", "")) if isinstance(body, dict) else ""
         if name == "ChallengeRequiredError" or (response.status_code in (200, 403) and "html" in form):
-            raise challenged(kind, "Authorization" in request.headers)
+            if "Authorization" in request.headers:
+                problem = "answers a logged-in request with a browser check; try again later, from elsewhere"
+            else:
+                problem = (
+                    "answers with a browser check instead of data, as it does to those who are not logged in; "
+                    "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
+                )
+            raise SourceError(f"{kind.split(' ')[0]} {problem}")
         if response.status_code == 401 or "token" in name.lower():
             raise TokenExpired(name)
         if garbled:
@@ -208,48 +202,19 @@ class Transport(HTTPAdapter):
         return ""
 
 
-def challenged(kind: str, logged_in: bool) -> SourceError:
-    """Returns the error for a browser check that came in place of an answer.
-
-    *kind*: the host and the kind of request, separated by a blank. *logged_in*: whether the request had a login token.
-    """
-    host = kind.split(" ")[0]
-    if logged_in:
-        return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
-    return SourceError(
-        f"{host} answers with a browser check instead of data, as it does to those who are not logged in; "
-        "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
-    )
-
-
 def _cause(error: BaseException) -> str:
     """Returns the root cause of *error* in one line, without the libraries' wrapping exceptions.
 
-    If the operating system stated a reason, such as "Connection refused", the line gives that reason.
+    If the operating system stated a reason, such as "Connection refused", the line gives that reason. requests and
+    urllib3 keep an exception that they wrap as the attribute ``reason`` or as an argument.
     """
-    chain: list[BaseException] = [error]
-    while (inner := _inner(chain[-1])) is not None and inner not in chain:
+    chain, inner = list[BaseException](), error
+    while isinstance(inner, BaseException) and inner not in chain:
         chain.append(inner)
+        reason = getattr(inner, "reason", None) or next((arg for arg in inner.args if isinstance(arg, Exception)), None)
+        inner = reason if isinstance(reason, Exception) else inner.__cause__ or inner.__context__
     stated = next((link for link in reversed(chain) if isinstance(link, OSError) and link.strerror), None)
     if stated is not None:
         return f"{type(stated).__name__}: {stated.strerror}"
     last = next((link for link in reversed(chain) if isinstance(link, HTTPError | RequestException)), error)
     return f"{type(last).__name__}: {last}".splitlines()[0][:SAID]
-
-
-def _inner(error: BaseException) -> BaseException | None:
-    """Returns the exception that *error* wraps; None if it wraps none.
-
-    requests and urllib3 keep it as the attribute ``reason`` or as an argument.
-    """
-    reason = getattr(error, "reason", None) or next(
-        (argument for argument in error.args if isinstance(argument, Exception)), None
-    )
-    return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
-
-
-def _identifying_part(query: str) -> str:
-    """Returns the parameters of *query* that tell one request from another, as ``?name=value``, for error messages."""
-    known = parse_qs(query)
-    stated = [f"{name}={known[name][0]:.80}" for name in IDENTIFYING if name in known]
-    return f"?{'&'.join(stated)}" if stated else ""

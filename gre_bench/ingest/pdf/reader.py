@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from gre_bench.ingest.pdf.opening import refusal
 from gre_bench.ingest.pdf.text import PdfText
-from gre_bench.ingest.records.child import Child, Died
+from gre_bench.ingest.records.isolated import Child, Died
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gre_bench.ingest.records.child import Message, serve
+from gre_bench.ingest.records.isolated import Message, serve
 
 MOST_DPI = 200
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,9 +25,8 @@ from gre_bench.core.incoming import Meter, check_depth, check_expansion, files_i
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.cells import Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.merge_index import UNFINISHED, Imported, Refusal
+from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -54,13 +53,9 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of a log.
+    """One sample, of *epoch* (from 1), of the log in the file *log*, which *started* when it states.
 
-    - *epoch*: the sample's epoch, from 1.
-    - *started*: when the log was created, as the log states it.
-    - *log*: the name of the log's file.
-    - *review*: the text of the review; None if there is none.
-    - *problem*: why there is no review; empty if there is one.
+    - *review*: the text of the review; None if there is none. *problem* then says why.
     - *unfinished*: whether there is no review but a retry may give one.
     - *cut*: whether the review met a limit, such as that on tokens.
     """
@@ -77,10 +72,7 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log of inspect_ai, or a folder with a log inside.
-
-    A ``.json`` file is judged by its contents.
-    """
+    """Whether *path* is a log of inspect_ai (a ``.json`` file by its contents), or a folder with a log inside."""
     if path.is_dir():
         return any(is_log(file) for file in files_in(path)[0])
     if path.suffix == ".json" and path.is_file():
@@ -90,10 +82,7 @@ def is_log(path: Path) -> bool:
 
 
 def logs_in(path: Path) -> list[Path]:
-    """Returns the log *path* or, if *path* is a folder, all logs inside it, sorted by path.
-
-    Raises `SourceError` if there is no log.
-    """
+    """Returns the log *path*, or all logs inside a folder, sorted; raises `SourceError` if there is none."""
     if not path.exists():
         raise no_file(path)
     logs = [file for file in (files_in(path)[0] if path.is_dir() else [path]) if is_log(file)]
@@ -123,10 +112,18 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
         elif len(files) == 1:
             raise log
         else:
-            imported.refusals.append(Refusal(number, f"log {file.name}", str(log)))
+            imported.refuse(number, f"log {file.name}", log)
     for number, (entry, reason) in enumerate(files_in(path)[1] if path.is_dir() else (), start=len(files) + 1):
-        imported.refusals.append(Refusal(number, f"file {entry.name}", reason))
-    _check_configurations(path, logs)
+        imported.refuse(number, f"file {entry.name}", reason)
+    first: dict[str, tuple[Path, str]] = {}
+    for file, log in logs:
+        before, known = first.setdefault(log["candidate"], (file, log["configuration"]))
+        if known != log["configuration"]:
+            raise SourceError(
+                f"{path.name}: {log['candidate']} has different settings in {before.name} and {file.name} (model, "
+                "task, solver or sampling differ), and reviews of one candidate are never mixed; import each by "
+                "itself, under a name of its own: --as NAME"
+            )
     samples = [LoggedSample(*sample) for _, log in logs for sample in log["samples"]]
     if epoch is not None:
         epochs = sorted({sample.epoch for sample in samples})
@@ -146,7 +143,15 @@ def read_log(file: Path) -> dict[str, Any]:
     Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
     """
     _check_contents(file)
-    log = _read(file)
+    from inspect_ai.log import read_eval_log
+
+    try:
+        log = read_eval_log(file, exclude_fields=_UNREAD)
+    except MemoryError:
+        raise
+    except Exception as error:  # its reader raises almost anything for a damaged log
+        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
     planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
     if planned > MOST_SAMPLES:
         raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
@@ -155,12 +160,10 @@ def read_log(file: Path) -> dict[str, Any]:
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns (review, problem) of a model's output *completion*.
+    """Returns (review, problem) of a model's output *completion*; either the review is None or the problem is empty.
 
-    The review is the output without the model's thinking. The problem says why there is no review.
-
-    Either the review is None or the problem is empty. *stop_reason* is inspect_ai's word for why the model stopped. A
-    review that a token limit cut off counts, as it does for every writer of the benchmark.
+    The review is the output without the model's thinking. *stop_reason* is inspect_ai's word for why the model stopped.
+    A review that a token limit cut off counts, as it does for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -202,41 +205,10 @@ def _check_contents(file: Path) -> None:
         return  # inspect_ai's reader says what is wrong
 
 
-def _read(file: Path) -> EvalLog:
-    from inspect_ai.log import read_eval_log
-
-    try:
-        return read_eval_log(file, exclude_fields=_UNREAD)
-    except MemoryError:
-        raise
-    except Exception as error:  # its reader raises almost anything for a damaged log
-        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
-        raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
-
-
 def _candidate(log: EvalLog) -> str:
-    """Returns the name of the log's model as the name of a candidate.
-
-    Invalid characters become dashes. A model that is called like the human candidate gets a prefix.
-    """
+    """Returns the name of the log's model as that of a candidate: invalid characters become dashes."""
     name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
-
-
-def _check_configurations(path: Path, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Raises `SourceError` if reviews of one candidate come from two models or two configurations.
-
-    *path* is the log or folder that the user named; *logs* are its files with what `read_log` returns.
-    """
-    first: dict[str, tuple[Path, str]] = {}
-    for file, log in logs:
-        before, known = first.setdefault(log["candidate"], (file, log["configuration"]))
-        if known != log["configuration"]:
-            raise SourceError(
-                f"{path.name}: {log['candidate']} has different settings in {before.name} and {file.name} (model, "
-                "task, solver or sampling differ), and reviews of one candidate are never mixed; import each by "
-                "itself, under a name of its own: --as NAME"
-            )
 
 
 def _configuration(log: EvalLog) -> str:
@@ -254,10 +226,7 @@ def _configuration(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields every sample of *log*, which was read from *file*.
-
-    For each sample that is missing from the log, yields a `LoggedSample` without a review and with the problem.
-    """
+    """Yields every sample of *log*, and a `LoggedSample` with a problem for each that is missing from it."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -291,8 +260,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
     """Returns (number, cells) of the chosen review for each pair of candidate and paper, in the order of *samples*.
 
-    The module says which review is chosen. *number* counts the pairs, from 1. Refusals and counts are added to
-    *imported*.
+    The module says which review is chosen. *number* counts the pairs, from 1.
     """
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
@@ -307,7 +275,7 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
             item = f"review of {shown(paper_id)} by {candidate}"
-            imported.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
+            imported.refuse(number, item, f"{last.problem} ({last.log})", code, paper_id)
             continue
         best, *others = whole
         rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))

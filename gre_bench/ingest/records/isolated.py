@@ -7,23 +7,208 @@ another process reads the next file: `python -m gre_bench.ingest.records.isolate
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, cast
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import MB, Meter, limited, limits, too_large, too_slow, values_in
-from gre_bench.ingest.records.child import Child, Died, Message, serve
+from gre_bench.core.resources import PACKAGE
+
+STARTING = 120.0
+"""Seconds within which a child must be ready."""
+SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
+"""The environment variables that a child gets; they hold no secrets."""
+Message = tuple[dict[str, Any], bytes]
+"""Header and data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A process that gave no answer: *status* is ``timeout`` or ``crashed``, *note* says how it ended."""
+
+    status: Literal["timeout", "crashed"]
+    note: str
+
+
+class Child:
+    """A process that runs *module* with *memory* bytes of address space, and the exchange of messages with it.
+
+    *reads*: what it reads, for messages. *library*: the library that it needs.
+    """
+
+    def __init__(self, module: str, memory: int, reads: str, library: str):
+        keep = {name: os.environ[name] for name in SHARED if name in os.environ}
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self.requests = 0
+        self.memory, self.reads, self.library = memory, reads, library
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, str(memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=PACKAGE.parent,
+            env={**keep, **threads},
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
+
+    def begin(self) -> None:
+        """Waits until the process is ready; raises `SourceError` if it is not ready after `STARTING` seconds."""
+        if self._answer(time.monotonic() + STARTING) is None:
+            code = self.end()
+            gib, process = self.memory / 2**30, f"the process that reads {self.reads}"
+            raise SourceError(
+                f"{process} does not start (exit {code}) within {gib:.1f} GiB of memory; "
+                f"try: {sys.executable} -c 'import {self.library}'"
+                if code
+                else f"{process} is not ready after {STARTING:.0f} s; is the machine overloaded?"
+            )
+
+    def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | Died:
+        """Sends *request* and *data* to the process; returns its answer, or how it ended.
+
+        The process may take *wall* seconds. *request* has ``cpu_s``, the seconds of CPU time that it may take.
+        """
+        self.requests += 1
+        deadline = time.monotonic() + wall
+        try:
+            with suppress(BrokenPipeError):  # the child may have given the reason before it ended
+                send(self._stdin, request, data)
+            answer = self._answer(deadline)
+        except BaseException:
+            self.end()
+            raise
+        if answer is not None:
+            return answer
+        if time.monotonic() >= deadline:
+            self.end()
+            return Died("timeout", f"reading took more than {wall:.0f} s")
+        code = self.end()
+        if code == -signal.SIGXCPU:
+            return Died("timeout", f"reading took more than {request['cpu_s']:.0f} s of computing")
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return Died("crashed", f"the process that read the file died ({name})")
+
+    def _answer(self, deadline: float) -> Message | None:
+        """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
+        stream = self._stdout
+        while (left := deadline - time.monotonic()) > 0:
+            # An answer is written in one piece: once it begins, the rest follows.
+            if select.select([stream], [], [], min(left, 60.0))[0]:
+                return receive(stream)
+        return None
+
+    def end(self, grace_s: float = 0.2) -> int:
+        """Ends the process; kills it if it has not ended after *grace_s* seconds.
+
+        Returns the exit code, or minus the number of the signal that ended the process.
+        """
+        if self.process.poll() is None:
+            try:
+                # The process may be ending already, and its own signal says more than a kill.
+                self._stdin.close()
+                self.process.wait(grace_s)
+            except (subprocess.TimeoutExpired, BrokenPipeError):
+                self.process.kill()
+        code = self.process.wait()
+        for stream in (self._stdin, self._stdout):
+            with suppress(BrokenPipeError):
+                stream.close()
+        return code
+
+    def ask_to_end(self) -> None:
+        """Closes the input of the process, which then ends by itself."""
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+
+
+def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
+    """Limits this process's memory to the bytes that its argument states, then answers requests until its input ends.
+
+    *load* imports the libraries, before the first request, so that no file's limits include the time they take. It
+    returns the function that answers a request.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    memory = int(sys.argv[1])
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    memory = memory if most == resource.RLIM_INFINITY else min(memory, most)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Output that a library prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    answer = load()
+    send(answers, {"ready": True})
+    too_much = {"problem": f"reading needs more than {memory / 2**30:.1f} GiB of memory"}
+    while True:
+        try:
+            message = receive(sys.stdin.buffer)
+        except MemoryError:
+            # The rest of the file in the pipe would be taken for the next request.
+            return send(answers, too_much | {"held_bytes": memory})
+        if message is None:
+            return None
+        _allow(message[0]["cpu_s"])
+        header, data = too_much, b""
+        try:
+            header, data = answer(*message)
+        except MemoryError:
+            pass
+        except Exception as error:  # a bug, or a library that fails: reported, and other files are still read
+            header = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+        send(answers, header | {"held_bytes": _held()}, data)
+
+
+def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None:
+    """Writes one message, *header* and *data*, to *stream*."""
+    text = json.dumps({**header, "bytes": len(data)}).encode()
+    stream.write(b"%08x" % len(text) + text)
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Message | None:
+    """Returns the header and the data of the next message of *stream*; None at the end of the stream."""
+    length = stream.read(8)
+    if len(length) < 8:
+        return None
+    text = stream.read(int(length, 16))
+    header = json.loads(text)
+    return header, stream.read(header["bytes"])
+
+
+def _held() -> int:
+    """Returns how many bytes of memory this process holds now; 0 if the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def _allow(seconds: float) -> None:
+    """Lets this process use *seconds* more of CPU time; after that, the system ends the process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = math.ceil(used.ru_utime + used.ru_stime + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+
 
 Kind = Literal["parquet", "log"]
 LIBRARIES = {"parquet": "pyarrow", "log": "inspect_ai"}
 
 
 def read_isolated(kind: Kind, files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
-    """Yields (file, its contents) for each of *files*, which are all of one *kind*.
-
-    In place of the contents of a file that cannot be read, yields the `SourceError` that says why.
-    """
+    """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`)."""
     child = None
     try:
         for file in files:

@@ -14,8 +14,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.records.cells import is_name
-from gre_bench.ingest.records.merge_index import Imported, Refusal
+from gre_bench.ingest.records.row_files import Imported, is_name
 from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = {
@@ -45,13 +44,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes.
+    """The records in a venue-year's notes. *decisions* are by paper id.
 
-    - *decisions*: {paper id: decision}.
     - *counts*: ``notes`` (all notes), the number of notes of each of `OUTCOMES`, ``no_rating`` (kept reviews without a
       rating) and ``unclear`` (how often there was unexpected content).
-    - *strange*: one line for each kind of unexpected content.
-    - *unclear*: {kind of unexpected content: the ids of all notes with it}.
+    - *strange*: one line for each kind of unexpected content; *unclear*: {kind: the ids of all notes with it}.
     - *strata*: {(paper id, name of a stratum): the paper's value}. A stratum divides papers into kinds, such as tracks.
     """
 
@@ -72,14 +69,6 @@ class _Note:
     content: Mapping[str, Any]
 
 
-def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
-
-    Raises `SourceError` if no note is a submission of *venue*.
-    """
-    return _Reading(venue).read(notes)
-
-
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
     """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
 
@@ -93,7 +82,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            imported.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
+            imported.refuse(number, f"paper {paper.paper_id}", reason)
         else:
             imported.unchanged += 1
     for number, review in enumerate(notes.reviews, start=1):
@@ -101,7 +90,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            imported.refusals.append(Refusal(number, f"review {review.review_id}", reason))
+            imported.refuse(number, f"review {review.review_id}", reason)
         else:
             imported.unchanged += 1
     refused = {refusal.item for refusal in imported.refusals}
@@ -111,12 +100,27 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     return imported
 
 
-def creating(invitations: Sequence[str]) -> str:
-    """Returns which of a note's *invitations* created the note: the first that is no edit.
+def plain(value: Any) -> Any:
+    """Returns the *value* of a field of a note, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
+    return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
-    A note that was edited lists several invitations.
-    """
+
+def invitations_of(note: Mapping[str, Any]) -> list[str]:
+    """Returns the invitations of a note of either API; those that are no text are left out."""
+    listed = note.get("invitations") or [note.get("invitation")]
+    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+
+
+def creating(invitations: Sequence[str]) -> str:
+    """Returns which of a note's *invitations* created it: the first that is no edit."""
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
+
+
+def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+    """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
+    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
+    texts = [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+    return creating(texts) if texts and len(texts) == len(listed or ()) else None
 
 
 def kind_of(invitation: str) -> str:
@@ -128,6 +132,12 @@ def kind_of(invitation: str) -> str:
     - ``.../-/Paper7/Official_Review`` gives Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
+
+
+def kind_at(note: Mapping[str, Any], venue: Venue) -> str | None:
+    """Returns the kind of *note* at *venue*; None for a note of another venue-year, or of another form."""
+    invitation = invitation_at(note, venue)
+    return kind_of(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
 
 def rating_of(value: object) -> int | None:
@@ -169,21 +179,19 @@ class _Reading:
             else:
                 replies.append(note)
         if not self.papers and not self.left_out:
-            first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else self._first_strange()
+            firsts = (f"; {self._line(problem, ids)}" for problem, ids in self.problems.items())
+            first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
         strange = [self._line(problem, ids) for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
-        papers, unclear = [*self.papers.values()], dict(self.problems)
-        return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
+        papers = [*self.papers.values()]
+        return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* in parsed form; for a note that is not read any further, a key of `OUTCOMES`.
-
-        *seen* holds the ids of earlier notes, to which the note's id is added.
-        """
+        """Returns the note *raw* in parsed form, or the outcome of one not read further; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -193,14 +201,9 @@ class _Reading:
         if raw.get("ddate") is not None:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
-        invitations = [raw.get("invitation")] if self.venue.api == 1 else raw.get("invitations")
-        if (
-            not isinstance(invitations, list)
-            or not invitations
-            or not all(isinstance(entry, str) for entry in invitations)
-        ):
+        invitation = invitation_at(raw, self.venue)
+        if invitation is None:
             return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
-        invitation = creating([entry for entry in invitations if isinstance(entry, str)])
         if not invitation.startswith(f"{self.venue.group}/"):
             return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
@@ -225,17 +228,17 @@ class _Reading:
         return outcome
 
     def _status(self, note: _Note) -> str:
-        if note.kind in self.venue.withdrawn:
-            return "withdrawn"
-        if note.kind in self.venue.desk_rejected:
-            return "desk_rejected"
+        apart = {"withdrawn": self.venue.withdrawn, "desk_rejected": self.venue.desk_rejected}
+        for outcome, kinds in apart.items():
+            if note.kind in kinds:
+                return outcome
         if self.venue.status == "invitation":
             return "papers"
         venueid = self._value(note, "venueid")
         ending = venueid.removeprefix(self.venue.group) if isinstance(venueid, str) else None
         if ending is not None and ending in self.venue.kept:
             return "papers"
-        for outcome, kinds in (("withdrawn", self.venue.withdrawn), ("desk_rejected", self.venue.desk_rejected)):
+        for outcome, kinds in apart.items():
             if ending in [f"/{kind}" for kind in kinds]:
                 return outcome
         return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
@@ -297,30 +300,100 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of *field* of *note*.
-
-        Returns None if the field is absent, holds an empty text, or does not have the form of the venue's API.
-        """
+        """Returns the value of *field*; None if it is absent, empty, or not in the form of the venue's API."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
-            return None if value["value"] == "" else value["value"]
-        if value is None or (self.venue.api == 1 and not isinstance(value, Mapping)):
-            return None if value == "" else value
-        self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
-        return None
+            value = plain(value)
+        elif value is not None and (self.venue.api == 2 or isinstance(value, Mapping)):
+            self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
+            return None
+        return None if value == "" else value
 
     def _strange(self, problem: str, item: str, outcome: str = "") -> str:
-        """Records that the note *item* has the unexpected content *problem*.
-
-        Returns *outcome*, so that the caller can return it as the note's outcome.
-        """
+        """Records that the note *item* has the unexpected content *problem*; returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome
-
-    def _first_strange(self) -> str:
-        return next((f"; {self._line(problem, ids)}" for problem, ids in self.problems.items()), "")
 
     @staticmethod
     def _line(problem: str, items: list[str]) -> str:
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
         return f"{problem}: {', '.join(items[:_SHOWN])}{more}"
+
+
+def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
+    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
+
+    Raises `SourceError` if no note is a submission of *venue*.
+    """
+    return _Reading(venue).read(notes)
+
+
+SCORES = ("soundness", "presentation", "contribution")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of one review, as texts by name, and when it was first written (epoch ms; None if not stated)."""
+
+    review_id: str
+    paper_id: str
+    fields: Mapping[str, str]
+    written_ms: int | None
+
+
+def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
+    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every kept review of *notes*.
+
+    A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
+    are fields that the venue does not have.
+    """
+    raw = [note for note in notes if isinstance(note, Mapping)]
+    kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
+    by_review: dict[str, Fields] = {}
+    for note in raw:
+        review_id = note.get("id")
+        if isinstance(review_id, str) and review_id in kept and review_id not in by_review:
+            dates = (note.get(name) for name in ("tcdate", "cdate"))
+            written = (date for date in dates if isinstance(date, int) and not isinstance(date, bool) and date > 0)
+            fields = _fields(note["content"], venue)
+            by_review[review_id] = Fields(review_id, kept[review_id], fields, next(written, None))
+    return list(by_review.values())
+
+
+def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
+    def value_of(name: str) -> str:
+        value = plain(content.get(name)) if venue.api == 2 else content.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:g}"
+        return value.strip() if isinstance(value, str) else ""
+
+    scores = [name for name in SCORES if name in venue.other_fields]
+    known = {name: name for name in scores} | {"rating": venue.rating, "confidence": venue.confidence}
+    texts = {name: value_of(name) for name, _ in venue.text}
+    return texts | {name: score for name, field in known.items() if field and (score := value_of(field))}
+
+
+ODD = 0.01
+"""The largest share of reviews with unknown content; a few odd notes do not mean another form."""
+
+
+def confirm_form(venue: Venue, notes: Notes) -> None:
+    """Raises `SourceError` if *notes* do not have the form that *venue* assumes.
+
+    The message names each difference. A difference is unexpected content in more than one review in a hundred, a
+    section that no review has, or too few ratings.
+    """
+    reviews = len(notes.reviews)
+    wrong = [f"{problem} ({len(ids)} notes)" for problem, ids in notes.unclear.items() if len(ids) > ODD * reviews]
+    for heading in venue.headings:
+        if not any(f"{heading}\n" in (review.text or "") for review in notes.reviews):
+            wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
+    if venue.rating and notes.counts["no_rating"] > reviews / 2:
+        wrong.append(f"{notes.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
+    if not reviews:
+        wrong = [f"no note is a {' or '.join(venue.reviews)}"]
+    if wrong:
+        raise SourceError(
+            f"the notes of {venue.name} do not have the form in data/venues.toml ({venue.note.split('.')[0]}): "
+            f"{'; '.join(wrong)}. No PDF was requested and nothing was bought: correct or add its entry there"
+        )

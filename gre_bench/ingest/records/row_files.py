@@ -1,4 +1,4 @@
-"""Reads users' files of rows: .jsonl, .csv, .tsv or .parquet with one record per row, or a folder of texts.
+"""Reads users' files of rows (.jsonl, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
 It is the one reader of rows. Rows are numbered from 1, not counting the heading. A row that cannot be read is refused.
 In a .tsv file, quotation marks are plain text. In a .csv file, they quote cells.
@@ -11,54 +11,165 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, no_file
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes
+from gre_bench.core.known_names import is_path
+from gre_bench.core.records import Judgments, Paper, Review, Synopsis
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.merge_index import Imported, Refusal
 
+LARGEST = 2**31 - 1
+NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
+"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
+NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
 TEXTS = (".txt", ".md")
 """File endings accepted in a folder of texts."""
-
+UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
+"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come."""
 
 _OF_AN_INDEX = re.compile(r"__index_level_\d+__")
 """Columns of a .parquet file in which pandas keeps an index without a name."""
+_FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
+
+Row = dict[str, Any]
+Rows = list[tuple[int, Row]]
+"""Each row with its number."""
 
 
-def read_rows(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
-    """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
+class RefusedError(Exception):
+    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
 
-    Blank cells of a .csv or .tsv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file
-    that is missing, empty, of another format or beyond a limit (`gre_bench.core.incoming`).
+    def __init__(self, reason: str, code: str = ""):
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refused row, by its *number* in the file (from 1), and the *item* that it is about.
+
+    - *reason*: why it is refused, for the user. *code*: the kind of reason, if a caller has to know it.
+    - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
     """
-    if not path.is_file():
-        raise no_file(path)
-    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    if path.suffix == ".parquet":
-        rows, columns = _parquet(path, imported)
-    elif kind in ("csv", "tsv"):
-        rows, columns = _csv(path, imported, kind)
-    elif kind in ("jsonl", "ndjson"):
-        rows = list(_json(path, imported))
-        columns = list(dict.fromkeys(name for _, row in rows for name in row))
-    else:
-        raise SourceError(f"{path.name}: expected a .jsonl, .csv or .parquet file (.jsonl and .csv may be gzipped)")
-    if not rows and not imported.refusals:
-        raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
-    return rows, columns
+
+    number: int
+    item: str
+    reason: str
+    code: str = ""
+    paper_id: str | None = None
 
 
-def read_all_rows(path: Path) -> tuple[list[tuple[int, Row]], list[str]]:
-    """Returns what `read_rows` returns; raises `SourceError`, which names the row, if a row is refused."""
-    imported = Imported()
-    rows, columns = read_rows(path, imported)
-    if imported.refusals:
-        raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
-    return rows, columns
+@dataclass(slots=True)
+class Imported:
+    """The new records of a file, and what became of its rows.
+
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
+    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
+    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
+    - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
+    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *notes*: further remarks on the file, one per line.
+    """
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    synopses: list[Synopsis] = field(default_factory=list)
+    paper_ids: set[str] = field(default_factory=set)
+    review_ids: set[str] = field(default_factory=set)
+    added: int = 0
+    unchanged: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
+    ignored_columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    unnamed: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def count(self, changed: bool) -> None:
+        """Counts one row: as added if *changed*, otherwise as unchanged."""
+        self.added += changed
+        self.unchanged += not changed
+
+    def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
+        """Adds a `Refusal`; *reason* may be the exception that says why."""
+        self.refusals.append(Refusal(number, item, str(reason), code, paper_id))
+
+
+def is_name(value: str) -> bool:
+    """Whether *value* may be an id or a candidate's name: its characters are those of `NAME`, and it is no path."""
+    return NAME.fullmatch(value) is not None and not is_path(value)
+
+
+def is_text(value: object) -> bool:
+    """Whether *value* is a text without a lone surrogate, which JSON may hold and UTF-8 cannot encode."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def shown(value: Any) -> str:
+    """Returns a short form of *value*, a cell of a row, for messages."""
+    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
+
+
+def read_name(row: Row, key: str) -> str:
+    """Returns the id in the column *key* of *row*; a whole number is also an id.
+
+    Raises `RefusedError` if the cell is missing or is not what `is_name` allows.
+    """
+    value = row.get(key)
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or not value.strip():
+        raise RefusedError(f"{key} is missing")
+    if not is_name(value):
+        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
+    return value
+
+
+def read_text(row: Row, key: str) -> str | None:
+    """Returns the text in the column *key* of *row*; None if the cell is missing, null or blank.
+
+    Raises `RefusedError` for a value that is not text in valid Unicode.
+    """
+    value = row.get(key)
+    if value is None:
+        return None
+    if not is_text(value):
+        raise RefusedError(f"{key} is not {'valid Unicode' if isinstance(value, str) else 'text'}")
+    return value if value.strip() else None
+
+
+def read_number(row: Row, key: str) -> float | None:
+    """Returns the number in the column *key* of *row*; None if the cell is missing.
+
+    Raises `RefusedError` for a value that is no finite number or has an absolute value above `LARGEST`.
+    """
+    value = row.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise RefusedError(f"{key} is not a number of at most {LARGEST}")
+    return float(value)
+
+
+def read_integer(row: Row, key: str) -> int | None:
+    """Returns the whole number of at least 0 in a cell; None if it is missing; raises `RefusedError`."""
+    value = read_number(row, key)
+    if value is None:
+        return None
+    if value != int(value):
+        raise RefusedError(f"{key} is not a whole number")
+    if value < 0:
+        raise RefusedError(f"{key} is negative")
+    return int(value)
 
 
 def read_object(line: bytes) -> Row:
@@ -72,58 +183,164 @@ def read_object(line: bytes) -> Row:
     return row
 
 
-def read_folder(path: Path, imported: Imported) -> list[tuple[int, Row]]:
+def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
+    """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
+
+    Blank cells of a .csv or .tsv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file
+    that is missing, empty, of another format or beyond a limit (`gre_bench.core.incoming`).
+    """
+    if not path.is_file():
+        raise no_file(path)
+    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    rows: Rows = []
+    if path.suffix == ".parquet":
+        ((_, table),) = read_isolated("parquet", [path])
+        if isinstance(table, SourceError):
+            raise table
+        columns = table["columns"]
+        for number, cells in enumerate(table["rows"], start=1):
+            if cells is None:
+                imported.refuse(number, f"row {number}", "it holds text that is not UTF-8")
+            else:
+                rows.append((number, dict(zip(columns, cells, strict=True))))
+    elif kind in ("csv", "tsv"):
+        rows, columns = _csv(path, imported, kind)
+    elif kind in ("jsonl", "ndjson"):
+        for number, _, line in lines(path):
+            try:
+                rows.append((number, read_object(line)))
+            except RefusedError as reason:
+                imported.refuse(number, f"line {number}", reason)
+        columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    else:
+        raise SourceError(f"{path.name}: expected a .jsonl, .csv or .parquet file (.jsonl and .csv may be gzipped)")
+    if not rows and not imported.refusals:
+        raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
+    return rows, columns
+
+
+def read_all_rows(path: Path) -> tuple[Rows, list[str]]:
+    """Returns what `read_rows` returns; raises `SourceError`, which names the row, if a row is refused."""
+    imported = Imported()
+    rows, columns = read_rows(path, imported)
+    if imported.refusals:
+        raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
+    return rows, columns
+
+
+def read_notes_file(path: Path) -> list[dict[str, Any]]:
+    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line.
+
+    Raises `SourceError` if the file cannot be read or a line is no JSON object. The message names that line.
+    """
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
+    return [row for _, row in read_all_rows(path)[0]]
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
+
+    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank is left out. Raises `SourceError` for a
+    row that cannot be used.
+    """
+    if not path.name.endswith((".parquet", ".csv", ".jsonl", ".jsonl.gz")):
+        raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
+    texts: dict[str, str] = {}
+    for number, row in read_all_rows(path)[0]:
+        paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
+        where = f"{path.name}, row {number}"
+        if not isinstance(paper_id, str) or not paper_id:
+            raise SourceError(f"{where}: paper_id is missing")
+        if "text" not in row and "markdown" not in row:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} has neither text nor markdown")
+        if text is None:
+            continue
+        if not is_text(text) or not is_text(paper_id):
+            raise SourceError(f"{where}: the text of paper {paper_id!a:.60} is not valid text")
+        if texts.get(paper_id, text) != text:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} occurs twice, with different texts")
+        if text.strip():
+            texts[paper_id] = text
+    return texts
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """Returns the distinct paper ids of the text file *path*, one per line.
+
+    Blank lines and lines that begin with # are skipped. In place of an id, a line may hold the address of the paper's
+    forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
+    """
+    try:
+        listed = incoming.read_text(path, "utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
+    ids: dict[str, None] = {}
+    for number, line in enumerate(listed, start=1):
+        name = _FORUM.sub("", line.strip())
+        if not name or name.startswith("#"):
+            continue
+        if not is_name(name):
+            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
+        ids[name] = None
+    if not ids:
+        raise SourceError(f"{path.name} names no paper; write one id a line")
+    return tuple(ids)
+
+
+def read_folder(path: Path, imported: Imported) -> Rows:
     """Returns (number, cells) for each text in the folder *path*, in the order of the files' names.
 
     The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
     dot are skipped. Files that are no text are refused, and so are links, which are never followed; the refusals are
     added to *imported*. Raises `SourceError` if there is no text, or if all together are beyond a limit of one file.
     """
-    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-    rows: list[tuple[int, Row]] = []
+    expected = f"expected <paper id>{' or <paper id>'.join(TEXTS)}"
+    rows: Rows = []
     meter = Meter(path)
-    for number, file in enumerate(files, start=1):
+    for number, file in enumerate(sorted(file for file in path.iterdir() if not file.name.startswith(".")), start=1):
         meter.tick()
         try:
             check_name(file)
             if (reason := irregular(file)) and reason != "it is a folder":
                 raise RefusedError(reason)
             if file.suffix not in TEXTS or reason:
-                raise RefusedError(f"not a text: expected <paper id>{' or <paper id>'.join(TEXTS)}")
+                raise RefusedError(f"not a text: {expected}")
             text = read_bytes(file, LONGEST_ROW).decode("utf-8-sig")
             rows.append((number, {"paper_id": file.stem, "review": text}))
         except UnicodeDecodeError:
-            imported.refusals.append(Refusal(number, f"file {file.name}", "it is not UTF-8"))
+            imported.refuse(number, f"file {file.name}", "it is not UTF-8")
         except OSError as error:
-            imported.refusals.append(Refusal(number, f"file {file.name}", f"it cannot be read: {error.strerror}"))
+            imported.refuse(number, f"file {file.name}", f"it cannot be read: {error.strerror}")
         except (RefusedError, SourceError) as reason:
-            imported.refusals.append(Refusal(number, f"file {shown(file.name)}", str(reason)))
+            imported.refuse(number, f"file {shown(file.name)}", reason)
         else:
             meter.take(2 * len(text), 2, 1)  # what is read is kept, and copied once into the edition
     if not rows:
-        raise SourceError(f"no text in folder {path.absolute()}: expected <paper id>{' or <paper id>'.join(TEXTS)}")
+        raise SourceError(f"no text in folder {path.absolute()}: {expected}")
     return rows
 
 
-def _csv(path: Path, imported: Imported, kind: str) -> tuple[list[tuple[int, Row]], list[str]]:
+def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
     csv.field_size_limit(LARGEST)
     how: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
-    rows: list[tuple[int, Row]] = []
+    rows: Rows = []
     try:
         reader = csv.reader(_lines_of_text(path, how.get("delimiter", ",")), **how)
         heading = next(reader, [])
         if len(set(heading)) < len(heading):
             raise SourceError(f"{path.name}: two columns have the same name")
-        marks = ";\t" if kind == "csv" else ",;"
+        marks, with_what = (";\t", "commas") if kind == "csv" else (",;", "tabs")
         if len(heading) == 1 and (mark := next((mark for mark in marks if mark in heading[0]), None)):
-            with_what = "commas" if kind == "csv" else "tabs"
             raise SourceError(f"{path.name}: its columns are separated by {mark!r}; write it with {with_what}")
         for number, cells in enumerate(filter(None, reader), start=1):
             if len(cells) == len(heading):
                 rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
             else:
                 reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
-                imported.refusals.append(Refusal(number, f"row {number}", reason))
+                imported.refuse(number, f"row {number}", reason)
     except UnicodeDecodeError:
         raise SourceError(f"{path.name}: line {_not_utf8(path)} is not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
@@ -150,27 +367,6 @@ def _not_utf8(path: Path) -> int:
         except UnicodeDecodeError:
             return number
     return 0
-
-
-def _json(path: Path, imported: Imported) -> Iterator[tuple[int, Row]]:
-    for number, _, line in lines(path):
-        try:
-            yield number, read_object(line)
-        except RefusedError as reason:
-            imported.refusals.append(Refusal(number, f"line {number}", str(reason)))
-
-
-def _parquet(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
-    ((_, table),) = read_isolated("parquet", [path])
-    if isinstance(table, SourceError):
-        raise table
-    rows: list[tuple[int, Row]] = []
-    for number, cells in enumerate(table["rows"], start=1):
-        if cells is None:
-            imported.refusals.append(Refusal(number, f"row {number}", "it holds text that is not UTF-8"))
-        else:
-            rows.append((number, dict(zip(table["columns"], cells, strict=True))))
-    return rows, table["columns"]
 
 
 def read_parquet(path: Path) -> dict[str, Any]:

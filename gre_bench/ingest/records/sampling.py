@@ -16,10 +16,11 @@ from random import Random
 from typing import Literal
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.learnt_from import PaperTexts, named_registers
+from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
-from gre_bench.ingest.records.source_files import read_ids
+from gre_bench.ingest.records.notes import plain
+from gre_bench.ingest.records.row_files import Imported, read_ids, read_rows
 
 SHOWN = 5
 
@@ -41,11 +42,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The result of sampling.
+    """The roles of the human reviews of all sampled papers, out of *eligible* of the *known* papers.
 
-    - *roles*: the roles of the human reviews of all sampled papers.
-    - *known*: how many papers there were to sample from.
-    - *eligible*: how many of them could be sampled.
     - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
     - *learnt*: how many papers were left out because an artefact of ``edition.avoid_learnt`` was learnt from them.
     """
@@ -92,7 +90,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         raise SourceError(
             f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}{barred}"
         )
-    eligible.sort(key=lambda paper: _rank(settings.seed, paper.paper_id))
+    eligible.sort(key=lambda paper: hashlib.sha256(f"{settings.seed}:{paper.paper_id}".encode()).digest())
     sampled = eligible[: settings.papers]
     if all(paper.source_row is not None for paper in sampled):
         sampled.sort(key=lambda paper: (paper.source_row, paper.paper_id))
@@ -121,10 +119,7 @@ def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], name
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the paper ids in the list *file*, in its order; None if there is no list.
-
-    Raises `SourceError` for ids that are not among *papers*.
-    """
+    """Returns the paper ids in the list *file*, in its order; raises `SourceError` for ids that are not of *papers*."""
     if file is None:
         return None
     ids, known = read_ids(file), {paper.paper_id for paper in papers}
@@ -138,10 +133,7 @@ def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | Non
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Returns the ids of the reviews that get a role: first the human candidate, then the references.
-
-    *reviews* are the human reviews of one paper. The result is empty if the paper is not eligible.
-    """
+    """Returns the ids of one paper's *reviews* with a role, the candidate first; empty if the paper is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)
@@ -153,5 +145,35 @@ def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
     return ids if settings.references == "all" else ids[: 1 + settings.references]
 
 
-def _rank(seed: int, paper_id: str) -> bytes:
-    return hashlib.sha256(f"{seed}:{paper_id}".encode()).digest()
+_TEXT = 200
+"""The fewest characters of a note's field that counts as the text of a review."""
+
+
+def evaluation_set(path: Path) -> Register:
+    """Returns the entries of the papers in *path*, as those of a register of that name.
+
+    The file holds papers, reviews or OpenReview notes, in any format that the imports read. A row names its paper in
+    ``forum``, ``paper_id`` or ``id``. Raises `SourceError` for a file that cannot be read or a row without a name.
+    """
+    imported = Imported()
+    rows, _ = read_rows(path, imported)
+    if imported.refusals:
+        first = imported.refusals[0]
+        raise SourceError(f"evaluation set {path.name}: row {first.number}: {first.reason}; correct the file")
+    entries: set[str] = set()
+    for number, row in rows:
+        name = row.get("forum") or row.get("paper_id") or row.get("id")
+        if not isinstance(name, str):
+            raise SourceError(f"evaluation set {path.name}: row {number} names no paper (forum, paper_id or id)")
+        texts = [text for column in ("review", "text") if (text := _text(row.get(column)))]
+        entries |= PaperTexts(name, _text(row.get("abstract")), tuple(texts)).entries
+        if isinstance(content := row.get("content"), Mapping):
+            fields = (_text(value) for column, value in content.items() if column != "abstract")
+            texts = [text for text in fields if text and len(text) >= _TEXT]
+            entries |= PaperTexts(name, _text(content.get("abstract")), tuple(texts)).entries
+    return Register(path.name, frozenset(entries))
+
+
+def _text(value: object) -> str | None:
+    text = plain(value)
+    return text if isinstance(text, str) else None

@@ -7,26 +7,273 @@ your own reviews").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import TypeVar
 
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SourceError
+from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
-from gre_bench.ingest.records.cells import (
+from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
+from gre_bench.ingest.records.inspect_logs import is_log, read_logs
+from gre_bench.ingest.records.row_files import (
+    CONFLICT,
     NO_PATH,
+    UNKNOWN,
+    Imported,
     RefusedError,
     Row,
+    Rows,
     is_name,
-    joined,
+    read_folder,
     read_integer,
     read_name,
     read_number,
+    read_rows,
     read_text,
     shown,
 )
-from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, likely, rows_of, rows_of_one
-from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
+
+Record = TypeVar("Record", Paper, Review)
+
+
+class Papers:
+    """Papers by id: all *known* ones, those that a file made *new* or completed, and the ids that it has."""
+
+    def __init__(self, known: Mapping[str, Paper]):
+        self.known = dict(known)
+        self.new: dict[str, Paper] = {}
+        self.accepted: set[str] = set()
+
+    def put(self, paper: Paper) -> bool:
+        """Adds *paper*, or completes the known paper of the same id; returns whether anything changed.
+
+        Raises `RefusedError` if the known paper has other content.
+        """
+        old = self.known.get(paper.paper_id)
+        whole = paper if old is None else filled(old, paper)
+        if whole is None:
+            raise RefusedError("this paper id is already there with other content")
+        self.accepted.add(paper.paper_id)
+        if whole != old:
+            self.known[whole.paper_id] = self.new[whole.paper_id] = whole
+        return whole != old
+
+
+class MergeIndex:
+    """The known reviews, judgments and papers, to decide whether a row is new, known or in conflict.
+
+    *reviews* are by id. *judgments* are texts by (review id, writer). *papers* holds ids.
+    """
+
+    def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
+        self.reviews = dict(reviews)
+        self.judgments = dict(judgments)
+        self.papers = set(papers)
+        self.new_papers: dict[str, Paper] = {}
+        self.new_reviews: dict[str, Review] = {}
+        self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
+
+    def whole(self, review: Review, named: bool) -> Review:
+        """Returns *review*, completed with the fields that the known review of the same id states.
+
+        *named* says whether the row names a candidate. A row that names none may match a review of any candidate.
+        Raises `RefusedError` if the known review states something else.
+        """
+        old = self.reviews.get(review.review_id)
+        if old is None:
+            return review
+        merged = filled(old, review if named else replace(review, candidate=old.candidate))
+        if merged is None:
+            raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
+        return merged
+
+    def check(self, review: Review, make_papers: bool) -> None:
+        """Raises `RefusedError` if the paper of *review* is unknown, or if another review holds the same position.
+
+        `_position` says what a position is. If *make_papers*, the paper may be unknown.
+        """
+        if review.paper_id not in self.papers and not make_papers:
+            raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
+        holder = self.positions.get(_position(review), review.review_id)
+        if _position(review) and holder != review.review_id:
+            position = " ".join(str(part) for part in _position(review)[1:])
+            raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", CONFLICT)
+
+    def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
+        """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
+
+        An unknown paper is added with nothing but its id and *source_row*, the value of the column ``row``. Raises
+        `RefusedError` if other judgments of the same writer are known for this review.
+        """
+        changed = self.reviews.get(review.review_id) != review
+        if judgments is not None:
+            old = self.judgments.get((judgments.review_id, judgments.writer))
+            if old is not None and old != judgments.text:
+                reason = f"judgments of {judgments.writer} for this review are already there, and differ"
+                raise RefusedError(reason, CONFLICT)
+            if old is None:
+                self.judgments[judgments.review_id, judgments.writer] = judgments.text
+                imported.judgments.append(judgments)
+                changed = True
+        if review.paper_id not in self.papers:
+            self.papers.add(review.paper_id)
+            self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
+        if self.reviews.get(review.review_id) != review:
+            self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
+            self.positions[_position(review)] = review.review_id
+        imported.review_ids.add(review.review_id)
+        return changed
+
+
+def filled(old: Record, new: Record) -> Record | None:
+    """Returns *old*, completed with the fields that only *new* states; None if they differ in a field."""
+    merged = {}
+    for field_ in fields(old):
+        before, after = getattr(old, field_.name), getattr(new, field_.name)
+        if before not in (None, "") and after not in (None, "") and before != after:
+            return None
+        merged[field_.name] = after if before in (None, "") else before
+    return replace(old, **merged)
+
+
+def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+    """Returns the position of *review* among the reviews of its paper, which only one review can hold.
+
+    - By a model: (paper id, ``candidate``, name of the model).
+    - By a human: (paper id, ``slot``, number of the slot), or () if the review has no slot.
+    """
+    if review.candidate != HUMAN:
+        return (review.paper_id, "candidate", review.candidate)
+    return () if review.slot is None else (review.paper_id, "slot", review.slot)
+
+
+PAPER_COLUMNS = ("paper_id", "title", "abstract", "text", "row")
+REVIEW_COLUMNS = (
+    "paper_id", "review_id", "candidate", "review", "judgments", "writer", "slot", "rating", "grade", "row",
+)  # fmt: skip
+"""The columns that are read; every row must have a paper_id."""
+
+NUMBERS = ("slot", "rating", "grade", "row")
+"""Columns of numbers; a .csv or .tsv file has them as text."""
+
+OFTEN_MEANT = {
+    "paper_id": ("paper", "id", "forum", "submission", "submission_id", "item_id"),
+    "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
+    "review": ("text", "review_text", "content", "body", "comment", "output"),
+}
+"""Column → names that other people's files use for it."""
+
+SURELY_MEANT = ("model", "model_name", "llm", "system")
+"""Columns that distinguish candidates if there is no column candidate."""
+
+
+def rows_of(
+    path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None
+) -> Iterator[tuple[int, Row]]:
+    """Yields (number, cells) for the rows of *path* that *keep* selects.
+
+    The number counts the rows of the file from 1. *keep* is a range of values of the column ``row``, which is the
+    user's own numbering; None selects all rows.
+
+    - *columns*: the names of the columns that are read.
+    - *imported*: receives the columns of the file and the refused rows.
+    - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
+
+    Raises `SourceError` for a missing required column. The message names the column that was probably meant.
+    """
+    if "review" in columns and is_log(path):
+        table, present_columns = read_logs(path, imported, epoch), set(LOG_COLUMNS)
+    elif path.is_dir() and "review" in columns:
+        table, present_columns = read_folder(path, imported), {"paper_id", "review"}
+    else:
+        table, present = read_rows(path, imported)
+        table, present_columns = _with_known_names(table, present, columns)
+    imported.columns = tuple(sorted(present_columns))
+    imported.ignored_columns = tuple(sorted(present_columns - {*columns}))
+    lacking = [] if "paper_id" in present_columns else ["paper_id"]
+    if "review" in columns and not present_columns & {"review", "judgments"}:
+        lacking.append("review")
+    if lacking and table:
+        renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, imported.ignored_columns))]
+        hints = f"; rename {', '.join(renamed)}" if renamed else ""
+        known = "" if len(renamed) == len(lacking) else f"; columns read: {', '.join(columns)}"
+        raise SourceError(
+            f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
+            f"{', '.join(sorted(present_columns)) or 'none'}{known}"
+        )
+    if keep is not None and "row" not in present_columns:
+        raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
+    written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
+    for number, row in table:
+        cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
+        if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
+            reason = "row is no whole number, so it is unclear whether the row was requested"
+            imported.refuse(number, f"row {number}", reason)
+        elif keep is None or cells["row"] in keep:
+            yield number, cells
+
+
+def _with_known_names(table: Rows, present: Sequence[str], columns: Collection[str]) -> tuple[Rows, set[str]]:
+    """Renames columns that differ from one of *columns* only in case or blanks; returns rows and columns."""
+    names = {name: name.strip().lower().replace(" ", "_") for name in present}
+    spelt = Counter(names.values())
+    renamed = {
+        name: meant for name, meant in names.items()
+        if name != meant and meant in columns and meant not in present and spelt[meant] == 1
+    }  # fmt: skip
+    rows = [(number, {renamed.get(name, name): cell for name, cell in row.items()}) for number, row in table]
+    return rows if renamed else table, {renamed.get(name, name) for name in present}
+
+
+def has(row: Row, name: str) -> bool:
+    """Whether *row* has a value in the column *name*."""
+    return row.get(name) not in (None, "")
+
+
+def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
+    """Returns the rows with reviews by the candidate *by*; each gets ``candidate`` set to *by*.
+
+    The column ``candidate``, or one such as ``model``, names a row's candidate.
+
+    - If some rows name *by*, these rows and the rows that name nobody are returned.
+    - If no row names *by*, all rows are returned. They may then name at most one candidate.
+
+    Raises `SourceError` if the rows name several candidates but not *by*. The message names *path*, the rows' file.
+    """
+    named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
+    spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
+    column = next((name for meant, name in spelt if name.strip().lower() == meant), None)
+    names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
+    if len(names) > 1 and by not in names:
+        raise SourceError(
+            f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
+            f"name one of them with --as: {listed(names)}"
+        )
+    kept = [(number, row) for number, row in table if by not in names or str(row.get(column or "") or by) == by]
+    return [(number, row | {"candidate": by}) for number, row in kept]
+
+
+def _number(cell: str | None) -> int | float | str | None:
+    """Returns the number in *cell* of a .csv file; None if the cell is empty, the cell itself if it is no number."""
+    for kind in (int, float):
+        try:
+            return kind(cell) if cell else None
+        except ValueError:
+            continue
+    return cell
+
+
+def likely(name: str, unread: Collection[str]) -> str | None:
+    """Returns the column of *unread* that was probably meant by *name*, in whatever case; None if there is none."""
+    spelt = {column.strip().lower(): column for column in unread}
+    near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
+    return next((column for low, column in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)
+
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
 
@@ -45,9 +292,11 @@ def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = Non
     papers = Papers(known)
     for number, row in rows_of(path, PAPER_COLUMNS, rows, imported):
         try:
-            imported.count(papers.put(_paper(row)))
+            paper_id, title, abstract = read_name(row, "paper_id"), read_text(row, "title"), read_text(row, "abstract")
+            paper = Paper(paper_id, title or "", abstract, read_text(row, "text"), read_integer(row, "row"))
+            imported.count(papers.put(paper))
         except RefusedError as reason:
-            imported.refusals.append(Refusal(number, f"paper {shown(row.get('paper_id'))}", str(reason)))
+            imported.refuse(number, f"paper {shown(row.get('paper_id'))}", reason)
     imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     return imported
 
@@ -89,15 +338,15 @@ def reviews_from(
     table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch))
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
-    for number, row in rows_of_one(path, table, by) if only and by is not None else table:
+    for number, row in _rows_of_one(path, table, by) if only and by is not None else table:
         try:
             review, judgments = _review(row, by, writer, merge_index.reviews)
-            review, judgments = merge_index.whole(review, judgments, named=by is not None or has(row, "candidate"))
+            review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
-            imported.refusals.append(Refusal(number, f"review {shown(item)}", str(reason), reason.code, paper))
+            imported.refuse(number, f"review {shown(item)}", reason, reason.code, paper)
     if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
         meant = likely("candidate", imported.ignored_columns)
         do = f"rename {meant} to candidate" if meant else "add it"
@@ -109,16 +358,6 @@ def reviews_from(
     return imported
 
 
-def _paper(row: Row) -> Paper:
-    return Paper(
-        read_name(row, "paper_id"),
-        read_text(row, "title") or "",
-        read_text(row, "abstract"),
-        read_text(row, "text"),
-        read_integer(row, "row"),
-    )
-
-
 def _review(
     row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
 ) -> tuple[Review, Judgments | None]:
@@ -128,7 +367,10 @@ def _review(
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
     slot = read_integer(row, "slot")
     text = read_text(row, "review")
-    judgments = read_text({"judgments": joined(row.get("judgments"))}, "judgments")
+    lines = row.get("judgments")
+    if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+        lines = "\n".join(lines)
+    judgments = read_text({"judgments": lines}, "judgments")
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):

@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -134,24 +134,31 @@ class Venue(BaseModel):
         return self
 
 
-@cache
-def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
-    """Returns {(venue, year): its entry} for all entries of the file *path* (``data/venues.toml`` if None).
-
-    Raises `SettingsError` if the file is unusable.
-    """
+def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
+    """Returns the file *path* (``data/venues.toml`` if None) and its contents; raises `SettingsError`."""
     path = path or resource("data", "venues.toml")
     try:
-        entries = strict.read_toml(path).get("venue")
+        return path, strict.read_toml(path)
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"venues file {path} cannot be read: {error}") from None
-    if not isinstance(entries, list):
-        raise SettingsError(f"venues file {path} has no [[venue]] entry")
+
+
+@cache
+def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
+    """Returns {(venue, year): its entry} of the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
+    file, tree = _read(path)
+    if not isinstance(entries := tree.get("venue"), list):
+        raise SettingsError(f"venues file {file} has no [[venue]] entry")
     known: dict[tuple[str, int], Venue] = {}
     for number, entry in enumerate(entries, start=1):
-        venue = _entry(entry, f"{path.name}, entry {number}")
+        where = f"{file.name}, entry {number}"
+        try:
+            venue = Venue.model_validate(entry)
+        except ValidationError as error:
+            about = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
+            raise SettingsError(f"{where}{about}: {'; '.join(strict.faults(error))}") from None
         if (venue.venue, venue.year) in known:
-            raise SettingsError(f"{path.name}, entry {number}: {venue.name} is already there")
+            raise SettingsError(f"{where}: {venue.name} is already there")
         known[venue.venue, venue.year] = venue
     return known
 
@@ -189,9 +196,50 @@ def _start_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-def _entry(entry: object, where: str) -> Venue:
+class Calendar(BaseModel):
+    """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
+
+    *years_before*: how many years before the venue's own year the day *reviews_public* (month and day) is. The rule was
+    *read* in *source* on that day.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    venue: str = Field(min_length=1)
+    reviews_public: str = Field(pattern=r"^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$")
+    years_before: int = Field(ge=0, le=1)
+    source: str = Field(min_length=1)
+    read: date
+
+    def newest(self, on: date) -> int:
+        """Returns the newest year whose reviews are public on the day *on*."""
+        return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
+
+
+@cache
+def calendars(path: Path | None = None) -> dict[str, Calendar]:
+    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
+    file, tree = _read(path)
     try:
-        return Venue.model_validate(entry)
+        by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
-        name = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
-        raise SettingsError(f"{where}{name}: {'; '.join(strict.faults(error))}") from None
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise SettingsError(f"{file.name}, a [[calendar]]: {where}: {fault['msg']}") from None
+    if len({entry.venue for entry in by_venue}) < len(by_venue):
+        raise SettingsError(f"{file.name}: a venue has two [[calendar]] entries")
+    return {entry.venue: entry for entry in by_venue}
+
+
+def newest_year(venue: str, on: date, path: Path | None = None) -> int:
+    """Returns the newest year of *venue* whose reviews are public on the day *on*.
+
+    Raises `SettingsError` if *venue* has no calendar in the file *path* (``data/venues.toml`` if None).
+    """
+    known = calendars(path)
+    if venue not in known:
+        raise SettingsError(
+            f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "
+            f"data/venues.toml; known: {', '.join(known)}"
+        )
+    return known[venue].newest(on)

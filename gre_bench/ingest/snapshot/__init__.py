@@ -1,1 +1,1 @@
-"""Frozen snapshots of a venue-year: their manifest, making, comparison and publishable part."""
+"""Frozen snapshots of a venue-year: their making, comparison and publishable part."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gre_bench.ingest.records.notes import creating, kind_of
+from gre_bench.ingest.records.notes import creating, invitations_of, kind_of, plain
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 
 STATUSES = ("withdrawn", "desk_rejected")
@@ -19,10 +19,7 @@ SHOWN, SHORT = 6, 60
 class Seen:
     """The parts of a note that are compared between snapshots.
 
-    - *kind*: the kind of the note (see `kind_of`).
-    - *forum*: the id of its paper.
-    - *status*: ``withdrawn``, ``desk_rejected``, or empty.
-    - *deleted*: whether the note has a deletion date.
+    - *status*: ``withdrawn``, ``desk_rejected``, or empty, as its invitations or its field ``venueid`` state.
     - *fields*: {name of a field: hash of its value}.
     - *shown*: {name of a field: its value} for values that are short enough for a message.
     """
@@ -62,7 +59,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
                 note("deleted", note_id, now)
             elif now.status != was.status and now.status:
                 note(now.status, note_id, now)
-            elif fields := [name for name in sorted({*was.fields, *now.fields}) if _differs(was, now, name)]:
+            elif fields := sorted({name for name, _ in was.fields.items() ^ now.fields.items()}):
                 shown = ", ".join(_shown(was, now, name) for name in fields[:SHOWN])
                 more = f" and {len(fields) - SHOWN} more" if len(fields) > SHOWN else ""
                 note("edited", note_id, now, f": {shown}{more}")
@@ -81,41 +78,25 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
             continue
         stated = note.get("content")
         content = stated if isinstance(stated, Mapping) else {}
-        values = {name: _plain(value) for name, value in content.items()}
-        listed = [entry for entry in note.get("invitations") or [note.get("invitation")] if isinstance(entry, str)]
+        values = {name: plain(value) for name, value in content.items()}
+        listed = invitations_of(note)
+        marks = [*listed, str(values.get("venueid") or "")]
         results[note["id"]] = Seen(
             kind=kind_of(creating(listed)) if listed else "note",
             forum=str(note.get("forum")),
-            status=_status(listed, values),
+            status=next((kind for kind in STATUSES if any(f"{kind}_" in mark.lower() for mark in marks)), ""),
             deleted=note.get("ddate") is not None,
-            fields={name: _hash(value) for name, value in values.items()},
+            fields={
+                name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+                for name, value in values.items()
+            },
             shown={name: str(value) for name, value in values.items() if len(str(value)) <= SHORT},
         )
     return results
 
 
-def _plain(value: object) -> object:
-    return value["value"] if isinstance(value, Mapping) and "value" in value else value
-
-
-def _status(invitations: list[str], values: Mapping[str, object]) -> str:
-    """Returns ``withdrawn``, ``desk_rejected``, or ``""`` for any other note.
-
-    The status is stated by the note's *invitations*, or by the field ``venueid`` in *values*, the note's fields.
-    """
-    marks = [*invitations, str(values.get("venueid") or "")]
-    return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")
-
-
-def _differs(was: Seen, now: Seen, name: str) -> bool:
-    return was.fields.get(name) != now.fields.get(name)
-
-
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """Returns the name of a changed field, followed by its old and new value if both are short.
-
-    *was* and *now* are the note before and after the change.
-    """
+    """Returns the name of a changed field, followed by its old and new value if both are short."""
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:
@@ -123,7 +104,3 @@ def _shown(was: Seen, now: Seen, name: str) -> str:
     if name in was.shown and name in now.shown:
         return f"{name} {was.shown[name]!r} → {now.shown[name]!r}"
     return name
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

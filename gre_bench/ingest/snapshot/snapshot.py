@@ -8,35 +8,112 @@
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id, text: if the user has texts
 
-A snapshot never changes once it exists (`gre_bench.ingest.snapshot.making`). Everything that is read from it is checked
+A snapshot never changes once it exists. Everything that is read from it is checked
 against the manifest.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.source_files import read_texts
-from gre_bench.ingest.snapshot.manifest import (
-    HISTORIES,
-    MANIFEST,
-    NOTES,
-    PAPERS,
-    REVIEWS,
-    TEXTS,
-    Frozen,
-    Manifest,
-    changed,
-    read_manifest,
-)
+from gre_bench.ingest.records.row_files import is_text, read_texts
+
+FORMAT = 2
+MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl", "texts.parquet"
+HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
+
+_FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
+_SHA256 = r"^[0-9a-f]{64}$"
+
+
+class Frozen(BaseModel):
+    """A file of a snapshot: its name, SHA-256 and size in bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=_FILE)
+    sha256: str = Field(pattern=_SHA256)
+    bytes: int = Field(ge=0)
+
+
+class Manifest(BaseModel):
+    """The contents of ``manifest.json``.
+
+    - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
+    - *remarks*: warnings for readers, such as that the form of the notes is unverified.
+    - *counts*: how many notes, papers, PDFs and texts there are, and further counts.
+    - *digest*: a hash of the names and hashes of all files except ``manifest.json``.
+    - *seal*: a hash of all other fields of the manifest.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    format: Literal[2]
+    venue: str
+    year: int
+    source: str
+    created_at: str
+    previous: str | None = None
+    remarks: list[str] = []
+    counts: dict[str, int]
+    files: list[Frozen]
+    digest: str
+    seal: str
+
+    def written(self) -> bytes:
+        """Returns the manifest as the bytes of ``manifest.json``."""
+        return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
+
+    def is_sound(self) -> bool:
+        """Whether digest and seal match the rest of the manifest, and the files include the notes."""
+        sealed = self.digest == _digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
+        return sealed and any(file.name == NOTES for file in self.files)
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    """Returns the manifest in *folder*; raises `SourceError` if it is missing, damaged or of another format."""
+    try:
+        data = read_bytes(folder / MANIFEST)
+    except OSError as error:
+        raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _changed(folder, MANIFEST) from None
+    if isinstance(tree, dict) and tree.get("format") != FORMAT:
+        raise SourceError(f"snapshot {folder} is of format {tree.get('format')!r:.20}; known is format {FORMAT}")
+    try:
+        manifest = Manifest.model_validate(tree)
+    except ValidationError:
+        raise _changed(folder, MANIFEST) from None
+    if not manifest.is_sound() or manifest.written() != data:
+        raise _changed(folder, MANIFEST)
+    return manifest
+
+
+def _digest_of(files: Iterable[Frozen]) -> str:
+    return digest([[file.name, file.sha256] for file in files])
+
+
+def _changed(folder: Path, name: str) -> SourceError:
+    return SourceError(f"snapshot {folder}: {name} is not as it was written; fetch or import it again")
 
 
 @dataclass(frozen=True)
@@ -52,14 +129,14 @@ class Snapshot:
 
         Raises `SourceError` if the snapshot is missing, damaged or of another format. `verify` checks the whole files.
         """
-        manifest = read_manifest(folder)
+        manifest = _read_manifest(folder)
         for file in manifest.files:
             path = folder / file.name
             linked = path.is_symlink() or (path.parent != folder and path.parent.is_symlink())
             if linked or not path.is_file():
                 raise SourceError(f"snapshot {folder}: {file.name} is missing, or a link; fetch or import it again")
             if path.stat().st_size != file.bytes:
-                raise changed(folder, file.name)
+                raise _changed(folder, file.name)
         return cls(folder, manifest)
 
     @property
@@ -68,13 +145,9 @@ class Snapshot:
         return self.manifest.digest
 
     def verify(self) -> None:
-        """Reads every file again and compares it with the manifest.
-
-        Raises `SourceError` for the first file that differs, is missing, or does not belong to the snapshot. The
-        message names that file.
-        """
-        if read_manifest(self.folder) != self.manifest:
-            raise changed(self.folder, MANIFEST)
+        """Reads every file again; raises `SourceError` for the first that differs, is missing, or is a stranger."""
+        if _read_manifest(self.folder) != self.manifest:
+            raise _changed(self.folder, MANIFEST)
         for file in self.manifest.files:
             self._bytes(file)
         known = {MANIFEST, *(file.name for file in self.manifest.files)}
@@ -89,7 +162,7 @@ class Snapshot:
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
         """Yields the raw notes, each review with the content of the version that counts (see `reviews`)."""
-        from gre_bench.ingest.records.review_versions import versions_of
+        from gre_bench.ingest.records.versions import versions_of
 
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
         histories = dict(self.histories()) if due else {}
@@ -157,5 +230,157 @@ class Snapshot:
         except OSError as error:
             raise SourceError(f"snapshot {self.folder}: {file.name} cannot be read: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise changed(self.folder, file.name)
+            raise _changed(self.folder, file.name)
         return data
+
+
+Row = dict[str, Any]
+UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
+"""Facts about a paper that are unknown if a user supplies its files."""
+
+
+def make_snapshot(
+    folder: Path,
+    edition: Edition,
+    notes: Iterable[Row],
+    *,
+    pdfs: Mapping[str, Path] = {},
+    texts: Mapping[str, str] = {},
+    papers: Mapping[str, Row] = {},
+    histories: Mapping[str, Sequence[Row]] = {},
+    reviews: Iterable[Row] = (),
+    source: str,
+    previous: str | None = None,
+    remarks: Sequence[str] = (),
+    counts: Mapping[str, int] = {},
+    grouped: bool = False,
+    link: bool = False,
+) -> Snapshot:
+    """Freezes notes, and the PDFs and texts of their papers, in the new *folder*.
+
+    - *notes*: the raw notes of the *edition*.
+    - *pdfs*, *texts*: {paper id: path of its PDF} and {paper id: its text}. Those of papers without a note are counted
+      and left out.
+    - *papers*: {paper id: known facts about the paper}; `UNSTATED` has the names of the facts.
+    - *histories*: {note id: the versions of the note}.
+    - *reviews*: the rows that `Snapshot.reviews` will return.
+    - *source*, *remarks*, *counts*: stated in the manifest as they are.
+    - *previous*: the digest of the preceding snapshot of the venue-year, if any.
+    - *grouped*: whether *notes* already come paper by paper, each submission first.
+    - *link*: whether the PDF files are named by their SHA-256 and never change. The snapshot then uses hard links.
+
+    Raises `SourceError` if *folder* exists, or if a PDF cannot be read or does not match its name.
+    """
+    if folder.exists():
+        raise SourceError(f"snapshot {folder} exists already, and a snapshot never changes; name another folder")
+    beside = folder.parent / f".{folder.name}.{uuid.uuid4().hex}"
+    try:
+        (beside / "pdfs").mkdir(parents=True)
+        known, count = set[str](), 0
+
+        def counted() -> Iterator[Row]:
+            nonlocal count
+            for note in notes if grouped else _ordered(notes):
+                count += 1
+                if is_text(note.get("id")) and note["id"] == note.get("forum"):
+                    known.add(note["id"])
+                yield note
+
+        files = [_put_rows(beside / NOTES, counted())]
+        pdf_files, shas = _put_pdfs(beside, {name: path for name, path in pdfs.items() if name in known}, link)
+        rows = {paper_id: {**UNSTATED, **papers.get(paper_id, {})} for paper_id in {*shas, *papers} & known}
+        put = [{"paper_id": key} | rows[key] | {"pdf": shas.get(key)} for key in sorted(rows)]
+        files += [*pdf_files, _put_rows(beside / PAPERS, put)]
+        if histories:
+            versions = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
+            files.append(_put_rows(beside / HISTORIES, versions))
+        if chosen := list(reviews):
+            files.append(_put_rows(beside / REVIEWS, chosen))
+        if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
+            files.append(_put_texts(beside / TEXTS, kept))
+        stated = {
+            "notes": count,
+            "papers": len(known),
+            "pdfs": len(shas),
+            "texts": len(kept),
+            "pdfs_left_out": len(pdfs.keys() - known),
+            "texts_left_out": len(texts.keys() - known),
+        }
+        values = {
+            "format": FORMAT,
+            "venue": edition.venue,
+            "year": edition.year,
+            "source": source.encode("utf-8", "replace").decode(),
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "previous": previous,
+            "remarks": list(remarks),
+            "counts": stated | dict(counts),
+            "files": [file.model_dump() for file in files],
+            "digest": _digest_of(files),
+        }
+        manifest = Manifest.model_validate(values | {"files": files, "seal": digest(values)})
+        (beside / MANIFEST).write_bytes(manifest.written())
+        beside.rename(folder)
+    except OSError as error:
+        raise SourceError(f"snapshot {folder} cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Snapshot(folder, manifest)
+
+
+def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
+    """Yields *notes* forum by forum in their first order, each submission first; raises `SourceError` for no object."""
+    forums: dict[object, list[Row]] = {}
+    for number, note in enumerate(notes, start=1):
+        if not isinstance(note, dict):
+            raise SourceError(f"note {number} is not a JSON object")
+        forum = note.get("forum")
+        forums.setdefault(forum if isinstance(forum, str) else number, []).append(note)
+    for forum, members in forums.items():
+        yield from sorted(members, key=lambda note: note.get("id") != forum)
+
+
+def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
+    whole, size = hashlib.sha256(), 0
+    with path.open("wb") as file:
+        for row in rows:
+            line = (json.dumps(row) + "\n").encode()
+            whole.update(line)
+            size += len(line)
+            file.write(line)
+    return Frozen(name=path.name, sha256=whole.hexdigest(), bytes=size)
+
+
+def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[Frozen], dict[str, str]]:
+    """Writes *pdfs* ({paper id: path}) to *beside*, equal ones once.
+
+    Returns the entries of the files for the manifest, and {paper id: SHA-256}. *link* is as in `make_snapshot`.
+    """
+    files, shas = dict[str, Frozen](), dict[str, str]()
+    for paper_id, path in sorted(pdfs.items()):
+        try:
+            data = read_bytes(path)
+        except OSError as error:
+            raise SourceError(f"the PDF of paper {paper_id!a}, {path}, cannot be read: {error.strerror}") from None
+        sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()
+        if link and path.stem != sha256:
+            raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
+        if sha256 in files:
+            continue
+        name = f"pdfs/{sha256}.pdf"
+        files[sha256] = Frozen(name=name, sha256=sha256, bytes=len(data))
+        if link:
+            with suppress(OSError):  # on another file system, or one without links, a copy serves as well
+                os.link(path, beside / name)
+                continue
+        (beside / name).write_bytes(data)
+    return [files[sha256] for sha256 in sorted(files)], shas
+
+
+def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
+    import pandas
+
+    table = pandas.DataFrame({"paper_id": [*texts], "text": [*texts.values()]}, dtype="str")
+    data = table.to_parquet(None, index=False)
+    path.write_bytes(data)
+    return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.records.cells import shown
-from gre_bench.ingest.records.row_files import read_all_rows
+from gre_bench.ingest.records.row_files import read_all_rows, shown
 
 COLUMNS = ("model", "benchmark", "value")
 

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import digest
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, examiner_of, sha256
 from gre_bench.examiners.tables import layout
-from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
+from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import REVIEWS
@@ -43,7 +43,7 @@ class GradedItems:
 
 
 def from_file(path: Path, limit: int | None = None) -> GradedItems:
-    """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.graded_texts`)."""
+    """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.rated`)."""
     texts = read_graded_texts(path)[:limit]
     return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _lacks(texts))
 

@@ -35,7 +35,7 @@ from gre_bench.examiners.panel import (
     weights,
 )
 from gre_bench.examiners.results import Column
-from gre_bench.ingest.datasets.graded_texts import GradedText
+from gre_bench.ingest.datasets.rated import GradedText
 from gre_bench.metrics.overlap import Overlap, measure_of
 from gre_bench.metrics.scoring import Metric
 from gre_bench.studies.examiners.inputs import GradedItems, Grid

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
-from gre_bench.ingest.datasets.graded import graded_from
-from gre_bench.ingest.datasets.grades import read_grade
-from gre_bench.ingest.records.cells import RefusedError
+from gre_bench.ingest.datasets.graded import graded_from, read_grade
+from gre_bench.ingest.records.row_files import RefusedError
 from tests.conftest import ROOT, SHARED
 
 ROTTEN = SHARED / "review-quality" / "rottenreviews.csv.gz"

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Paper, Review, Synopsis
-from gre_bench.ingest.datasets import yelp_files
-from gre_bench.ingest.datasets.yelp import restaurants_from
-from gre_bench.ingest.datasets.yelp_files import Terms
+from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
 from tests.conftest import ROOT
 
 SMALL = Terms(restaurants=2, reviews_each=2, min_reviews=3, min_characters=20)
@@ -26,13 +24,7 @@ def business(name, categories="Thai, Restaurants", **more):
 
 
 def review(at, number, text="Long enough to be counted as long.", **more):
-    return {
-        "review_id": f"{at}-{number}",
-        "business_id": at,
-        "user_id": "u",
-        "stars": 4.0,
-        "text": text,
-    } | more
+    return {"review_id": f"{at}-{number}", "business_id": at, "user_id": "u", "stars": 4.0, "text": text} | more
 
 
 def files(tmp_path, businesses, reviews):
@@ -197,7 +189,7 @@ def test_a_business_that_cannot_be_used_is_refused_with_its_place(tmp_path, row,
 
 
 def test_a_file_of_another_kind_ends_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(yelp_files, "MOST_REFUSED", 5)
+    monkeypatch.setattr("gre_bench.ingest.datasets.yelp.MOST_REFUSED", 5)
     with pytest.raises(SourceError, match=r"review.json: more than 5 lines cannot be used \(line 6: not JSON"):
         drawn(tmp_path, [business("a")], ["something else that is long enough"] * 9)
 

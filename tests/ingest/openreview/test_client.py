@@ -18,12 +18,10 @@ from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceErro
 from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
-from gre_bench.ingest.openreview.loopback.fault_injection import fault
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page, RetryPolicy
+from gre_bench.ingest.openreview.loopback.server import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, RetryPolicy
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
@@ -334,7 +332,7 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end(budget, c
 def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
     waits = []
     patient = OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=RetryPolicy(attempts=20, backoff_s=25.0))
-    patient._session.transport.sleep = waits.append
+    patient.transport.sleep = waits.append
     with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
         patient.forum("x")
     assert waits == [25.0], "a second wait would have ended after the minute"

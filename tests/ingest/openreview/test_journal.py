@@ -9,9 +9,20 @@ from contextlib import contextmanager
 import pytest
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.ingest.openreview.fetch_runs import before, pdfs_before, run_for, runs_of, sealed_before
-from gre_bench.ingest.openreview.journal import Journal, Origin, read
-from gre_bench.ingest.openreview.received import copies, lacking, not_shown, received
+from gre_bench.ingest.openreview.journal import (
+    Journal,
+    Origin,
+    before,
+    copies,
+    lacking,
+    not_shown,
+    pdfs_before,
+    read,
+    received,
+    run_for,
+    runs_of,
+    sealed_before,
+)
 
 HERE = Origin("http://127.0.0.1:3001", 2)
 REAL = Origin("https://api2.openreview.net", 2)

@@ -20,17 +20,19 @@ import requests
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
-from gre_bench.ingest.openreview.loopback import fault_injection
-from gre_bench.ingest.openreview.loopback import limits as loopback_limits
-from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, Fault, fault
-from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
-from gre_bench.ingest.records.source_files import read_notes_file
-from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.ingest.openreview.loopback import fixture_store, server
+from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS, Limit
+from gre_bench.ingest.openreview.loopback.server import FAULTS, Account, Fault, Loopback, fault
+from gre_bench.ingest.records.row_files import read_notes_file
+from gre_bench.ingest.snapshot.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
 
 OPENREVIEW = SHARED / "openreview"
-RECORDED = sorted(path.relative_to(OPENREVIEW).as_posix() for path in (OPENREVIEW / "recorded").rglob("*.json"))
+RECORDED = sorted(
+    path.relative_to(OPENREVIEW).as_posix()
+    for path in (OPENREVIEW / "recorded").rglob("*.json")
+    if not path.name.startswith("group-")
+)
 SAMPLE = SIXTEEN / "notes.jsonl"
 GROUPS = {1: "CONF.cc/2020/Conference", 2: "CONF.cc/2030/Conference"}
 
@@ -226,7 +228,6 @@ def test_the_count_is_always_told_by_v1_and_by_v2_where_it_is_asked_for(api, que
         (2, "/notes/edits", 400, "ValidationError", "note.id"),
         (2, "/notes/edits?id=nobody", 404, "NotFoundError", "Edit Not Found"),
         (1, "/references?id=nobody", 404, "NotFoundError", "Reference Not Found"),
-        (2, "/groups?id=nobody", 404, "NotFoundError", "Group Not Found: nobody"),
         (2, "/pdf?id=nobody", 404, "NotFoundError", "Attachment Not Found"),
         (2, "/pdf?id=paper00000", 404, "NotFoundError", "Attachment Not Found"),
         (
@@ -257,30 +258,16 @@ def test_the_wrong_host_lists_nothing_and_knows_no_note(api):
             wrong.get_note(notes[0]["id"])
 
 
-def test_the_group_of_a_venue_tells_its_api():
-    with Loopback(made(1, 1) + made(2, 1)) as loopback:
-        new, old = (
-            client(loopback, 2).get_group(GROUPS[2]),
-            requests.get(f"{loopback.v1}/groups?id={GROUPS[1]}", timeout=60).json()["groups"][0],
-        )
-        assert (new.domain, new.content["submission_id"]["value"]) == (GROUPS[2], f"{GROUPS[2]}/-/Submission")
-        assert new.content["withdrawn_venue_id"]["value"] == f"{GROUPS[2]}/Withdrawn_Submission"
-        assert (old["domain"], "content" in old) == (None, False)
-
-
 @pytest.mark.parametrize("api", [1, 2])
-def test_pdfs_come_one_by_one_by_note_or_by_version(api):
+def test_pdfs_come_one_by_one(api):
     notes = made(api, 2)
-    files = {"paper00000": b"%PDF-1 now", "older": b"%PDF-1 then"}
-    older = {"paper00000": [{"id": "older", "referent": "paper00000", "tcdate": 1, "note": {"id": "paper00000"}}]}
-    with Loopback(notes, pdf=files.get, versions=older) as loopback:
+    with Loopback(notes, pdf={"paper00000": b"%PDF-1 now"}.get) as loopback:
         who = client(loopback, api)
         assert who.get_pdf("paper00000") == b"%PDF-1 now"
         assert who.get_attachment(id="paper00000", field_name="pdf") == b"%PDF-1 now"
-        assert who.get_pdf("older", is_reference=True) == b"%PDF-1 then"
         with pytest.raises(openreview.OpenReviewException, match="NotFoundError"):
             who.get_pdf("paper00001")
-        assert loopback.counts == {"pdf": 3, "attachment": 1}
+        assert loopback.counts == {"pdf": 2, "attachment": 1}
 
 
 def test_pdfs_come_in_archives_of_fifty_as_the_client_unpacks_them(tmp_path):
@@ -373,7 +360,7 @@ def test_a_login_asks_for_the_code_of_an_authenticator_app():
 def moment(monkeypatch):
     """The time by which windows open and close, alone in a list; it stands still unless a test moves it."""
     moment = [time.time()]
-    for module in (loopback_limits, fault_injection):
+    for module in (fixture_store, server):
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: moment[0]))
     return moment
 
@@ -391,7 +378,7 @@ def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had
         )
         assert error["details"].keys() == {"limit", "remaining", "resetTime", "used", "current", "reqId"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", error["details"]["resetTime"])
-        assert requests.get(f"{loopback.v2}/groups?id={GROUPS[2]}", timeout=60).status_code == 200
+        assert requests.get(f"{loopback.v2}/notes/edits?note.id=paper00000", timeout=60).status_code == 200
         assert loopback.early == {"notes": 1}
 
 
@@ -619,10 +606,7 @@ def test_answers_have_the_form_of_those_that_were_recorded(file):
     recorded, url = held["response"], held["request"]["url"]
     api = 2 if "api2." in url else 1
     notes = recorded.get("json", {}).get("notes", [])
-    if "groups" in recorded.get("json", {}):
-        name = recorded["json"]["groups"][0]["id"]
-        notes = [{"id": "p", "forum": "p", "domain": name, "invitations": [f"{name}/-/Submission"], "content": {}}]
-    limits = {kind: REPORTED_LIMITS[kind] for kind in ("notes", "groups")} if api == 2 else {}
+    limits = {"notes": REPORTED_LIMITS["notes"]} if api == 2 else {}
     with Loopback(notes, account=Account("me", "secret"), limits=limits) as loopback:
         host = loopback.v2 if api == 2 else loopback.v1
         token = requests.post(f"{host}/login", json={"id": "me", "password": "secret"}, timeout=60).json()["token"]
@@ -643,10 +627,6 @@ def test_answers_have_the_form_of_those_that_were_recorded(file):
         assert sorted(ours["notes"], key=lambda note: note["id"]) == sorted(
             theirs["notes"], key=lambda note: note["id"]
         )
-    elif "groups" in theirs:
-        mine, other = ours["groups"][0], theirs["groups"][0]
-        assert {"id", "domain", "content", "readers"} <= mine.keys() <= other.keys()
-        assert all(other["content"][key] == value for key, value in mine["content"].items())
     else:
         assert (ours["name"], ours["status"], ours["details"].keys()) == (
             theirs["name"],

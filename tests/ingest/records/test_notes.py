@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.records.notes import OUTCOMES, creating, kind_of, new_records, rating_of, read_notes
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.records.venues import Venue, venue_of
 from tests.conftest import ROOT, SHARED, SIXTEEN

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.source_files import read_notes_file
-from gre_bench.ingest.records.venue_years import calendars, confirm_form, newest_year
-from gre_bench.ingest.records.venues import check_verified, venue_of, venues
+from gre_bench.ingest.records.notes import confirm_form, read_notes
+from gre_bench.ingest.records.row_files import read_notes_file
+from gre_bench.ingest.records.venues import calendars, check_verified, newest_year, venue_of, venues
 from tests.conftest import SIXTEEN
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")

@@ -10,11 +10,11 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Edition
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot.diff import changes
-from gre_bench.ingest.snapshot.making import make_snapshot
 from gre_bench.ingest.snapshot.publication import may_publish, public_rows, write_public
+from gre_bench.ingest.snapshot.snapshot import make_snapshot
 from tests.conftest import SIXTEEN
 
 EDITION, VENUE = Edition("SAMPLE", 2026), venue_of("SAMPLE", 2026)

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.source_files import read_notes_file, read_texts
+from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot.making import make_snapshot
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
 from tests.conftest import SHARED
 
 EDITION = Edition("SAMPLE", 2026)
@@ -132,7 +131,7 @@ def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
         def isoformat(timespec):
             return "2031-01-01T00:00:00+00:00"
 
-    monkeypatch.setattr("gre_bench.ingest.snapshot.manifest.datetime", Later)
+    monkeypatch.setattr("gre_bench.ingest.snapshot.snapshot.datetime", Later)
     second = made(tmp_path, name="two", source="another")
     assert second.manifest.created_at != first.manifest.created_at
     assert second.digest == first.digest
@@ -336,10 +335,7 @@ def test_a_folder_that_is_there_is_not_touched(tmp_path):
 
 @pytest.mark.parametrize(
     ("notes", "pdfs", "says"),
-    [
-        (NOTES, {"p1": "none.pdf"}, "the PDF of paper 'p1'"),
-        ([*NOTES, "a note"], {}, "note 7 is not a JSON object"),
-    ],
+    [(NOTES, {"p1": "none.pdf"}, "the PDF of paper 'p1'"), ([*NOTES, "a note"], {}, "note 7 is not a JSON object")],
 )
 def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
     with pytest.raises(SourceError) as error:

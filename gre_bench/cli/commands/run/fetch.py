@@ -75,7 +75,7 @@ def fetch(
     configure_prefect(state)
     from gre_bench.flows.fetch import FetchJob, fetch_snapshot
     from gre_bench.flows.fetch import fetch as fetch_flow
-    from gre_bench.ingest.openreview.fetch_steps import fetch_run
+    from gre_bench.ingest.openreview.fetching import fetch_run
     from gre_bench.tasks import steps
 
     job = FetchJob(chosen, state.resolve(), again)
@@ -117,7 +117,7 @@ def _sample(papers: str | None) -> dict[str, Any]:
     """
     if papers is None or papers.isdigit():
         return {"edition.papers": papers}
-    from gre_bench.ingest.records.source_files import read_ids
+    from gre_bench.ingest.records.row_files import read_ids
 
     return {"edition.only": papers, "edition.papers": len(read_ids(Path(papers)))}
 

@@ -66,7 +66,7 @@ def import_yelp(
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
     those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line by line.
     """
-    from gre_bench.ingest.datasets.yelp_files import Terms
+    from gre_bench.ingest.datasets.yelp import Terms
     from gre_bench.pipeline import intake
     from gre_bench.pipeline.intake import stated_licence
 

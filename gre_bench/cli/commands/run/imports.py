@@ -17,7 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
-from gre_bench.ingest.records.merge_index import UNFINISHED
+from gre_bench.ingest.records.row_files import UNFINISHED
 from gre_bench.store import Store, no_edition
 
 app = Commands("Add papers, reviews, notes or graded texts to an edition.")

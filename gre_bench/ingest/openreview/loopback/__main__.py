@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
-from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
-from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
-from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS
+from gre_bench.ingest.openreview.loopback.server import FAULTS, Account, Loopback, fault
+from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 
 BAD_INPUT = 2
@@ -57,18 +56,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    """Runs the loopback server with the parsed command-line options until it is stopped.
-
-    Raises `SettingsError` for files or options that cannot be used.
-    """
+    """Serves as *arguments* say until it is stopped; raises `SettingsError` for what cannot be used."""
     if not 0 <= arguments.port <= 65534 or arguments.every < 0 or arguments.seconds < 0 or arguments.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
+    account = None
+    if arguments.login:
+        username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
+        if not username or not password:
+            raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
+        account = Account(username, password)
     limits = {
         kind: replace(limit, seconds=limit.seconds * arguments.hour / 3600) for kind, limit in REPORTED_LIMITS.items()
     }
     when = {"seconds": arguments.seconds, **({"every": arguments.every} if arguments.every else {})}
     more: dict[str, Any] = {
-        "account": _account() if arguments.login else None,
+        "account": account,
         "limits": limits if arguments.limits else {},
         "fault": [fault(name, **when) for name in arguments.fault],
         "port": arguments.port,
@@ -85,20 +87,8 @@ def _serve(arguments: argparse.Namespace) -> None:
             print(f"stopped; requests: {counts or 'none'}")
 
 
-def _account() -> Account:
-    """Returns the account named by the environment variables; raises `SettingsError` if one of them is missing."""
-    username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
-    if not username or not password:
-        raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
-    return Account(username, password)
-
-
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
-    """Returns the notes, versions and PDFs to serve, as keyword arguments of `Loopback`.
-
-    *source*: the folder of a snapshot, or a file of notes.
-    *pdfs*: the folder of PDFs that belongs to a file of notes; None if there is none.
-    """
+    """Returns the notes, versions and PDFs to serve, as keyword arguments of `Loopback`."""
     if source.is_dir():
         if pdfs is not None:
             raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from gre_bench.ingest.records import pdf_versions, review_versions
-from gre_bench.ingest.records.pdf_versions import pdf_version_status
-from gre_bench.ingest.records.review_versions import Chosen, choose, versions_of
+from gre_bench.ingest.records import versions
+from gre_bench.ingest.records.versions import Chosen, choose, pdf_version_status, versions_of
 from tests.conftest import SHARED
 
 RAW = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
@@ -65,8 +64,8 @@ def test_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
 
 def test_a_review_that_was_never_changed_counts_as_it_is():
     assert choose(review(), None, REBUTTAL) == Chosen(None, 1000, 1, "unedited")
-    assert not review_versions.is_due(review(), REBUTTAL)
-    assert not review_versions.is_due(review(), None)
+    assert not versions.is_due(review(), REBUTTAL)
+    assert not versions.is_due(review(), None)
 
 
 def test_a_change_before_the_rebuttal_needs_no_history():
@@ -106,7 +105,7 @@ def test_without_a_history_the_last_version_counts_and_is_marked(history, rule):
 
 def test_without_a_date_the_last_version_counts_and_is_marked():
     history = [edit("a", 1000, review=value("one")), edit("b", 1500, review=value("two"))]
-    assert review_versions.is_due(review(tmdate=1500), None)
+    assert versions.is_due(review(tmdate=1500), None)
     assert choose(review(tmdate=1500), history, None) == Chosen(None, 1500, 2, "no_date")
 
 
@@ -135,7 +134,7 @@ def submission(tmdate=1000, **more):
 )
 def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released, status):
     assert pdf_version_status(note, None, released) == status
-    assert pdf_versions.is_due(note, released) == (status == "unknown")
+    assert versions.pdf_is_due(note, released) == (status == "unknown")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Decides which version of a review counts: the last one before the rebuttal opened.
+"""Decides which version of a review counts, and which version of a paper its PDF is.
 
-Reviewers edit their reviews after the authors answer, and a benchmark of reviewing needs the reviewer's own view.
-OpenReview keeps the history of a note in two forms:
+OpenReview gives the latest PDF of a paper, but reviewers may have read an earlier one. The last version of a review
+before the rebuttal opened counts: reviewers edit their reviews after the authors answer, and a benchmark of reviewing
+needs the reviewer's own view. OpenReview keeps the history of a note in two forms:
 
 - API v1 keeps references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
@@ -13,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from gre_bench.ingest.records.notes import invitations_of, plain
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
@@ -30,21 +33,22 @@ RULES: dict[Rule, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: the whole *content* that the note had from *written_at* (epoch ms) on."""
+    """A version of a note: the whole *content* that the note had from *written_at* (epoch ms) on.
+
+    *invitation*: that of the edit or reference; empty if not stated.
+    """
 
     version_id: str
     written_at: int
     content: Mapping[str, Any]
+    invitation: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The version of a review that counts, and the rule by which it was chosen.
+    """The version of a review that counts: its id (None for the note as it is now), and of how many *versions*.
 
-    - *version_id*: the id of that version; None for the note as it is now.
-    - *written_at*: when that version was written (epoch ms); None if not stated.
-    - *versions*: how many versions the review has.
-    - *rule*: why that version counts, a key of `RULES`.
+    *written_at*: when it was written (epoch ms); None if not stated. *rule*: why it counts, a key of `RULES`.
     """
 
     version_id: str | None
@@ -54,18 +58,22 @@ class Chosen:
 
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
-    """Returns the versions of a note from its *history* of edits or references, oldest first.
-
-    Deleted entries and entries that change no content are skipped.
-    """
-    entries = [(_written_at(note), index, note) for index, note in enumerate(history) if note.get("ddate") is None]
+    """Returns the versions in a *history* that change content and are not deleted, oldest first."""
+    kept = sorted((note for note in history if note.get("ddate") is None), key=_written_at)
     versions: list[Version] = []
     content: dict[str, Any] = {}
-    for written_at, _, note in sorted(entries, key=lambda entry: entry[:2]):
-        set_here = _content(note)
-        before, content = content, _applied(content, set_here)
-        if set_here and (not versions or content != before):
-            versions.append(Version(str(note.get("id")), written_at, content))
+    for note in kept:
+        inner = note["note"] if isinstance(note.get("note"), Mapping) else note
+        changes = inner["content"] if isinstance(inner.get("content"), Mapping) else {}
+        before, content = content, {**content}
+        for name, value in changes.items():
+            if _deletes(value) or _deletes(plain(value)):
+                content.pop(name, None)
+            else:
+                content[name] = value
+        if changes and (not versions or content != before):
+            invitation = str(note.get("invitation") or "")
+            versions.append(Version(str(note.get("id")), _written_at(note), content, invitation))
     return versions
 
 
@@ -115,28 +123,8 @@ def _written_at(note: Note) -> int:
     return dates[0] if dates else 0
 
 
-def _content(note: Note) -> Mapping[str, Any]:
-    inner = note["note"] if isinstance(note.get("note"), Mapping) else note
-    content = inner.get("content")
-    return content if isinstance(content, Mapping) else {}
-
-
-def _applied(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *content* with the fields in *changes* set to their new values.
-
-    A field whose new value is ``{"delete": true}`` is removed.
-    """
-    after = {**content}
-    for name, value in changes.items():
-        inner = value.get("value") if isinstance(value, Mapping) else None
-        if _deletes(value) or _deletes(inner):
-            after.pop(name, None)
-        else:
-            after[name] = value
-    return after
-
-
 def _deletes(value: object) -> bool:
+    """Whether *value*, the new value of a field in an edit, removes the field."""
     return isinstance(value, Mapping) and value.get("delete") is True
 
 
@@ -146,3 +134,51 @@ def _date(note: Note, *names: str) -> int | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return int(value)
     return None
+
+
+Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
+
+_FINAL = ("camera_ready", "camera-ready", "final_version")
+_AFTER_REVIEW = ("rebuttal_revision", "discussion_revision")
+
+
+def pdf_version_status(
+    note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
+) -> Status:
+    """Returns which version of the paper the current PDF of the submission *note* is.
+
+    - *history*: the note's edits (API v2) or references (API v1); None if they were not requested.
+    - *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
+    - *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
+    """
+    changed = changed_at(note)
+    if changed is None or (released_ms is not None and changed < released_ms):
+        return "submitted"
+    if history:
+        return _by_history(history, released_ms, decided_ms)
+    invitations = " ".join(invitations_of(note)).lower()
+    if any(mark in invitations for mark in _FINAL):
+        return "camera_ready"
+    return "revised_after_review" if any(mark in invitations for mark in _AFTER_REVIEW) else "unknown"
+
+
+def pdf_is_due(note: Note, released_ms: int | None) -> bool:
+    """Whether the history of the submission *note* is needed to decide which version its PDF is."""
+    return pdf_version_status(note, None, released_ms) == "unknown"
+
+
+def _by_history(history: Sequence[Note], released_ms: int | None, decided_ms: int | None) -> Status:
+    last, previous = None, None
+    for version in versions_of(history):
+        stated = version.content.get("pdf")
+        if stated is not None and stated != previous:
+            last, previous = version, stated
+    if last is None:
+        return "unknown"
+    if any(mark in last.invitation.lower() for mark in _FINAL):
+        return "camera_ready"
+    if released_ms is None:
+        return "unknown"
+    if last.written_at < released_ms:
+        return "submitted"
+    return "camera_ready" if decided_ms is not None and last.written_at >= decided_ms else "revised_after_review"

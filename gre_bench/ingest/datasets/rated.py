@@ -1,0 +1,178 @@
+"""Reads rated texts of other studies: summaries with human scores, and reviews that LMs wrote elsewhere.
+
+Summaries have the format of the Eval4NLP 2023 shared task, to test examiners against:
+
+- ``SRC``: the source text.
+- ``HYP``: a summary of the source.
+- ``Score``: the human score of the summary; blank if it has none.
+- ``id`` (optional): the id of the source.
+- ``model_id`` (optional): the author of the summary.
+
+Rated reviews and the human ratings of the same papers lie in one folder:
+
+``human_ratings.tsv``   tab-separated; a column ``paper_id``, optionally ``decision``; every other column holds one
+                        human rating, empty where there is none
+``llm_reviews.parquet`` (or .jsonl) one review a row: ``paper_id``, ``model``, ``Overall`` (the rating), optionally
+                        ``run`` (the name of the model's run), and text columns, any of `TEXTS`
+
+A cell of a text column holds a text, a list, or the text of a list in Python's syntax.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.records.row_files import RefusedError, Row, read_all_rows, read_name, read_text
+
+COLUMNS = ("SRC", "HYP", "Score")
+
+
+@dataclass(frozen=True, slots=True)
+class GradedText:
+    """The summary *text* of *source* by *player*, with its *human* score; None if it has none.
+
+    *item_id* is made of *group* and *player*. *group*: the id of the source; summaries of one source are resampled
+    together.
+    """
+
+    item_id: str
+    group: str
+    player: str
+    source: str
+    text: str
+    human: float | None
+
+
+def read_graded_texts(path: Path) -> list[GradedText]:
+    """Returns the summaries in the .tsv or .csv file *path*, in the order of its rows.
+
+    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
+    """
+    kind = path.name.rpartition(".")[2].lower()
+    if kind not in ("tsv", "csv"):
+        raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
+    rows, columns = read_all_rows(path)
+    if missing := [name for name in COLUMNS if name not in columns]:
+        also = "; texts without a human score cannot be compared with any" if missing == ["Score"] else ""
+        raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
+    groups: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    texts = []
+    for number, row in rows:
+        source, player, cell = row["SRC"] or "", row.get("model_id") or "", row["Score"] or ""
+        # Equal sources share one id, whatever the file calls them, because their texts are not independent.
+        group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
+        item_id = f"{group}:{player}" if player else group
+        seen[item_id] += 1
+        item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
+        score = _finite(cell) if cell.strip() else None
+        if cell.strip() and score is None:
+            raise SourceError(f"{path.name}, row {number}: Score {cell[:40]!r} is not a number")
+        texts.append(GradedText(item_id, group, player, source, row["HYP"] or "", score))
+    return texts
+
+
+def _finite(cell: str) -> float | None:
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+HUMAN_FILE = "human_ratings.tsv"
+REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
+TEXTS = ("Summary", "Strengths", "Weaknesses", "Questions", "Limitations", "review")
+"""Columns that together form the text of a review, in this order."""
+
+_LONGEST_LIST = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class GivenReview:
+    """A review of a paper that the LM *model* wrote elsewhere, in its run *run* (empty if the file names none).
+
+    *rating*: the rating as the file has it, not parsed; None if there is none.
+    """
+
+    paper_id: str
+    model: str
+    run: str
+    rating: str | None
+    text: str | None
+
+
+def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
+    """Returns {paper id: its human ratings} of the file *path*, in the order of its lines.
+
+    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
+    """
+    rows, columns = read_all_rows(path)
+    if "paper_id" not in columns:
+        raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
+    ratings: dict[str, tuple[float, ...]] = {}
+    for number, row in rows:
+        try:
+            paper_id = read_name(row, "paper_id")
+            if paper_id in ratings:
+                raise RefusedError(f"paper {paper_id} occurs twice")
+            given = []
+            for name, cell in row.items():
+                if name in ("paper_id", "decision") or not (cell or "").strip():
+                    continue
+                if (rating := _finite(cell)) is None:
+                    raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
+                given.append(rating)
+            ratings[paper_id] = tuple(given)
+        except RefusedError as reason:
+            raise SourceError(f"{path.name}, row {number}: {reason}") from None
+    return ratings
+
+
+def read_rated_reviews(folder: Path) -> list[GivenReview]:
+    """Returns the rated reviews in *folder*, in the order of the file.
+
+    Raises `SourceError` if there is no file of reviews or a row cannot be used. The message names the first such row. A
+    model may rate a paper only once in a run.
+    """
+    path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise SourceError(
+            f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
+        )
+    reviews: dict[tuple[str, str, str], GivenReview] = {}
+    for number, row in read_all_rows(path)[0]:
+        try:
+            if "Overall" not in row:
+                raise RefusedError("there is no column Overall, the rating")
+            rating = row["Overall"]
+            parts = [(name, _plain(row, name)) for name in TEXTS]
+            text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
+            shown = None if rating is None or rating != rating else str(rating).strip() or None
+            names = read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or ""
+            review = GivenReview(*names, shown, text or None)
+            key = (review.model, review.run, review.paper_id)
+            if key in reviews:
+                raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")
+            reviews[key] = review
+        except RefusedError as reason:
+            raise SourceError(f"{path.name}, row {number}: {reason}") from None
+    return list(reviews.values())
+
+
+def _plain(row: Row, name: str) -> str | None:
+    """Returns the text in the column *name* of *row*, a list one element a line; None if the cell is blank."""
+    value = row.get(name)
+    if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = row[name]
+    if isinstance(value, list):
+        value = "\n".join(map(str, value))
+    return read_text({name: value}, name)
