@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from gre_bench.store import Store, queries
+from gre_bench.store.binding import as_arrow
 from gre_bench.store.queries import Query
 from gre_bench.store.schema import define
 from gre_bench.store.statements import statements
@@ -115,3 +116,17 @@ def test_what_a_refreshed_edition_holds_is_of_the_types_declared(sample):
                 allowed = declared(query)[name]
                 assert isinstance(value, tuple(get_origin(one) or one for one in allowed)), (query, name, value)
     assert len(given) > len(QUERIES) / 2, sorted(set(QUERIES) - given)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, text in statements("queries").items() if "by name from incoming" in text]
+)
+def test_an_insertion_takes_every_column_of_its_table_by_name_even_if_all_values_are_unknown(schema, name):
+    text = re.sub(r"--.*", "", statements("queries")[name])
+    table = re.search(r"into (\w+) by name from incoming", text)[1]
+    columns = [column for column, *_ in schema.execute(f"describe {table}").fetchall()]
+    schema.register("incoming", as_arrow({column: [None] for column in columns}))
+    schema.execute(f"explain {text}")
+    schema.register("incoming", as_arrow({column: [None] for column in [*columns, "no_such_column"]}))
+    with pytest.raises(duckdb.BinderException, match="no_such_column"):
+        schema.execute(f"explain {text}")
