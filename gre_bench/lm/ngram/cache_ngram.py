@@ -149,16 +149,16 @@ class CacheNgram:
 
         way_out = "restore the folder or train it again"
         try:
-            files = {name: read_bytes(folder / name) for name in (CONFIG, VOCABULARY, WEIGHTS)}
+            files = {file: read_bytes(folder / file) for file in (CONFIG, VOCABULARY, WEIGHTS)}
             config = load_json(files[CONFIG])
             if config["format"] != FORMAT:
                 raise LMError(
                     f"the evaluation LM in {folder} has format {config['format']!r}, this version reads {FORMAT}: "
                     "train it again with `gre-bench models tune cache-ngram`"
                 )
-            for name_of_file in (VOCABULARY, WEIGHTS):
-                if hashlib.sha256(files[name_of_file]).hexdigest() != config["sha256"][name_of_file]:
-                    raise ValueError(f"{name_of_file} is not the file that was saved")
+            for file in (VOCABULARY, WEIGHTS):
+                if hashlib.sha256(files[file]).hexdigest() != config["sha256"][file]:
+                    raise ValueError(f"{file} is not the file that was saved")
             alphabet = Alphabet(**config["alphabet"])
             if alphabet.unicode != unicodedata.unidata_version:
                 alphabet = alphabet_of_python()
