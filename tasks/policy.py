@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from prefect import Task, task
+from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import GreBenchError, Paused
 
 if TYPE_CHECKING:
+    from prefect import Task
     from prefect.client.schemas import State, TaskRun
 
 P = ParamSpec("P")
