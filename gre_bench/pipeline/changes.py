@@ -5,7 +5,7 @@ A change is either a degradation or a manipulation. A degradation must lower a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from gre_bench.changes.addition import OTHER_REVIEWS
 from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError, SourceError
-from gre_bench.core.records import Candidate, Written
+from gre_bench.core.records import Candidate, Source, Written
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.cases import Entry, Lack, Response
@@ -142,7 +142,8 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
         for change, candidate in job.changes.items():
             if CHANGES[change].control:
                 continue
-            texts, lacking = dict[str, str](), entry.human.lacks
+            texts = dict[str, str]()
+            lacking: Mapping[Source, Lack] = entry.human.lacks
             if item.text:
                 lacking = {}
                 try:

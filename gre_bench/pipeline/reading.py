@@ -265,7 +265,7 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown: dict[str, Any] = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
-    unfetched = {
+    unfetched: dict[str, dict[str, Any]] = {
         note_id: unknown | {"review_id": note_id, "licence": licence}
         for note_id, licence in licences(snapshot, kept - fetched.keys()).items()
     }
