@@ -127,7 +127,7 @@ def check_depth(text: bytes) -> None:
         raise ValueError(f"arrays or objects are nested more than {DEPTH} levels deep")
 
 
-def regular(path: Path) -> BinaryIO:
+def regular(path: Path) -> io.FileIO:
     """Opens the regular file *path* for reading bytes, unbuffered; the user named it, so it may be a link.
 
     Raises `SourceError` for a folder, a device or a pipe, which it does not read. Raises it also for a name that is not
@@ -137,7 +137,7 @@ def regular(path: Path) -> BinaryIO:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
-        return os.fdopen(handle, "rb", buffering=0)
+        return io.FileIO(handle, "rb")
     os.close(handle)
     raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is no regular file; name a file")
 

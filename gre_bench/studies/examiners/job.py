@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
@@ -16,12 +16,15 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import pairwise
 from gre_bench.examiners.examiner import Examiner, chats, filter_chat
 from gre_bench.examiners.grading import filter_sampling, samplings
-from gre_bench.pipeline.runs.studies import Asking, over_budget, quoted
+from gre_bench.pipeline.runs.studies import over_budget, quoted
 from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file, grid
 from gre_bench.studies.examiners.panel import check_panel, pairs_of
 from gre_bench.studies.examiners.results import KIND
 from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
+
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.studies import Asking
 
 
 @dataclass(frozen=True, slots=True)
