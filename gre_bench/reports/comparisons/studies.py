@@ -35,8 +35,12 @@ def printed_study(table: str) -> Side:
     figures = []
     for cell in printed(table):
         lm, item = _cell(table, cell.row, cell.column)
-        where = {"table": table, "row": cell.row, "column": cell.column}
-        figures.append(Figure(_lm(lm), item, cell.value, **where, anomaly=cell.anomaly, note=cell.note))
+        figures.append(
+            Figure(
+                _lm(lm), item, cell.value, table=table, row=cell.row, column=cell.column, anomaly=cell.anomaly,
+                note=cell.note,
+            )
+        )  # fmt: skip
     return Side(table, "effects", tuple(figures))
 
 

@@ -160,7 +160,9 @@ def reports(
             exams.append(result or Exam(name, None, None, 0, 0, False))
             report["exam"] = asdict(exams[-1])
         rows.append(report)
-    for rule in panel.rules if panel else ():
+    if panel is None:
+        return rows
+    for rule in panel.rules:
         try:
             weight_of = weights(exams, rule, panel.alpha)
         except SettingsError as error:
