@@ -10,7 +10,7 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from gre_bench.ingest.pdf.paper_text import body_of
+from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.snapshot.snapshot import Snapshot

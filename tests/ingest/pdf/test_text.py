@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.hidden import look_at
-from gre_bench.ingest.pdf.debris import without_debris
+from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.layout import in_reading_order
-from gre_bench.ingest.pdf.outline import front
-from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, words_of
+from gre_bench.ingest.pdf.matter import front
+from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, without_debris, words_of
 from gre_bench.ingest.pdf.parts import type_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.pdf.words import totals
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.reading import QUICK, read_of

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.glyphs import glyphs_of, words_by_line
-from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts, ranges, totals
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden

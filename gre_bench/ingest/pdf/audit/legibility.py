@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from gre_bench.ingest.pdf.audit.glyphs import Glyphs
-from gre_bench.ingest.pdf.audit.ink import Ink
-from gre_bench.ingest.pdf.audit.shapes import (
+from gre_bench.ingest.pdf.audit.glyphs import LETTERS, Glyphs, by_word, without_strays
+from gre_bench.ingest.pdf.audit.ink import (
     ALPHABETS,
     COLUMNS,
     ROWS,
     SHIFTS,
     UPPER,
+    Ink,
     compared,
     letter_of,
     normal,
     surplus,
 )
-from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
