@@ -8,19 +8,20 @@ hang this process or take all memory, so `reader` reads files in child processes
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
-from gre_bench.ingest.pdf.layout import in_reading_order, without_furniture, without_sidebars
-from gre_bench.ingest.pdf.matter import body_of_rows, front, title_of, without_contents, without_floats
-from gre_bench.ingest.pdf.paragraphs import joined, paragraphs, without_debris, words_of
+from gre_bench.ingest.pdf.layout import drop_furniture, drop_sidebars, in_reading_order
+from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
+from gre_bench.ingest.pdf.paragraphs import drop_debris, joined, paragraphs, words_of
 from gre_bench.ingest.pdf.parts import type_of
-from gre_bench.ingest.pdf.rows import Page, Row, read_page
+from gre_bench.ingest.pdf.rows import Page, Row, decide, read_page, undecided
 from gre_bench.ingest.pdf.text import LARGEST, PdfText, Status, cut_off, refusal
-from gre_bench.ingest.pdf.words import Fate, WordFates, doubts
+from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
@@ -160,54 +161,57 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
     notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
     if len(findings) > MOST_FINDINGS:
         notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
-    word_fates = WordFates(read.pages)
-    parts = _Parts()
+    title, abstract, text, rows = None, None, "", []
     if any(page.rows for page in read.pages):
-        parts = _parts(read.pages, word_fates, notes)
-    words = word_fates.pages()
+        title, abstract, text, rows = _parts(read.pages, notes)
+    words = _counted(read.pages, rows)
     doubtful = doubts(words)
     return PdfText(
-        "doubtful" if doubtful and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
-        len(read.pages), words, read.characters, read.hidden, (*notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
+        "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
+        words, read.characters, read.hidden, (*notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The title, abstract and text of a paper; title and abstract are None if not found."""
+def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
+    """Returns title, abstract and text of *pages*, and all rows in reading order, each with its fate.
 
-    title: str | None = None
-    abstract: str | None = None
-    text: str = ""
-
-
-def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _Parts:
-    """Returns title, abstract and text of *pages*.
-
-    Adds to *word_fates* which rows were kept and which rule dropped the others, and adds doubts to *notes*.
+    Title and abstract are None if not found. The pieces of rows that are dropped from the edges of a page have their
+    fates in *pages* alone. *notes* receives doubts.
     """
     heights = [page.height for page in pages]
-    size = type_of([row for page in pages for row in page.rows]).size
-    pages, furniture = without_furniture(pages, size)
-    pages, sidebars = without_sidebars(pages)
+    drop_furniture(pages, type_of([row for page in pages for row in page.rows]).size)
+    drop_sidebars(pages)
     rows = in_reading_order(pages)
     text_type = type_of(rows)
     words = words_of(rows)
-    title, rows = title_of(rows, heights[0])
-    rows, contents = without_contents(rows, text_type)
-    opening = front(rows, text_type, words, heights, notes)
-    body, back = body_of_rows(opening.body, text_type)
-    body, cells = without_floats(body, text_type)
-    parts, scraps = without_debris(paragraphs(body, text_type, heights))
-    dropped: dict[Fate, Sequence[Row]] = {
-        **furniture, **back, "sidebar": sidebars, "table of contents": contents, "front matter": opening.dropped,
-        "figures and tables": cells, "scraps": scraps,
-    }  # fmt: skip
-    for fate, out in dropped.items():
-        word_fates.out(out, fate)
-    word_fates.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
-    text = "\n\n".join(joined(part.rows, words) for part in parts)
-    return _Parts(joined(title, words) or None, opening.abstract, text)
+    title = title_of(rows, heights[0])
+    drop_contents(undecided(rows), text_type)
+    abstract = front(undecided(rows), text_type, words, heights, notes)
+    drop_back_matter(undecided(rows), text_type)
+    drop_floats(undecided(rows), text_type)
+    parts = paragraphs(undecided(rows), text_type, heights)
+    drop_debris(parts)
+    kept = [part.rows for part in parts if part.rows[0].fate is None]
+    decide(undecided(rows), "kept")
+    return joined(title, words) or None, abstract, "\n\n".join(joined(part, words) for part in kept), rows
+
+
+def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
+    """Returns for each page how many of its words have which fate; *rows* are all rows in reading order.
+
+    Words of no row with a fate are ``unaccounted``.
+    """
+    counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
+    for row in [*(piece for page in pages for piece in page.rows), *rows]:
+        if row.fate:
+            counts[row.page][row.fate] += row.words
+            counts[row.page]["footnote marks" if row.fate == "kept" else row.fate] += row.marks
+    for page, fates in zip(pages, counts, strict=True):
+        fates["unaccounted"] += page.words - fates.total()
+    return tuple(
+        PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]})
+        for page, fates in zip(pages, counts, strict=True)
+    )
 
 
 def _line(error: Exception) -> str:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 from gre_bench.ingest.pdf.parts import CAPTION
-from gre_bench.ingest.pdf.rows import Page, Row, extent, is_note_mark
-from gre_bench.ingest.pdf.words import Fate
+from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, undecided
 
 EDGE = 0.2
 """The share of the page's height, at the top and at the bottom, that may hold running headers and footers."""
@@ -25,23 +24,18 @@ NOTICE = re.compile(
 PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
 
 
-def without_furniture(pages: Sequence[Page], text_size: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
-    """Removes line numbers, page numbers, running headers and footers; returns the pages, and the removed rows by kind.
+def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
+    """Drops line numbers, page numbers, running headers and footers.
 
     *text_size* is the font size of the running text, in points.
     """
-    dropped: dict[Fate, list[Row]] = {"line numbers": [], "page numbers": [], "headers and footers": []}
-    numbered = []
     for page in pages:
-        numbers = _line_numbers(page)
-        dropped["line numbers"] += numbers
-        numbered.append(replace(page, rows=tuple(row for row in page.rows if row not in numbers)))
-    edges = [_edge_rows(page, text_size) for page in numbered]
+        decide(_line_numbers(page), "line numbers")
+    edges = [_edge_rows(page, text_size) for page in pages]
     seen: Counter[tuple[str, str]] = Counter()
     for rows in edges:
         seen.update({key for key, _ in rows})
-    kept = []
-    for index, (page, rows) in enumerate(zip(numbered, edges, strict=True)):
+    for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
         counted: set[Row] = set()
         out: set[Row] = set()
         for (zone, text), row in rows:
@@ -50,16 +44,16 @@ def without_furniture(pages: Sequence[Page], text_size: float) -> tuple[list[Pag
             elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
                 out.add(row)
             elif index == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
-                out |= {other for other in page.rows if other.block == row.block and other.y0 >= row.y0} - counted
+                out |= {
+                    other for other in undecided(page.rows) if other.block == row.block and other.y0 >= row.y0
+                } - counted
         out |= {
             row
             for _, row in rows
             if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
         }
-        dropped["page numbers"] += counted
-        dropped["headers and footers"] += out - counted
-        kept.append(replace(page, rows=tuple(row for row in page.rows if row not in out | counted)))
-    return kept, dropped
+        decide(out, "headers and footers")
+        decide(counted, "page numbers")
 
 
 def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
@@ -70,8 +64,9 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     slides. *text_size* is the size of the running text in points.
     """
     edges = []
-    from_top = sorted(page.rows, key=lambda row: row.y0)
-    for zone, rows in (("top", from_top), ("bottom", sorted(page.rows, key=lambda row: -row.y1))):
+    left = undecided(page.rows)
+    by_zone = {"top": sorted(left, key=lambda row: row.y0), "bottom": sorted(left, key=lambda row: -row.y1)}
+    for zone, rows in by_zone.items():
         heights: list[float] = []
         for row in rows:
             inside = row.y1 < EDGE * page.height if zone == "top" else row.y0 > (1 - EDGE) * page.height
@@ -94,8 +89,9 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
     At most two pieces may lie nearer to the edge, and at most two beside *number*. *zone* is the edge, ``top`` or
     ``bottom``.
     """
-    further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
-    beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
+    left = undecided(page.rows)
+    further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
+    beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
     return len(further) <= 2 and len(beside) <= 2
 
 
@@ -119,7 +115,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns all rows of *pages* in reading order: band after band, and the columns of a band from left to right.
+    """Returns the undecided rows of *pages* in reading order: band after band, and a band's columns from left to right.
 
     A band is the part of a page between two rows that span its columns.
     """
@@ -127,19 +123,24 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
-        ordered += _rows(page.rows, *extent(page.rows), 0) if gutter is None else _banded(page, gutter)
+        rows = undecided(page.rows)
+        ordered += _rows(rows, *extent(rows), 0) if gutter is None else _banded(rows, gutter)
     return ordered
 
 
-def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
-    """Removes the sidebars of journals from *pages*; returns the pages and the removed rows.
+def drop_sidebars(pages: Sequence[Page]) -> None:
+    """Drops the sidebars of journals, which stand beside the only column of text on the first two pages.
 
-    A sidebar stands beside the only column of text, on the first two pages.
+    The bounds of the column are the medians over all later pages.
     """
     if _gutters(pages)[1] is not None:
-        return list(pages), []
-    kept = [_without_sidebar(page, pages) if index < 2 else page for index, page in enumerate(pages)]
-    return kept, [row for page, rest in zip(pages, kept, strict=True) for row in page.rows if row not in {*rest.rows}]
+        return
+    extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
+    if extents:
+        left, right = (statistics.median(side) for side in zip(*extents, strict=True))
+        for page in pages[:2]:
+            beside = (row for row in undecided(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
+            decide(beside, "sidebar")
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
@@ -148,24 +149,12 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
     A gutter is the x, in points, of the gap between two columns; None for a page with a single column. If fewer than a
     third of the pages with text have a gutter, everything is None.
     """
-    gutters: list[float | None] = [_gutter(page.rows) for page in pages]
+    gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
-    if len(votes) * 3 < len([page for page in pages if page.rows]):
+    if len(votes) * 3 < sum(bool(undecided(page.rows)) for page in pages):
         gutters = [None for _ in pages]
         votes = []
     return gutters, statistics.median(votes) if votes else None
-
-
-def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
-    """Returns *page*, one of the first two pages, without the rows beside its column of text.
-
-    The bounds of the column are the medians over the third and later *pages*.
-    """
-    extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
-    if not extents:
-        return page
-    left, right = (statistics.median(side) for side in zip(*extents, strict=True))
-    return replace(page, rows=tuple(row for row in page.rows if row.x1 > left - 5 and row.x0 < right + 5))
 
 
 def _gutter(rows: Sequence[Row]) -> float | None:
@@ -197,21 +186,21 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     return parts
 
 
-def _banded(page: Page, gutter: float) -> list[Row]:
-    """Returns the rows of *page* in reading order. *gutter* is the x, in points, of the gap between its columns.
+def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
+    """Returns the *rows* of a page in reading order. *gutter* is the x, in points, of the gap between its columns.
 
     Rows that cross the gutter, such as a title, cut the page into bands. Within a band, the left column comes before
     the right one. A short last row of a block whose other rows cross the gutter counts as crossing too.
     """
-    full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
+    full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
-    for row in sorted(set(page.rows) - crossing, key=lambda row: row.y0):
+    for row in sorted(set(rows) - crossing, key=lambda row: row.y0):
         above = [other for other in full if other.block == row.block and -1 < row.y0 - other.y0 < 1.7 * row.size]
         if above:
             full.append(row)
             crossing.add(row)
-    left, right = extent(page.rows)
-    columns = _columns([row for row in page.rows if row not in crossing], gutter)
+    left, right = extent(rows)
+    columns = _columns([row for row in rows if row not in crossing], gutter)
     bounds = [extent(column) for column in columns]
     ordered: list[Row] = []
     top = -1.0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, paragraphs
 from gre_bench.ingest.pdf.parts import (
@@ -28,8 +27,8 @@ from gre_bench.ingest.pdf.parts import (
     starts_caption,
     type_of,
 )
-from gre_bench.ingest.pdf.rows import Row
-from gre_bench.ingest.pdf.words import Fate, PageWords, doubts
+from gre_bench.ingest.pdf.rows import Row, decide
+from gre_bench.ingest.pdf.words import PageWords, doubts
 
 ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
 """The heading of the abstract, alone or before its first words."""
@@ -45,42 +44,28 @@ SENTENCES = 50
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
-def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
-    """Splits *rows* into the rows of the paper's title and all other rows.
+def title_of(rows: Sequence[Row], height: float) -> list[Row]:
+    """Keeps and returns the rows of the paper's title: the largest type on the upper half of the first page.
 
-    The title is the largest type on the upper half of the first page. *height* is the height of that page in points.
+    *height* is the height of that page in points.
     """
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
-    if not upper:
-        return [], list(rows)
-    largest = max(row.size for row in upper)
+    largest = max((row.size for row in upper), default=0.0)
     title = [row for row in upper if row.size > 0.94 * largest]
-    first = title[0]
-    title = [row for row in title if row.y0 - first.y0 < 0.2 * height][:5]
-    rest = [row for row in rows if row not in title]
-    return (title, rest) if rest else ([], list(rows))
+    title = [row for row in title if row.y0 - title[0].y0 < 0.2 * height][:5]
+    if len(title) == len(rows):
+        return []
+    decide(title, "kept")
+    return title
 
 
-@dataclass(frozen=True, slots=True)
-class Front:
-    """The rows of a paper, divided into abstract, body and the rest.
+def front(
+    rows: Sequence[Row], text_type: Type, words: Counter[str], heights: Sequence[float], notes: list[str]
+) -> str | None:
+    """Keeps the abstract of a paper and drops what else precedes its body, such as authors and keywords.
 
-    - *abstract*: the text of the abstract; None if it was not found.
-    - *rows*: the rows of the abstract.
-    - *body*: the rows of the body.
-    - *dropped*: all other rows, such as authors and keywords.
-    """
-
-    abstract: str | None
-    rows: list[Row]
-    body: list[Row]
-    dropped: list[Row]
-
-
-def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
-    """Splits the *rows* of a paper into its abstract, its body and the rest, such as authors and keywords.
-
-    The body begins at the first section. Paragraphs of text before that section belong to the body as well.
+    Returns the text of the abstract; None if it was not found. The body begins at the first section. Paragraphs of text
+    before that section belong to the body as well. Its rows stay undecided.
 
     - *text_type*: the font size and leading of the running text.
     - *words*: counts of the paper's words, by which words broken at a line's end are mended.
@@ -94,7 +79,8 @@ def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[fl
     if opening is None:
         first = next((index for index in heads if INTRODUCTION.fullmatch(bare(rows[index].text))), 0)
         abstract, inside = _unnamed(rows[:first], words, heights, notes)
-        return _parted(abstract, inside, first, every, rows, text_type, heights)
+        _drop_front(inside, first, every, rows, text_type, heights)
+        return abstract
     closing = _closing(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
@@ -106,7 +92,8 @@ def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[fl
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
-    return _parted(abstract or None, inside, first, every, rows, text_type, heights, byline)
+    _drop_front(inside, first, every, rows, text_type, heights, byline)
+    return abstract or None
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
@@ -151,13 +138,12 @@ def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
     return parts
 
 
-def _parted(
-    abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
+def _drop_front(
+    inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
     heights: Sequence[float], byline: Container[Row] = (),
-) -> Front:  # fmt: skip
-    """Divides *rows* into abstract, body and the rest.
+) -> None:  # fmt: skip
+    """Keeps the rows of the abstract (*inside*), and drops all other rows that do not belong to the body.
 
-    - *abstract*, *inside*: the text of the abstract and its rows.
     - *first*: the index in *rows* at which the body begins. Captions and long paragraphs of prose before that index
       belong to the body as well.
     - *every*: all rows, including the notices that *rows* lacks.
@@ -176,12 +162,12 @@ def _parted(
         long = sum(len(row.text.split()) for row in part.rows) >= SENTENCES
         if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
             body |= set(part.rows)
-    kept = [row for row in rows if row in body]
-    return Front(abstract, [*inside], kept, [row for row in every if row not in body and row not in held])
+    decide((row for row in every if row not in body), "front matter")
+    decide(inside, "kept")
 
 
 def _unnamed(
-    rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]
+    rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
     """Finds an abstract without a heading; returns its text (None if there is none) and its rows.
 
@@ -221,20 +207,17 @@ RUN = 4
 """How many consecutive rows with leaders form a table of contents without a heading."""
 
 
-def without_contents(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
-    """Removes tables of contents and lists of figures and tables; returns the kept rows and the removed rows.
+def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper.
 
     *rows* are in reading order. *text_type* is the font size and leading of the running text.
     """
     running = prose(rows, text_type)
-    out: set[int] = set()
     index = 0
     while index < len(rows):
         end = _end(index, rows, running)
-        out |= set(range(index, end))
+        decide(rows[index:end], "table of contents")
         index = max(end, index + 1)
-    kept = [row for index, row in enumerate(rows) if index not in out]
-    return kept, [rows[index] for index in sorted(out)]
 
 
 def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
@@ -283,11 +266,10 @@ def _is_listed(text: str) -> bool:
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None
 
 
-def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
-    """Removes the cells of tables and the labels in figures; returns the kept rows and the removed rows.
+def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops the cells of tables and the labels in figures: the rows between a caption and the nearest running text.
 
-    The rows between a caption and the nearest running text are removed. Sentences in the font size of the running text
-    (*text_type*) stay.
+    Captions stay, and so do sentences in the font size of the running text (*text_type*).
     """
     tails = [
         _tail(index, rows, text_type)
@@ -318,8 +300,7 @@ def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], lis
         elif row.text.lower().startswith("tab"):
             out |= max(above, below, key=len)
     out -= _sentences(out, rows, text_type)
-    kept_rows = [row for index, row in enumerate(rows) if index not in out]
-    return kept_rows, [rows[index] for index in sorted(out)]
+    decide((rows[index] for index in out), "figures and tables")
 
 
 def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
@@ -389,8 +370,8 @@ RESUMED = re.compile(
 """Headings of text that some journals print after the references."""
 
 
-def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
-    """Removes lists of references and appendices; returns the kept rows, and {reason (`Fate`): removed rows}.
+def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops lists of references and appendices.
 
     A list opens at a heading such as References if references follow, and ends at the next heading. Rows after the last
     list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
@@ -399,22 +380,18 @@ def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
     end = _appendix(rows, heads, text_type)
-    fates: dict[int, Fate] = {}
     for number, index in enumerate(lists):
         if index > end:
             break
         after = next((head for head in heads if head > index and _ends_list(rows, head)), len(rows))
-        fates |= dict.fromkeys(range(index, after), "references")
+        decide(rows[index:after], "references")
         over = number + 1 == len(lists) and (after == len(rows) or not RESUMED.fullmatch(bare(rows[after].text)))
         if over or (after < len(rows) and _opens_appendix(rows[after])):
             end = min(end, after)
     for index in range(end, len(rows)):
         within = any(index >= start for start in lists if start >= end)
-        fates.setdefault(index, "references" if within else "appendices")
-    out: dict[Fate, list[Row]] = {"references": [], "appendices": []}
-    for index in sorted(fates):
-        out[fates[index]].append(rows[index])
-    return [row for index, row in enumerate(rows) if index not in fates], out
+        if rows[index].fate is None:
+            rows[index].fate = "references" if within else "appendices"
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:

@@ -24,7 +24,7 @@ from gre_bench.ingest.pdf.parts import (
     is_heading,
     starts_caption,
 )
-from gre_bench.ingest.pdf.rows import Row
+from gre_bench.ingest.pdf.rows import Row, decide
 
 Kind = Literal["heading", "caption", "note", "text"]
 
@@ -241,11 +241,11 @@ FIGURES = 8
 """How many numbers make a paragraph of mostly numbers the rows of a table."""
 
 
-def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], list[Row]]:
-    """Removes text paragraphs that are scraps (see the module); returns the others and the rows of the removed ones."""
-    out = [part.kind == "text" and _is_debris(part) for part in parts]
-    kept = [part for part, scrap in zip(parts, out, strict=True) if not scrap]
-    return kept, [row for part, scrap in zip(parts, out, strict=True) if scrap for row in part.rows]
+def drop_debris(parts: Sequence[Paragraph]) -> None:
+    """Drops text paragraphs that are scraps: pieces of formulas and tables that no reader can use as lines of text."""
+    for part in parts:
+        if part.kind == "text" and _is_debris(part):
+            decide(part.rows, "scraps")
 
 
 def _is_debris(part: Paragraph) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.ingest.pdf.audit.glyphs import words_by_line
+from gre_bench.ingest.pdf.words import Fate
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.audit.hidden import Sight
@@ -26,7 +27,7 @@ TURNED_LETTERS = 100
 """How many letters must lie on their side for a page to be read turned."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Row:
     """A row of text, or a piece of one.
 
@@ -40,6 +41,7 @@ class Row:
     - *gap*: the widest white space in the row, in units of *size*.
     - *words*: how many words the row has: pieces between white space, as extracted, with a letter or digit.
     - *marks*: how many further words were only a footnote's mark, and are not in *text*.
+    - *fate*: what became of the row: ``kept``, or the rule that dropped it; None until a rule decides.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Row:
     gap: float = 0.0
     words: int = 0
     marks: int = 0
+    fate: Fate | None = None
 
     @property
     def page_and_column(self) -> tuple[int, int]:
@@ -90,6 +93,17 @@ class Page:
     words: int = 0
     hidden: int = 0
     turned: int = 0
+
+
+def decide(rows: Iterable[Row], fate: Fate) -> None:
+    """Gives each of *rows* its *fate*."""
+    for row in rows:
+        row.fate = fate
+
+
+def undecided(rows: Iterable[Row]) -> list[Row]:
+    """Returns those of *rows* that no rule has kept or dropped yet."""
+    return [row for row in rows if row.fate is None]
 
 
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.pdf.rows import Page, Row
-
 Fate = Literal[
     "kept",
     "hidden",
@@ -71,42 +69,6 @@ class PageWords:
     def total(self) -> int:
         """The number of all extracted words of the page."""
         return sum(self.words.values())
-
-
-class WordFates:
-    """Counts the words of *pages* by fate: kept, hidden, or dropped by a named rule.
-
-    Each rule that drops rows reports them to `out`.
-    """
-
-    def __init__(self, pages: Sequence[Page]):
-        self._pages = pages
-        self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
-
-    def out(self, rows: Iterable[Row], fate: Fate) -> None:
-        """Adds the words of *rows* to those that were dropped for the reason *fate*."""
-        for row in rows:
-            self._fates[row.page][fate] += row.words + row.marks
-
-    def kept(self, rows: Iterable[Row]) -> None:
-        """Adds the words of *rows* to those that were kept.
-
-        The marks of footnotes in *rows* count as ``footnote marks``.
-        """
-        for row in rows:
-            self._fates[row.page]["kept"] += row.words
-            self._fates[row.page]["footnote marks"] += row.marks
-
-    def pages(self) -> tuple[PageWords, ...]:
-        """Returns the counts of each page.
-
-        Words that neither `kept` nor `out` received are counted as ``unaccounted``.
-        """
-        page_words = []
-        for page, fates in zip(self._pages, self._fates, strict=True):
-            fates["unaccounted"] += page.words - fates.total()
-            page_words.append(PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]}))
-        return tuple(page_words)
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
