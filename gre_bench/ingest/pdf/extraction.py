@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pymupdf
+
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
 from gre_bench.ingest.pdf.layout import drop_furniture, drop_sidebars, in_reading_order
@@ -34,9 +36,8 @@ class _Pages:
     """The pages of a file as far as they could be read, with notes, findings and counts.
 
     - *characters*: all characters, of which *hidden* are hidden and *recognised* come from text recognition on scans.
-    - *scans*, *pictures*: how many pages are scans, and how many have pictures.
-    - *lost*: how many pages are damaged or unreadable.
-    - *wrong*: how many pages have parts that MuPDF did not understand.
+    - *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged or unreadable, and have
+      parts that MuPDF did not understand.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -61,8 +62,6 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
         return PdfText("not_a_pdf", notes=(refused,))
     if len(data) > LARGEST:
         return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
-    import pymupdf
-
     faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyright: ignore[reportPrivateImportUsage]
     pymupdf.TOOLS.mupdf_display_errors(False)
     cut = cut_off(data)
@@ -92,12 +91,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages of *document*, each as far as it can be read.
-
-    *faults* are the types of errors that an unreadable page raises. Such a page is counted as lost, with a note.
-    """
-    import pymupdf
-
+    """Returns the first *count* pages of *document*; one that raises any of *faults* counts as lost, with a note."""
     read = _Pages()
     pymupdf.TOOLS.mupdf_warnings()
     for number in range(1, count + 1):
@@ -130,12 +124,9 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file, and adds the reasons for it to the notes of *read*.
+    """Returns the status of a file with *count* pages, and adds the reasons for it to the notes of *read*.
 
-    - *count*: how many pages the file has.
-    - *most*: how many pages are read at most.
-    - *read*: the pages that were read.
-    - *cut*: why the file seems to be only the beginning of a longer one; None if it does not.
+    *most* is how many pages are read at most. *cut* says why the file seems to be only the beginning of a longer one.
     """
     repaired = bool(document.is_repaired)
     if repaired:
@@ -173,10 +164,9 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
 
 
 def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
-    """Returns title, abstract and text of *pages*, and all rows in reading order, each with its fate.
+    """Returns title and abstract (None if not found) and text of *pages*, and all rows in reading order, with fates.
 
-    Title and abstract are None if not found. The pieces of rows that are dropped from the edges of a page have their
-    fates in *pages* alone. *notes* receives doubts.
+    Pieces that are dropped from the edges of a page have their fates in *pages* alone. *notes* receives doubts.
     """
     heights = [page.height for page in pages]
     drop_furniture(pages, type_of([row for page in pages for row in page.rows]).size)
@@ -197,10 +187,7 @@ def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | N
 
 
 def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...]:
-    """Returns for each page how many of its words have which fate; *rows* are all rows in reading order.
-
-    Words of no row with a fate are ``unaccounted``.
-    """
+    """Returns for each page how many of its words have which fate; *rows* are all rows in reading order."""
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
         if row.fate:
@@ -219,10 +206,7 @@ def _line(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    """Returns *text*, a message of MuPDF, as one line of at most 200 ASCII characters.
-
-    A question mark stands for each other character.
-    """
+    """Returns *text*, a message of MuPDF, as one line of at most 200 ASCII characters, with ? for each other one."""
     return " ".join(text.encode("ascii", "replace").decode().split())[:200]
 
 

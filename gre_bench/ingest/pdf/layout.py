@@ -1,4 +1,4 @@
-"""Sorts the rows of a page into reading order, by its columns and by the rows that span all columns."""
+"""Drops what surrounds the text of pages, and sorts their rows into reading order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 
 
 def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
-    """Drops line numbers, page numbers, running headers and footers.
+    """Drops line numbers, page numbers, running headers and footers, by their position and recurrence on other pages.
 
     *text_size* is the font size of the running text, in points.
     """
@@ -60,8 +60,8 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
 
     The key is (``top`` or ``bottom``, the piece's text in lower case without digits and signs). A running header thus
-    has the same key on all pages. Captions are left out, and so is type larger than the running text, as in titles of
-    slides. *text_size* is the size of the running text in points.
+    has the same key on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of
+    slides.
     """
     edges = []
     left = undecided(page.rows)
@@ -84,10 +84,9 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether *number*, a piece at an edge of *page*, stands alone, as page numbers do.
+    """Whether *number*, a piece at an edge (*zone*) of *page*, stands alone, as page numbers do.
 
-    At most two pieces may lie nearer to the edge, and at most two beside *number*. *zone* is the edge, ``top`` or
-    ``bottom``.
+    At most two pieces may lie nearer to the edge, and at most two beside *number*.
     """
     left = undecided(page.rows)
     further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
@@ -96,10 +95,7 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
 
 
 def _line_numbers(page: Page) -> set[Row]:
-    """Returns the rows of *page* that are line numbers.
-
-    Line numbers are five or more numbers in one margin, outside the text, that rise from top to bottom.
-    """
+    """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
     left, right = extent(page.rows)
     number_rows: set[Row] = set()
     numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
@@ -144,10 +140,10 @@ def drop_sidebars(pages: Sequence[Page]) -> None:
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns the gutter of each page, and the median of these gutters.
+    """Returns the gutter of each page, and their median; None for a page with a single column.
 
-    A gutter is the x, in points, of the gap between two columns; None for a page with a single column. If fewer than a
-    third of the pages with text have a gutter, everything is None.
+    A gutter is the x, in points, of the gap between two columns. If fewer than a third of the pages with text have one,
+    everything is None.
     """
     gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
@@ -174,10 +170,7 @@ def _gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """Splits *rows* into columns at *gutter* (x in points), and splits a side again if it has columns of its own.
-
-    No row may cross the gutter.
-    """
+    """Splits *rows*, none of which crosses *gutter*, into columns there, and a side that has columns again."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _gutter(side)
@@ -189,8 +182,8 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
     """Returns the *rows* of a page in reading order. *gutter* is the x, in points, of the gap between its columns.
 
-    Rows that cross the gutter, such as a title, cut the page into bands. Within a band, the left column comes before
-    the right one. A short last row of a block whose other rows cross the gutter counts as crossing too.
+    Rows that cross the gutter, such as a title, cut the page into bands. A short last row of a block whose other rows
+    cross the gutter counts as crossing too.
     """
     full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
@@ -217,10 +210,7 @@ def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom.
-
-    *left* and *right* are the bounds of the column (x in points). *column* is its number.
-    """
+    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom."""
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 
 

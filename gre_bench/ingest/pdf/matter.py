@@ -1,4 +1,7 @@
-"""Finds the front of a paper: its title, its abstract, and the beginning of its body."""
+"""Keeps title and abstract, and drops what is not a paper's body: front and back matter, contents, figures, tables.
+
+The rules for rows use type and position. `body_of` cuts a user's text, in Markdown or plain, by its headings alone.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +68,8 @@ def front(
     """Keeps the abstract of a paper and drops what else precedes its body, such as authors and keywords.
 
     Returns the text of the abstract; None if it was not found. The body begins at the first section. Paragraphs of text
-    before that section belong to the body as well. Its rows stay undecided.
-
-    - *text_type*: the font size and leading of the running text.
-    - *words*: counts of the paper's words, by which words broken at a line's end are mended.
-    - *heights*: the heights of the pages, in points.
-    - *notes*: receives one line for each doubt.
+    before that section belong to the body as well. Its rows stay undecided. *notes* receives one line for each doubt.
+    By *words*, the counts of the paper's words, words broken at a line's end are mended.
     """
     every, rows = rows, _without_notice(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -97,11 +96,7 @@ def front(
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index after the last row of the abstract that opens at index *opening*.
-
-    The abstract ends before the next heading or keywords. If neither follows, it ends after 40 rows, and *notes*
-    receives a doubt. *heads* holds the indices of the headings among *rows*.
-    """
+    """Returns the index after the abstract: at a heading (*heads*), keywords, or after 40 rows with a note."""
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
             return index
@@ -110,10 +105,9 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
 
 
 def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Returns the index at which the body begins.
+    """Returns the index at which the body begins: *closing*, after the abstract.
 
-    The body begins at *closing*, the index after the abstract. If keywords stand there, it begins at the next numbered
-    heading or introduction. *heads* holds the indices of the headings among *rows*.
+    If keywords stand there, the body begins at the next numbered heading or introduction.
     """
     if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
         return closing
@@ -142,13 +136,10 @@ def _drop_front(
     inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> None:  # fmt: skip
-    """Keeps the rows of the abstract (*inside*), and drops all other rows that do not belong to the body.
+    """Keeps the rows of the abstract (*inside*), and drops those of *every* that do not belong to the body.
 
-    - *first*: the index in *rows* at which the body begins. Captions and long paragraphs of prose before that index
-      belong to the body as well.
-    - *every*: all rows, including the notices that *rows* lacks.
-    - *heights*: the heights of the pages, in points.
-    - *byline*: rows that are never part of the body.
+    The body begins at index *first* of *rows*, which lack the notices. Earlier captions and long paragraphs of prose
+    belong to it as well, and rows of *byline* never do.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
@@ -169,10 +160,9 @@ def _drop_front(
 def _unnamed(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Finds an abstract without a heading; returns its text (None if there is none) and its rows.
+    """Returns text and rows of an abstract without a heading; None and no rows if there is none.
 
-    The abstract is the longest paragraph of prose among *rows*, the rows before the introduction. *notes* receives a
-    line on the result. *words* and *heights* are as in `front`.
+    The abstract is the longest paragraph of prose among *rows*, those before the introduction. *notes* receives a line.
     """
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
@@ -208,10 +198,7 @@ RUN = 4
 
 
 def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
-    """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper.
-
-    *rows* are in reading order. *text_type* is the font size and leading of the running text.
-    """
+    """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
     running = prose(rows, text_type)
     index = 0
     while index < len(rows):
@@ -221,10 +208,7 @@ def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
 
 
 def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Returns the index after the last row of the table of contents that begins at index *start*.
-
-    Returns *start* if no table of contents begins there. *running* says for each of *rows* whether it is running text.
-    """
+    """Returns the index after the table of contents that begins at index *start*; *start* if none begins there."""
     if HEADING.fullmatch(bare(rows[start].text)):
         end = _after_entries(start + 1, rows, running)
         return end if end - start - 1 >= FEWEST else start
@@ -238,8 +222,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
     The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
-    words of an entry, and before the heading of another table. *running* says for each of *rows* whether it is running
-    text.
+    words of an entry, and before the heading of another table.
     """
     names: set[str] = set()
     last = first
@@ -304,11 +287,7 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
 
 
 def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
-    """Returns those indices of *out* whose paragraphs read as prose.
-
-    *out* holds indices of *rows* that are about to be removed. *text_type* is the font size and leading of the running
-    text.
-    """
+    """Returns those indices of *out*, which are about to be dropped, whose paragraphs read as prose."""
     indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
@@ -321,10 +300,7 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
 
 
 def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
-    """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float.
-
-    *kept* says for each of *rows* whether it is running text or part of a caption.
-    """
+    """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return len(row.text.split()) >= 5 and row.gap < 2
@@ -335,7 +311,7 @@ def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type
 
 
 def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
-    """Returns the indices of all rows of the caption whose first row is at the index *caption*."""
+    """Returns the indices of all rows of the caption that begins at index *caption*."""
     tail = [caption]
     while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
         tail.append(tail[-1] + 1)
@@ -420,7 +396,7 @@ def _opens_appendix(row: Row) -> bool:
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
     """Whether the heading at index *head* ends a list of references.
 
-    Another heading of references does not end the list. Neither does a line of the list that only looks like a heading.
+    A heading of references does not, and neither does a line of the list that only looks like a heading.
     """
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or REFERENCE.search(row.text):
@@ -431,8 +407,8 @@ def _ends_list(rows: Sequence[Row], head: int) -> bool:
 def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
-    *heads* holds the indices of the headings. If a later heading repeats the words of a heading, the earlier one is an
-    entry of a table of contents and is skipped.
+    If a later heading repeats the words of a heading, the earlier one is an entry of a table of contents and is
+    skipped.
     """
     running = prose(rows, text_type)
     later: set[str] = set()
@@ -462,12 +438,10 @@ NEAR = 3
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The abstract and the body of a paper.
+    """The abstract (None if not found) and the body (*text*) of a paper.
 
-    - *abstract*: None if it was not found.
-    - *text*: the body.
-    - *words*: how many words of the paper were kept, and how many were dropped for each reason.
-    - *doubts*: the reasons why parts of the paper may be missing, one line each.
+    *words* counts what was kept and what was dropped for each reason. *doubts* are the reasons why parts may be
+    missing.
     """
 
     abstract: str | None
@@ -503,10 +477,7 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first match of *heading*, at or after index *start*, that is followed by text.
-
-    If no match is followed by text, returns the first match; None if there is no match.
-    """
+    """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first."""
     matches = list(heading.finditer(text, start))
     followed = [match for match in matches if any(len(line) >= LONG_LINE for line in _lines(text, match.end())[:NEAR])]
     return next(iter(followed or matches), None)

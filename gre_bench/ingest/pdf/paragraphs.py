@@ -65,20 +65,14 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Paragraph:
-    """The rows of one paragraph of text, heading, caption or footnote.
-
-    The *kind* of a footnote is ``note``.
-    """
+    """The rows of one paragraph of text, heading, caption or footnote (``note``)."""
 
     kind: Kind
     rows: list[Row]
 
 
 def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
-    """Splits *rows*, in reading order, into paragraphs.
-
-    *text_type* is the font size and leading of the running text. *heights* are the heights of the pages, in points.
-    """
+    """Splits *rows*, in reading order, into paragraphs; *heights* are the heights of the pages, in points."""
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -101,10 +95,7 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """Counts the words of *rows* in lower case, except words broken at a line's end.
-
-    A word with a hyphen counts as a whole, and so does each of its parts.
-    """
+    """Counts the words of *rows* in lower case, except words broken at a line's end; parts of a compound count too."""
     counts: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -117,10 +108,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line, and mends words that are broken at a line's end.
-
-    *words* counts the words of the whole paper. A broken word is mended as it is spelt elsewhere in the paper.
-    """
+    """Returns the text of *rows* as one line. Words broken at a line's end are mended by the paper's *words*."""
     text = ""
     for row in rows:
         piece = _plain(row.text)
@@ -145,8 +133,7 @@ def _plain(text: str) -> str:
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to *text*.
 
-    *words* counts the words of the paper. The word's more frequent spelling decides. If the word occurs nowhere else,
-    its two parts decide.
+    The word's more frequent spelling among *words* decides; if it occurs nowhere else, its two parts do.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -206,11 +193,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> boo
 
 
 def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row* continues the paragraph *running*, which something interrupted.
-
-    The interruption is a break of column or page, a caption or a footnote. *current* is the paragraph that holds the
-    row before *row*.
-    """
+    """Whether *row* continues *running* after a break of column or page, a caption or a footnote (*current*)."""
     last = running.rows[-1]
     if current is running and last.page_and_column == row.page_and_column:
         return False

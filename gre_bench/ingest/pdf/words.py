@@ -57,10 +57,7 @@ LEAST_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page by fate: kept, hidden, or dropped by a named rule.
-
-    *page* is the number of the page in the file, from 1; 0 for a text without pages. *words* is {fate: how many words}.
-    """
+    """The words of one page by fate, {fate: how many}; *page* is the number in the file, from 1, or 0 without pages."""
 
     page: int
     words: Mapping[str, int]
@@ -72,10 +69,7 @@ class PageWords:
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`.
-
-    The fate of a word is that it was kept, hidden, or dropped by a named rule.
-    """
+    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`."""
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update(page.words)
@@ -83,10 +77,7 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text may lack parts of the paper, one line each.
-
-    *pages* are the counts of the paper's pages.
-    """
+    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -107,10 +98,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns how many words *words* counts, apart from line numbers and page numbers.
-
-    *words* is {fate: how many words}.
-    """
+    """Returns how many words *words* ({fate: how many}) counts, apart from line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 

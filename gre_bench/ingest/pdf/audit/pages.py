@@ -1,4 +1,4 @@
-"""Audits a page of a PDF: what a human sees of it, its hidden text, and passages that instruct reviewers or models."""
+"""Audits the pages of a PDF: hidden text, text beyond the contents of its pages, and instructions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pymupdf
 
 from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
 from gre_bench.ingest.pdf.audit.hidden import Sight, look_at
 from gre_bench.ingest.pdf.audit.instructions import instructions_in
-
-if TYPE_CHECKING:
-    import pymupdf
 
 LONGEST = 2000
 """The most characters of a finding's text that are kept."""
@@ -25,10 +24,10 @@ SIGNS = 8
 
 
 def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
-    """Returns three results: what a reader sees of *page*, its findings, and notes on parts that could not be checked.
+    """Returns what a reader sees of *page*, its findings, and notes on parts that could not be checked.
 
-    *number* is the number of the page in the file, from 1. If annotations or replacement texts raise one of *faults*,
-    the error becomes a note. Other errors are raised.
+    *number* is the page's number in the file, from 1. An error among *faults* from annotations or replacement texts
+    becomes a note.
     """
     sight = look_at(page, number)
     findings, notes = [], []
@@ -48,10 +47,7 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
 
 
 def judged(finding: Finding) -> Finding:
-    """Returns *finding* with *instructs* set and its text cut to `LONGEST` characters.
-
-    *instructs* becomes the name of the first rule that the text matches; None if it matches none.
-    """
+    """Returns *finding* with its text cut to `LONGEST` characters, and the name of the first rule that it matches."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
@@ -71,10 +67,9 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
-    """Returns the visible text of a page as one line, and for each character of that line its index in *glyphs*.
+    """Returns the visible text of a page as one line, and for each of its characters the index in *glyphs*.
 
-    The mask *hidden* marks the characters to leave out. A word divided by a hyphen at a line's end is joined. A space
-    that stands for a line's end has the index None.
+    A word divided by a hyphen at a line's end is joined. A space that stands for a line's end has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []
@@ -99,11 +94,7 @@ LEAST = 12
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field of *page* that has text.
-
-    It does not matter whether the text is printed on the page or appears only on a click. *number* is the page's
-    number, from 1.
-    """
+    """Returns a finding for each annotation and form field of *page* with text, whether it is printed or not."""
     findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -118,8 +109,7 @@ def annotated(page: Any, number: int) -> list[Finding]:
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     """Returns at most one finding: the words that only the replacement texts (ActualText) of *page* contain.
 
-    The page does not show these words, but programs that extract text read them. *number* is the page's number, from 1,
-    and *glyphs* are the characters that it draws.
+    The page, whose characters are *glyphs*, does not show them, but programs that extract text read them.
     """
     plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
     if not Counter(followed) - Counter(plain):
@@ -133,15 +123,11 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
 
 def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> list[Finding]:
-    """Returns a finding for each page with text in layers that are off when the file is opened.
+    """Returns a finding for each of the first *most* pages with text in layers that are off when the file is opened.
 
-    - *data*: the PDF.
-    - *document*: the same PDF, opened and changed by `conform`.
-    - *most*: how many pages are checked, from the first.
-    - *conditional*: whether the PDF hides content by a condition on several layers, as `conform` found.
+    *document* is the PDF *data*, opened and changed by `conform`, which says if layers are *conditional* on several
+    others.
     """
-    import pymupdf
-
     if not conditional and all(layers_on(document).values()):
         return []
     findings = []
@@ -168,7 +154,7 @@ def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> 
 
 
 def _words(text: str) -> list[str]:
-    """Returns the runs of letters in *text*, which digits, signs and control characters separate."""
+    """Returns the runs of letters in *text*."""
     return re.findall(r"[^\W\d_]+", text)
 
 
@@ -233,10 +219,7 @@ def layers_on(document: Any) -> dict[int, bool]:
 
 
 def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
-    """Whether the layer membership (``/OCMD``) with the object number *xref* shows its content.
-
-    *on* says for each layer, by object number, whether the layer is on.
-    """
+    """Whether the layer membership (``/OCMD``) *xref* shows its content, given which layers are *on*."""
     kind, expression = document.xref_get_key(xref, "VE")
     if kind in ("array", "xref"):
         return _visible(document, expression, on)
@@ -248,10 +231,7 @@ def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
 
 
 def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
-    """Whether the visibility *expression* (``/VE``) shows its content; a malformed expression shows the content.
-
-    *on* says for each layer, by object number, whether the layer is on.
-    """
+    """Whether the visibility *expression* (``/VE``) shows its content, as malformed ones do; *on* is as in `_shows`."""
     tokens = [(match.group(), match.group(1)) for match in TOKEN.finditer(expression)]
 
     def read(index: int, depth: int) -> tuple[bool, int]:
@@ -282,8 +262,8 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 def _white(document: Any, match: re.Match[str], functions: dict[int, int]) -> str:
     """Returns the text of a colour space that begins as *match*, a match of `NONE`, and paints only white.
 
-    Such a colour space needs a function that turns any amount of its colorants into white. *functions* is {number of
-    colorants: object number of such a function}. A missing function is added to *functions* and to *document*.
+    It needs a function that turns its colorants into white, from *functions* ({number of colorants: object number}), to
+    which, as to *document*, a missing one is added.
     """
     inks = len(re.findall("/None", match.group(1))) if match.group(1) else 1
     if inks not in functions:
@@ -301,11 +281,9 @@ HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
     """Writes a picture of each page with findings into *folder*, and returns the names of the files (``page-NNN.png``).
 
-    *data* is the PDF. Each finding is framed, and its number in *findings*, from 1, is written beside the frame. A
-    finding off the page is marked at the page's edge. *dpi* is the resolution; it is lowered for huge pages.
+    Each finding is framed, with its number from 1 beside it; one off the page is marked at the edge. *dpi* is lowered
+    for huge pages.
     """
-    import pymupdf
-
     by_page: defaultdict[int, list[tuple[int, Finding]]] = defaultdict(list)
     for number, finding in enumerate(findings, 1):
         by_page[finding.page].append((number, finding))
@@ -322,13 +300,10 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture*, a page drawn with *scale* pixels per point, with frames around findings.
+    """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, (number, finding) each.
 
-    *listed* holds (number, finding) for each finding on the page. The frames are drawn on a new sheet, because the
-    original page's transformations could displace them.
+    They are drawn on a new sheet, because the page's own transformations could displace them.
     """
-    import pymupdf
-
     with pymupdf.open() as sheet:
         width, height = picture.width / scale, picture.height / scale
         page = sheet.new_page(width=width, height=height)
