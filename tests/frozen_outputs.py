@@ -21,7 +21,7 @@ from typer.core import TyperGroup as Group
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.ingest.pdf.text import read_pdf
+from gre_bench.ingest.pdf.extraction import read_pdf
 from tests.ingest.pdf.layouts import LAYOUTS
 
 FILE = Path(__file__).with_suffix(".json")

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pymupdf
 
-from gre_bench.ingest.pdf.text import read_pdf
+from gre_bench.ingest.pdf.extraction import read_pdf
 
 ROOT = Path(__file__).resolve().parents[2]
 TEI = "{http://www.tei-c.org/ns/1.0}"

@@ -1,20 +1,117 @@
-"""Sorts the rows of a page into reading order, by its columns and by the rows that span all columns."""
+"""Drops what surrounds the text of pages, and sorts their rows into reading order."""
 
 from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
-from gre_bench.ingest.pdf.rows import Page, Row, extent, is_note_mark
+from gre_bench.ingest.pdf.parts import CAPTION
+from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, undecided
+
+EDGE = 0.2
+"""The share of the page's height, at the top and at the bottom, that may hold running headers and footers."""
+
+LARGER = 1.2
+"""The largest size of running headers, in units of that of the running text."""
+
+NOTICE = re.compile(
+    r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
+)
+PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
+
+
+def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
+    """Drops line numbers, page numbers, running headers and footers, by their position and recurrence on other pages.
+
+    *text_size* is the font size of the running text, in points.
+    """
+    for page in pages:
+        decide(_line_numbers(page), "line numbers")
+    edges = [_edge_rows(page, text_size) for page in pages]
+    seen: Counter[tuple[str, str]] = Counter()
+    for rows in edges:
+        seen.update({key for key, _ in rows})
+    for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
+        counted: set[Row] = set()
+        out: set[Row] = set()
+        for (zone, text), row in rows:
+            if PAGE_NUMBER.fullmatch(row.text.strip()) and _stands_alone(row, zone, page):
+                counted.add(row)
+            elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
+                out.add(row)
+            elif index == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
+                out |= {
+                    other for other in undecided(page.rows) if other.block == row.block and other.y0 >= row.y0
+                } - counted
+        out |= {
+            row
+            for _, row in rows
+            if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
+        }
+        decide(out, "headers and footers")
+        decide(counted, "page numbers")
+
+
+def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
+    """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
+
+    The key is (``top`` or ``bottom``, the piece's text in lower case without digits and signs). A running header thus
+    has the same key on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of
+    slides.
+    """
+    edges = []
+    left = undecided(page.rows)
+    by_zone = {"top": sorted(left, key=lambda row: row.y0), "bottom": sorted(left, key=lambda row: -row.y1)}
+    for zone, rows in by_zone.items():
+        heights: list[float] = []
+        for row in rows:
+            inside = row.y1 < EDGE * page.height if zone == "top" else row.y0 > (1 - EDGE) * page.height
+            middle = (row.y0 + row.y1) / 2
+            if not inside:
+                break
+            if not any(abs(middle - height) < 4 for height in heights):
+                heights.append(middle)
+            if len(heights) > 3:
+                break
+            if row.size > LARGER * text_size or CAPTION.match(row.text.strip()):
+                continue
+            edges.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
+    return edges
+
+
+def _stands_alone(number: Row, zone: str, page: Page) -> bool:
+    """Whether *number*, a piece at an edge (*zone*) of *page*, stands alone, as page numbers do.
+
+    At most two pieces may lie nearer to the edge, and at most two beside *number*.
+    """
+    left = undecided(page.rows)
+    further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
+    beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
+    return len(further) <= 2 and len(beside) <= 2
+
+
+def _line_numbers(page: Page) -> set[Row]:
+    """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
+    left, right = extent(page.rows)
+    number_rows: set[Row] = set()
+    numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
+    for side in ([row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]):
+        side.sort(key=lambda row: row.y0)
+        rising = all(int(above.text) < int(below.text) for above, below in pairwise(side))
+        if len(side) >= 5 and rising:
+            number_rows |= set(side)
+    return number_rows
+
 
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns all rows of *pages* in reading order: band after band, and the columns of a band from left to right.
+    """Returns the undecided rows of *pages* in reading order: band after band, and a band's columns from left to right.
 
     A band is the part of a page between two rows that span its columns.
     """
@@ -22,45 +119,38 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
-        ordered += _rows(page.rows, *extent(page.rows), 0) if gutter is None else _banded(page, gutter)
+        rows = undecided(page.rows)
+        ordered += _rows(rows, *extent(rows), 0) if gutter is None else _banded(rows, gutter)
     return ordered
 
 
-def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
-    """Removes the sidebars of journals from *pages*; returns the pages and the removed rows.
+def drop_sidebars(pages: Sequence[Page]) -> None:
+    """Drops the sidebars of journals, which stand beside the only column of text on the first two pages.
 
-    A sidebar stands beside the only column of text, on the first two pages.
+    The bounds of the column are the medians over all later pages.
     """
     if _gutters(pages)[1] is not None:
-        return list(pages), []
-    kept = [_without_sidebar(page, pages) if index < 2 else page for index, page in enumerate(pages)]
-    return kept, [row for page, rest in zip(pages, kept, strict=True) for row in page.rows if row not in {*rest.rows}]
+        return
+    extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
+    if extents:
+        left, right = (statistics.median(side) for side in zip(*extents, strict=True))
+        for page in pages[:2]:
+            beside = (row for row in undecided(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
+            decide(beside, "sidebar")
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns the gutter of each page, and the median of these gutters.
+    """Returns the gutter of each page, and their median; None for a page with a single column.
 
-    A gutter is the x, in points, of the gap between two columns; None for a page with a single column. If fewer than a
-    third of the pages with text have a gutter, everything is None.
+    A gutter is the x, in points, of the gap between two columns. If fewer than a third of the pages with text have one,
+    everything is None.
     """
-    gutters: list[float | None] = [_gutter(page.rows) for page in pages]
+    gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
-    if len(votes) * 3 < len([page for page in pages if page.rows]):
+    if len(votes) * 3 < sum(bool(undecided(page.rows)) for page in pages):
         gutters = [None for _ in pages]
         votes = []
     return gutters, statistics.median(votes) if votes else None
-
-
-def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
-    """Returns *page*, one of the first two pages, without the rows beside its column of text.
-
-    The bounds of the column are the medians over the third and later *pages*.
-    """
-    extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
-    if not extents:
-        return page
-    left, right = (statistics.median(side) for side in zip(*extents, strict=True))
-    return replace(page, rows=tuple(row for row in page.rows if row.x1 > left - 5 and row.x0 < right + 5))
 
 
 def _gutter(rows: Sequence[Row]) -> float | None:
@@ -80,10 +170,7 @@ def _gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """Splits *rows* into columns at *gutter* (x in points), and splits a side again if it has columns of its own.
-
-    No row may cross the gutter.
-    """
+    """Splits *rows*, none of which crosses *gutter*, into columns there, and a side that has columns again."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _gutter(side)
@@ -92,21 +179,21 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
     return parts
 
 
-def _banded(page: Page, gutter: float) -> list[Row]:
-    """Returns the rows of *page* in reading order. *gutter* is the x, in points, of the gap between its columns.
+def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
+    """Returns the *rows* of a page in reading order. *gutter* is the x, in points, of the gap between its columns.
 
-    Rows that cross the gutter, such as a title, cut the page into bands. Within a band, the left column comes before
-    the right one. A short last row of a block whose other rows cross the gutter counts as crossing too.
+    Rows that cross the gutter, such as a title, cut the page into bands. A short last row of a block whose other rows
+    cross the gutter counts as crossing too.
     """
-    full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
+    full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
-    for row in sorted(set(page.rows) - crossing, key=lambda row: row.y0):
+    for row in sorted(set(rows) - crossing, key=lambda row: row.y0):
         above = [other for other in full if other.block == row.block and -1 < row.y0 - other.y0 < 1.7 * row.size]
         if above:
             full.append(row)
             crossing.add(row)
-    left, right = extent(page.rows)
-    columns = _columns([row for row in page.rows if row not in crossing], gutter)
+    left, right = extent(rows)
+    columns = _columns([row for row in rows if row not in crossing], gutter)
     bounds = [extent(column) for column in columns]
     ordered: list[Row] = []
     top = -1.0
@@ -123,10 +210,7 @@ def _banded(page: Page, gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom.
-
-    *left* and *right* are the bounds of the column (x in points). *column* is its number.
-    """
+    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom."""
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 
 

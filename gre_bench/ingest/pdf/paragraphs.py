@@ -24,7 +24,7 @@ from gre_bench.ingest.pdf.parts import (
     is_heading,
     starts_caption,
 )
-from gre_bench.ingest.pdf.rows import Row
+from gre_bench.ingest.pdf.rows import Row, decide
 
 Kind = Literal["heading", "caption", "note", "text"]
 
@@ -65,20 +65,14 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Paragraph:
-    """The rows of one paragraph of text, heading, caption or footnote.
-
-    The *kind* of a footnote is ``note``.
-    """
+    """The rows of one paragraph of text, heading, caption or footnote (``note``)."""
 
     kind: Kind
     rows: list[Row]
 
 
 def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
-    """Splits *rows*, in reading order, into paragraphs.
-
-    *text_type* is the font size and leading of the running text. *heights* are the heights of the pages, in points.
-    """
+    """Splits *rows*, in reading order, into paragraphs; *heights* are the heights of the pages, in points."""
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -101,10 +95,7 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """Counts the words of *rows* in lower case, except words broken at a line's end.
-
-    A word with a hyphen counts as a whole, and so does each of its parts.
-    """
+    """Counts the words of *rows* in lower case, except words broken at a line's end; parts of a compound count too."""
     counts: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -117,10 +108,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line, and mends words that are broken at a line's end.
-
-    *words* counts the words of the whole paper. A broken word is mended as it is spelt elsewhere in the paper.
-    """
+    """Returns the text of *rows* as one line. Words broken at a line's end are mended by the paper's *words*."""
     text = ""
     for row in rows:
         piece = _plain(row.text)
@@ -145,8 +133,7 @@ def _plain(text: str) -> str:
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to *text*.
 
-    *words* counts the words of the paper. The word's more frequent spelling decides. If the word occurs nowhere else,
-    its two parts decide.
+    The word's more frequent spelling among *words* decides; if it occurs nowhere else, its two parts do.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -206,11 +193,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> boo
 
 
 def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row* continues the paragraph *running*, which something interrupted.
-
-    The interruption is a break of column or page, a caption or a footnote. *current* is the paragraph that holds the
-    row before *row*.
-    """
+    """Whether *row* continues *running* after a break of column or page, a caption or a footnote (*current*)."""
     last = running.rows[-1]
     if current is running and last.page_and_column == row.page_and_column:
         return False
@@ -228,3 +211,31 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
         and row.page_and_column != last.page_and_column
         and last.text[-1] != ":"
     )
+
+
+LONG_WORD = re.compile(r"[^\W\d_]{3,}")
+FUNCTIONS = frozenset(["min", "max", "sup", "inf", "arg", "argmin", "argmax", "exp", "log", "sin", "cos", "tan", "det",
+                       "lim", "end", "for", "mod", "dim", "var", "cov"])  # fmt: skip
+"""Names of functions that look like words in a formula, and words that end an algorithm's loop."""
+BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
+SHORT = 40
+"""The most characters of a useless line without words; a longer one may be a whole formula."""
+FIGURES = 8
+"""How many numbers make a paragraph of mostly numbers the rows of a table."""
+
+
+def drop_debris(parts: Sequence[Paragraph]) -> None:
+    """Drops text paragraphs that are scraps: pieces of formulas and tables that no reader can use as lines of text."""
+    for part in parts:
+        if part.kind == "text" and _is_debris(part):
+            decide(part.rows, "scraps")
+
+
+def _is_debris(part: Paragraph) -> bool:
+    text = " ".join(row.text for row in part.rows)
+    words = [word for word in LONG_WORD.findall(text) if word.lower() not in FUNCTIONS]
+    if not words and (len(text) <= SHORT or BRACKET_PIECES.search(text)):
+        return True
+    tokens = text.split()
+    figures = sum(re.fullmatch(r"[-−+±@]?[\d.,]+%?\*?", token) is not None for token in tokens)
+    return figures >= FIGURES and figures > 0.6 * len(tokens)

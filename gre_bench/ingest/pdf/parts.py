@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -49,10 +49,7 @@ class Type:
 
 
 def type_of(rows: Sequence[Row]) -> Type:
-    """Returns the type of *rows*: the font size of most letters, and the distance between base lines at that size.
-
-    The distance is the median for consecutive rows that fill their column.
-    """
+    """Returns the type of *rows*: the font size of most letters, and the median step of full consecutive rows in it."""
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -64,10 +61,7 @@ def type_of(rows: Sequence[Row]) -> Type:
 
 
 def follows(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* is directly under the row *above*, in the same column and font size.
-
-    *text_type* is the font size and leading of the running text.
-    """
+    """Whether *row* is directly under the row *above*, in the same column and font size."""
     if above is None or row.page_and_column != above.page_and_column:
         return False
     step = row.y1 - above.y1
@@ -78,18 +72,12 @@ def follows(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def bare(text: str) -> str:
-    """Returns the *text* of a heading without its number and closing punctuation.
-
-    A text that is only a number is kept.
-    """
+    """Returns the *text* of a heading without its number and closing punctuation; a mere number is kept."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
 def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals).
-
-    *above* is the row before it, if any. *text_type* is the font size and leading of the running text.
-    """
+    """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals)."""
     text, name = row.text, bare(row.text)
     if row.gap > 4 or not _words_as_heading(text, name):
         return False
@@ -108,10 +96,7 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def _words_as_heading(text: str, name: str) -> bool:
-    """Whether *text* is worded like a heading: few words, mostly letters, a capital first.
-
-    *name* is *text* without its number.
-    """
+    """Whether *text*, *name* without its number, is worded like a heading: few words, mostly letters, a capital."""
     if not 0 < len(text.split()) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text):
         return False
     if not name or not (name[0].isupper() or not name[0].isalpha()):
@@ -132,10 +117,7 @@ def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* opens the caption of a figure or table.
-
-    A sentence that only mentions a figure or table does not. *above* is the row before *row*, if any.
-    """
+    """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
     match = CAPTION.match(row.text)
     if not match or not row.text[0].isupper() or match[0][-1].islower():
         return False
@@ -146,10 +128,7 @@ def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def goes_on(row: Row, above: Row, text_type: Type) -> bool:
-    """Whether *row* continues the caption of the row *above*.
-
-    If *above* is a bare label such as "TABLE II", *row* may be further away than the next line.
-    """
+    """Whether *row* continues the caption of the row *above*, which lies further from a bare label."""
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
@@ -157,10 +136,9 @@ def goes_on(row: Row, above: Row, text_type: Type) -> bool:
 
 
 def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> set[int]:
-    """Returns the indices of those *rows* that belong to footnotes.
+    """Returns the indices of those *rows* that belong to footnotes; *heights* are those of the pages, in points.
 
-    Footnotes stand at the end of a column, in the lower half of a page. They are in small type, or begin with a
-    footnote's mark. *heights* are the heights of the pages, in points.
+    Footnotes stand at the end of a column, in the lower half of a page. They are in small type, or begin with a mark.
     """
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
@@ -187,3 +165,76 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
         )
         notes |= {index for index in indices[start:] if rows[index].y0 > 0.5 * heights[rows[index].page]}
     return notes
+
+
+FUNCTION_WORDS = frozenset([
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before", "between",
+    "both", "but", "by", "can", "could", "did", "do", "does", "each", "either", "for", "from", "had", "has", "have",
+    "how", "however", "if", "in", "into", "is", "it", "its", "may", "more", "most", "no", "not", "of", "on", "one",
+    "only", "or", "other", "our", "over", "same", "should", "since", "so", "some", "such", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "under", "until", "upon",
+    "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "within", "without",
+    "would", "you",
+])  # fmt: skip
+"""Frequent English words without content, which sentences need."""
+SHARE = 0.25
+"""The lowest share of function words in running text; labels of figures and cells of tables have fewer."""
+SENTENCE = 15
+"""How many words are needed to recognise running text."""
+
+
+def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -> list[bool]:
+    """Returns for each of *rows* whether it is running text.
+
+    Running text is a row that fills its column, a row directly under such text, or the last row of an interrupted
+    paragraph. No later row continues a caption, whose rows have the indices *captions*.
+    """
+    marks: list[bool] = []
+    last: Row | None = None
+    for index, row in enumerate(rows):
+        dense = row.text.replace(" ", "")
+        worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
+        full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
+        above = rows[index - 1] if index else None
+        runs_on = (
+            above is not None
+            and marks[-1]
+            and row.gap < 1.6
+            and follows(row, above, text_type)
+            and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
+        )
+        marks.append(full or runs_on or _ends(last, row, text_type))
+        last = row if marks[-1] and index not in captions else last
+    return marks
+
+
+def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
+    """Whether *rows* are sentences in the size of the running text, whatever their width."""
+    words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
+    if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
+        return False
+    like = sum(len(row.text) for row in rows if abs(row.size - text_type.size) < 0.06 * text_type.size)
+    wide = sum(row.gap > 2 for row in rows)
+    return (
+        like > 0.5 * sum(len(row.text) for row in rows)
+        and wide <= 0.3 * len(rows)
+        and len(words) >= 4 * len(rows)
+        and function_words(" ".join(words)) >= SHARE
+    )
+
+
+def function_words(text: str) -> float:
+    """Returns the share of function words, such as *the* and *of*, among the words of *text*, from 0 to 1."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
+
+
+def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
+    """Whether *row* ends a paragraph that *last*, the last row of running text before a float or break, left open."""
+    if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
+        return False
+    return (
+        abs(row.x0 - row.left) < 2
+        and abs(row.size - text_type.size) < 0.03 * text_type.size
+        and row.page_and_column != last.page_and_column
+    )

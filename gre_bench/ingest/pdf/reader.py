@@ -16,8 +16,7 @@ from queue import Empty, LifoQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from gre_bench.ingest.pdf.opening import refusal
-from gre_bench.ingest.pdf.text import PdfText
+from gre_bench.ingest.pdf.text import PdfText, refusal
 from gre_bench.ingest.records.isolated import Child, Died
 
 T = TypeVar("T")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from gre_bench.ingest.pdf.audit.glyphs import words_by_line
+from gre_bench.ingest.pdf.words import Fate
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.audit.hidden import Sight
@@ -26,7 +26,7 @@ TURNED_LETTERS = 100
 """How many letters must lie on their side for a page to be read turned."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Row:
     """A row of text, or a piece of one.
 
@@ -40,6 +40,7 @@ class Row:
     - *gap*: the widest white space in the row, in units of *size*.
     - *words*: how many words the row has: pieces between white space, as extracted, with a letter or digit.
     - *marks*: how many further words were only a footnote's mark, and are not in *text*.
+    - *fate*: what became of the row: ``kept``, or the rule that dropped it; None until a rule decides.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Row:
     gap: float = 0.0
     words: int = 0
     marks: int = 0
+    fate: Fate | None = None
 
     @property
     def page_and_column(self) -> tuple[int, int]:
@@ -73,14 +75,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as rows of text.
+    """A page as *rows* or pieces of rows; *width* and *height* are in points, and *number* is that in the file, from 1.
 
-    - *rows*: the rows or pieces of rows.
-    - *width*, *height*: the size of the page, in points.
-    - *number*: the number of the page in the file, from 1.
-    - *words*: how many words the page has in all.
-    - *hidden*: how many of these words have no visible letter or digit.
-    - *turned*: how many are in lines of another direction than most lines. All other words are in *rows*.
+    Of all *words* of the page, *hidden* have no visible letter or digit, and *turned* are in lines of another direction
+    than most. All others are in *rows*.
     """
 
     rows: tuple[Row, ...]
@@ -92,18 +90,26 @@ class Page:
     turned: int = 0
 
 
+def decide(rows: Iterable[Row], fate: Fate) -> None:
+    """Gives each of *rows* its *fate*."""
+    for row in rows:
+        row.fate = fate
+
+
+def undecided(rows: Iterable[Row]) -> list[Row]:
+    """Returns those of *rows* that no rule has kept or dropped yet."""
+    return [row for row in rows if row.fate is None]
+
+
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
-    If most letters of the page lie on their side, as in a landscape table, the page is turned first.
-
-    - *sight*: the characters of the page, and which of them are visible.
-    - *index*: the index of the page among the pages that could be read, from 0.
-    - *number*: the number of the page in the file, from 1.
-    - *size*: the width and height of the page, in points.
+    If most letters lie on their side, as in a landscape table, the page is turned first. *index* is the index of the
+    page among those that could be read, *number* its number in the file, from 1, and *size* its width and height in
+    points.
     """
     turn = _turn(sight.glyphs.blocks)
-    seen, unseen = words_by_line(sight.glyphs, sight.hidden)
+    seen, unseen = sight.glyphs.words_by_line(sight.hidden)
     turned = start = number_of_line = 0
     pieces = []
     for block_number, block in enumerate(sight.glyphs.blocks):
@@ -132,8 +138,8 @@ def _direction(line: dict[str, Any]) -> Direction:
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters on a page, from PyMuPDF's *blocks*.
 
-    The direction is ``up`` or ``down`` if at least `TURNED_LETTERS` letters run that way, and more than twice as many
-    as run to the right. Otherwise it is ``right``.
+    It is ``up`` or ``down`` only if at least `TURNED_LETTERS` letters run that way, more than twice as many as to the
+    right.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
@@ -144,19 +150,13 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 
 def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
-    """Returns where the point (*x*, *y*) lies after its page is turned so that the letters are upright.
-
-    *turn* is the direction of the letters before, and *size* the width and height of the page before.
-    """
+    """Returns where (*x*, *y*) lies after a page of *size*, whose letters run towards *turn*, is set upright."""
     return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The visible part of a span: a stretch of a line in one font and size.
-
-    *origin* is the left end of its base line, and *box* is x0, y0, x1, y1; both in points.
-    """
+    """The visible part of a span: a stretch of a line in one font and size; *origin* is the left of its base line."""
 
     text: str
     size: float
@@ -171,10 +171,7 @@ class _Span:
 
 
 def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
-    """Returns the visible spans of *line*, and the index after the line's last character.
-
-    *start* is the index of the line's first character among the characters of the page.
-    """
+    """Returns the visible spans of *line*, whose characters begin at index *start*, and the index after them."""
     spans = []
     for span in line["spans"]:
         chars, end = span["chars"], start + len(span["chars"])
@@ -223,17 +220,14 @@ def _piece(
 
 
 def is_note_mark(text: str, before: str) -> bool:
-    """Whether *text* is a footnote's mark, and not an exponent or part of a name.
-
-    *text* is small and raised. *before* is the text directly before it.
-    """
+    """Whether *text*, which is small and raised behind *before*, is a footnote's mark, no exponent or name."""
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
     """Returns the left and right bounds (x in points) of the running text among *rows*.
 
-    On each side, one in twenty of the long rows is ignored: those that reach furthest out.
+    On each side, the outermost one in twenty of the long rows is ignored.
     """
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:

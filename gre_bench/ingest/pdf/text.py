@@ -1,32 +1,14 @@
-"""Reads a research paper's PDF as text: title, abstract, and the body without references and appendices.
-
-Only text that a human can see on the pages is kept; hidden text is reported as findings. A faulty file raises no error:
-its status says what was wrong. Every word that is left out is counted under the rule that dropped it. A file can still
-hang this process or take all memory, so `reader` reads files in child processes with limits.
-"""
+"""What reading a PDF returns, and whether bytes are a complete PDF."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.pdf.audit.conforming import conform
 from gre_bench.ingest.pdf.audit.findings import Finding
-from gre_bench.ingest.pdf.audit.pages import audit_page, judged
-from gre_bench.ingest.pdf.audit.unshown import layers
-from gre_bench.ingest.pdf.contents import without_contents
-from gre_bench.ingest.pdf.debris import without_debris
-from gre_bench.ingest.pdf.floats import without_floats
-from gre_bench.ingest.pdf.furniture import without_furniture
-from gre_bench.ingest.pdf.layout import in_reading_order, without_sidebars
-from gre_bench.ingest.pdf.opening import LARGEST, blank, cut_off, errors, losses, refusal
-from gre_bench.ingest.pdf.outline import front, title_of
-from gre_bench.ingest.pdf.paragraphs import joined, paragraphs, words_of
-from gre_bench.ingest.pdf.parts import type_of
-from gre_bench.ingest.pdf.references import body_of_rows
-from gre_bench.ingest.pdf.rows import Page, Row, read_page
-from gre_bench.ingest.pdf.words import Fate, PageWords, WordFates, doubts
+from gre_bench.ingest.pdf.words import PageWords
 
 Status = Literal[
     "ok",
@@ -58,8 +40,6 @@ SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
-MOST_FINDINGS = 200
-"""The most findings of a file that are kept; the number of further ones is noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,195 +93,27 @@ class PdfText:
         return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)})
 
 
-@dataclass(slots=True)
-class _Pages:
-    """The pages of a file as far as they could be read, with notes, findings and counts.
-
-    - *characters*: all characters, of which *hidden* are hidden and *recognised* come from text recognition on scans.
-    - *scans*, *pictures*: how many pages are scans, and how many have pictures.
-    - *lost*: how many pages are damaged or unreadable.
-    - *wrong*: how many pages have parts that MuPDF did not understand.
-    """
-
-    pages: list[Page] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    characters: int = 0
-    hidden: int = 0
-    recognised: int = 0
-    scans: int = 0
-    pictures: int = 0
-    lost: int = 0
-    wrong: int = 0
+MAGIC = b"%PDF-"
+HEAD = 1024
+"""How many bytes may precede the magic bytes, as readers of PDFs allow."""
+TAIL = 2048
+"""How many bytes at the end of a complete file hold its end mark."""
+LARGEST = 200_000_000
+"""The most bytes of a file; a longer one is not read."""
+_OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
+_LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 
 
-def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """Reads the first *max_pages* pages of the PDF *data* in this process, and returns their text.
-
-    A faulty file raises no error; its status says what was wrong.
-    """
-    refused = refusal(data)
-    if refused:
-        return PdfText("not_a_pdf", notes=(refused,))
-    if len(data) > LARGEST:
-        return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
-    import pymupdf
-
-    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyright: ignore[reportPrivateImportUsage]
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    cut = cut_off(data)
-    try:
-        with pymupdf.open(stream=data, filetype="pdf") as document:
-            if document.needs_pass:
-                return PdfText("encrypted", notes=("a password is needed",))
-            if not document.is_pdf:
-                return PdfText("not_a_pdf", notes=("the file is of another format",))
-            count = document.page_count
-            noted, expressed = [], False
-            try:
-                expressed = conform(document)
-            except faults as error:
-                noted.append(f"memberships of layers cannot be looked at: {_line(error)}")
-            read = _read(document, min(count, max_pages), faults)
-            read.notes += noted
-            try:
-                read.findings += [judged(finding) for finding in layers(data, document, max_pages, expressed)]
-            except faults as error:
-                read.notes.append(f"layers cannot be looked at: {_line(error)}")
-            status = _status(document, count, max_pages, read, cut)
-    except faults as error:
-        notes = (f"cannot be opened: {_line(error)}", *([cut] if cut else []))
-        return PdfText("truncated" if cut else "empty", notes=notes)
-    return _put_together(status, read)
+def refusal(data: bytes) -> str | None:
+    """Returns the reason why *data* is no PDF at all; None if it may be a PDF."""
+    if MAGIC not in data[:HEAD]:
+        return "the file does not begin as a PDF does"
+    return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"
 
 
-def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages of *document*, each as far as it can be read.
-
-    *faults* are the types of errors that an unreadable page raises. Such a page is counted as lost, with a note.
-    """
-    import pymupdf
-
-    read = _Pages()
-    pymupdf.TOOLS.mupdf_warnings()
-    for number in range(1, count + 1):
-        try:
-            page = document[number - 1]
-            empty = blank(page)
-            warnings = pymupdf.TOOLS.mupdf_warnings()
-            sight, findings, notes = audit_page(page, number, faults)
-            rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
-        except (*faults, IndexError) as error:
-            read.notes.append(f"page {number} cannot be read: {_line(error)}")
-            read.lost += 1
-            continue
-        if (loss := losses(warnings)) or (empty and document.is_repaired):
-            read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
-            read.lost += 1
-        elif error := errors(warnings):
-            read.notes.append(f"page {number} is not all understood: {_plain(error)}")
-            read.wrong += 1
-        read.pages.append(rows)
-        read.notes += notes
-        read.findings += findings
-        read.characters += len(sight.glyphs.text)
-        read.hidden += int(sight.hidden.sum())
-        read.recognised += sight.recognised
-        read.scans += sight.scan
-        read.pictures += sight.pictured > 0.05
-        pymupdf.TOOLS.mupdf_warnings()
-    return read
-
-
-def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file, and adds the reasons for it to the notes of *read*.
-
-    - *count*: how many pages the file has.
-    - *most*: how many pages are read at most.
-    - *read*: the pages that were read.
-    - *cut*: why the file seems to be only the beginning of a longer one; None if it does not.
-    """
-    repaired = bool(document.is_repaired)
-    if repaired:
-        read.notes.append("the file is damaged and was repaired: text may be missing")
-    if (repaired and cut) or read.lost:
-        read.notes += [cut] if cut else []
-        return "truncated"
-    if count > most:
-        read.notes.append(f"only {most} of {count} pages were read")
-        return "too_long"
-    text = any(page.rows for page in read.pages)
-    if read.recognised:
-        read.notes.append(f"{read.recognised} letters are those of text recognition laid over a scan")
-    if (read.scans > 0.5 * len(read.pages)) if text else read.pictures:
-        return "scanned"
-    if not text:
-        read.notes.append("no text on any page")
-        return "empty"
-    return "repaired" if repaired or read.wrong else "ok"
-
-
-def _put_together(status: Status, read: _Pages) -> PdfText:
-    notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
-    if len(findings) > MOST_FINDINGS:
-        notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
-    word_fates = WordFates(read.pages)
-    parts = _Parts()
-    if any(page.rows for page in read.pages):
-        parts = _parts(read.pages, word_fates, notes)
-    words = word_fates.pages()
-    doubtful = doubts(words)
-    return PdfText(
-        "doubtful" if doubtful and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
-        len(read.pages), words, read.characters, read.hidden, (*notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The title, abstract and text of a paper; title and abstract are None if not found."""
-
-    title: str | None = None
-    abstract: str | None = None
-    text: str = ""
-
-
-def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _Parts:
-    """Returns title, abstract and text of *pages*.
-
-    Adds to *word_fates* which rows were kept and which rule dropped the others, and adds doubts to *notes*.
-    """
-    heights = [page.height for page in pages]
-    size = type_of([row for page in pages for row in page.rows]).size
-    pages, furniture = without_furniture(pages, size)
-    pages, sidebars = without_sidebars(pages)
-    rows = in_reading_order(pages)
-    text_type = type_of(rows)
-    words = words_of(rows)
-    title, rows = title_of(rows, heights[0])
-    rows, contents = without_contents(rows, text_type)
-    opening = front(rows, text_type, words, heights, notes)
-    body, back = body_of_rows(opening.body, text_type)
-    body, cells = without_floats(body, text_type)
-    parts, scraps = without_debris(paragraphs(body, text_type, heights))
-    dropped: dict[Fate, Sequence[Row]] = {
-        **furniture, **back, "sidebar": sidebars, "table of contents": contents, "front matter": opening.dropped,
-        "figures and tables": cells, "scraps": scraps,
-    }  # fmt: skip
-    for fate, out in dropped.items():
-        word_fates.out(out, fate)
-    word_fates.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
-    text = "\n\n".join(joined(part.rows, words) for part in parts)
-    return _Parts(joined(title, words) or None, opening.abstract, text)
-
-
-def _line(error: Exception) -> str:
-    return _plain(str(error))
-
-
-def _plain(text: str) -> str:
-    """Returns *text*, a message of MuPDF, as one line of at most 200 ASCII characters.
-
-    A question mark stands for each other character.
-    """
-    return " ".join(text.encode("ascii", "replace").decode().split())[:200]
+def cut_off(data: bytes) -> str | None:
+    """Returns the reason why *data* seems to be only the beginning of a longer file; None if it seems complete."""
+    declared = _LENGTH.search(data[:HEAD])
+    if declared and int(declared[1] or declared[2]) > len(data):
+        return f"the file has {len(data):,} of {int(declared[1] or declared[2]):,} bytes"
+    return None if b"%%EOF" in data[-TAIL:] else "the end of the file is missing"

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.pdf.rows import Page, Row
-
 Fate = Literal[
     "kept",
     "hidden",
@@ -59,10 +57,7 @@ LEAST_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page by fate: kept, hidden, or dropped by a named rule.
-
-    *page* is the number of the page in the file, from 1; 0 for a text without pages. *words* is {fate: how many words}.
-    """
+    """The words of one page by fate, {fate: how many}; *page* is the number in the file, from 1, or 0 without pages."""
 
     page: int
     words: Mapping[str, int]
@@ -73,47 +68,8 @@ class PageWords:
         return sum(self.words.values())
 
 
-class WordFates:
-    """Counts the words of *pages* by fate: kept, hidden, or dropped by a named rule.
-
-    Each rule that drops rows reports them to `out`.
-    """
-
-    def __init__(self, pages: Sequence[Page]):
-        self._pages = pages
-        self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
-
-    def out(self, rows: Iterable[Row], fate: Fate) -> None:
-        """Adds the words of *rows* to those that were dropped for the reason *fate*."""
-        for row in rows:
-            self._fates[row.page][fate] += row.words + row.marks
-
-    def kept(self, rows: Iterable[Row]) -> None:
-        """Adds the words of *rows* to those that were kept.
-
-        The marks of footnotes in *rows* count as ``footnote marks``.
-        """
-        for row in rows:
-            self._fates[row.page]["kept"] += row.words
-            self._fates[row.page]["footnote marks"] += row.marks
-
-    def pages(self) -> tuple[PageWords, ...]:
-        """Returns the counts of each page.
-
-        Words that neither `kept` nor `out` received are counted as ``unaccounted``.
-        """
-        page_words = []
-        for page, fates in zip(self._pages, self._fates, strict=True):
-            fates["unaccounted"] += page.words - fates.total()
-            page_words.append(PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]}))
-        return tuple(page_words)
-
-
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`.
-
-    The fate of a word is that it was kept, hidden, or dropped by a named rule.
-    """
+    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`."""
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update(page.words)
@@ -121,10 +77,7 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text may lack parts of the paper, one line each.
-
-    *pages* are the counts of the paper's pages.
-    """
+    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -145,10 +98,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns how many words *words* counts, apart from line numbers and page numbers.
-
-    *words* is {fate: how many words}.
-    """
+    """Returns how many words *words* ({fate: how many}) counts, apart from line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 

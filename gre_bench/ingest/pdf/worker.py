@@ -18,13 +18,13 @@ def load() -> Callable[[dict[str, Any], bytes], Message]:
     sys.modules["pymupdf.layout"] = None  # pyright: ignore[reportArgumentType]
     import pymupdf  # noqa: F401
 
-    from gre_bench.ingest.pdf.text import read_pdf
+    from gre_bench.ingest.pdf.extraction import read_pdf
 
     def answer(request: dict[str, Any], data: bytes) -> Message:
         read = read_pdf(data, max_pages=request["max_pages"])
         pictures = []
         if request.get("folder"):
-            from gre_bench.ingest.pdf.audit.pictures import draw
+            from gre_bench.ingest.pdf.audit.pages import draw
 
             pictures = draw(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
         return {"read": read.to_json(), "pictures": pictures}, b""

@@ -13,7 +13,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.guidelines import checklist
 from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
-from gre_bench.ingest.pdf.paper_text import body_of
+from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.records.tables import papers_from
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, condition

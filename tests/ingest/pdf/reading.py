@@ -7,7 +7,8 @@ import json
 from functools import cache
 from pathlib import Path
 
-from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.text import PdfText
 from tests.once import once
 
 QUICK = slice(6, 15, 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.ingest.pdf.paper_text import body_of
+from gre_bench.ingest.pdf.matter import body_of
 
 WHOLE = "# A TITLE\n\n# ABSTRACT\n\nWe do x.\n\n# 1 INTRODUCTION\n\nIt matters.\n\n# 6 CONCLUSION\n\nDone.\n"
 

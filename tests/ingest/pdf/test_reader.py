@@ -13,8 +13,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
-from gre_bench.ingest.pdf.text import read_pdf
 from tests.conftest import ROOT, SHARED, SIXTEEN
 from tests.holds import hold_until
 

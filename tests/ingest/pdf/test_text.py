@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.hidden import look_at
-from gre_bench.ingest.pdf.debris import without_debris
+from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.layout import in_reading_order
-from gre_bench.ingest.pdf.outline import front
-from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, words_of
+from gre_bench.ingest.pdf.matter import front
+from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, words_of
 from gre_bench.ingest.pdf.parts import type_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.pdf.words import totals
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.reading import QUICK, read_of
@@ -334,8 +334,10 @@ def test_a_footnote_mark_is_told_from_an_exponent(mark, before, expected):
 )  # fmt: skip
 def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, debris):
     part = Paragraph("text", rows(*texts))
-    assert (without_debris([part])[0] == []) is debris
-    assert without_debris([Paragraph("heading", rows(*texts))])[1] == []
+    heading = Paragraph("heading", rows(*texts))
+    drop_debris([part, heading])
+    assert {row.fate for row in part.rows} == {"scraps" if debris else None}
+    assert {row.fate for row in heading.rows} == {None}
 
 
 def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_introduction():
@@ -362,6 +364,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
         )
     ]
     notes: list[str] = []
-    found = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
-    assert found.abstract == " ".join(sentences) and found.body[0].text == "1 Introduction" and found.dropped == []
+    abstract = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
+    assert abstract == " ".join(sentences)
+    assert [row.fate for row in made_up] == [None, *["kept"] * 6, None, None]
     assert any("no heading" in note for note in notes)

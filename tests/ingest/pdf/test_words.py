@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.audit.glyphs import glyphs_of, words_by_line
-from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.audit.glyphs import glyphs_of
+from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts, ranges, totals
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
@@ -113,7 +114,7 @@ def test_a_word_is_hidden_where_no_letter_of_it_is_seen():
         page.insert_text((72, 72), "one two . . . . three-four 5 =")
         glyphs = glyphs_of(page)
     hidden = np.array([letter in "otnet5" for letter in glyphs.text])
-    seen, unseen = words_by_line(glyphs, hidden)
+    seen, unseen = glyphs.words_by_line(hidden)
     # "one" has no letter left, "two" its w.
     assert (seen.sum(), unseen.sum()) == (2, 2)
 

@@ -85,11 +85,7 @@ def rounded(sides: Iterable[float]) -> Box:
 
 
 def readable(text: str) -> str:
-    r"""Returns *text* with its invisible characters made visible.
-
-    A tag character becomes its ASCII twin. Any other invisible character becomes a space if it is white space, and
-    otherwise an escape such as ``\u{200b}``.
-    """
+    r"""Returns *text* with invisible characters shown: tags as ASCII, white space as spaces, others as ``\u{200b}``."""
     letters = []
     for letter in text:
         code = ord(letter)

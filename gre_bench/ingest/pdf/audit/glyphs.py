@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import name, normalize
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+import pymupdf
+from numpy.typing import NDArray
+from pymupdf import mupdf
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
@@ -36,28 +42,40 @@ class Glyphs:
 
     blocks: list[dict[str, Any]]
     text: str
-    box: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    extent: NDArray[np.float64]
-    opacity: NDArray[np.float64]
-    color: NDArray[np.int64]
-    painted: NDArray[np.bool_]
-    clipping: NDArray[np.bool_]
-    direction: NDArray[np.float64]
-    even: NDArray[np.bool_]
-    solid: NDArray[np.bool_]
-    line: NDArray[np.int64]
-    word: NDArray[np.int64]
+    box: Floats
+    origin: Floats
+    extent: Floats
+    opacity: Floats
+    color: Whole
+    painted: Mask
+    clipping: Mask
+    direction: Floats
+    even: Mask
+    solid: Mask
+    line: Whole
+    word: Whole
+
+    def words_by_line(self, hidden: Mask) -> tuple[Whole, Whole]:
+        """Returns two counts for each line: its visible words, and those whose letters and digits are all *hidden*.
+
+        A piece without any letter or digit, such as the leader dots in a table of contents, is no word.
+        """
+        if not self.text:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        word = self.word - self.word[0]
+        line = np.zeros(word[-1] + 1, dtype=np.int64)
+        line[word] = self.line
+        solid = np.bincount(word, self.solid) > 0
+        seen = np.bincount(word, self.solid & ~hidden) > 0
+        lines = sum(len(block["lines"]) for block in self.blocks)
+        return np.bincount(line[seen], minlength=lines), np.bincount(line[solid & ~seen], minlength=lines)
 
 
 def glyphs_of(page: Any) -> Glyphs:
     """Returns all characters in the contents of the PyMuPDF *page*, without its annotations and form fields.
 
-    Characters off the page, or clipped away, are included. A file may state other text for its characters (ActualText).
-    This function ignores such text and returns the characters that are drawn.
+    Characters off the page, or clipped away, are included. Replacement texts (ActualText) are ignored.
     """
-    import numpy as np
-
     blocks = _text_page(page).extractRAWDICT()["blocks"]
     chars: list[dict[str, Any]] = []
     spans: list[tuple[float, ...]] = []
@@ -107,34 +125,12 @@ def stands_for_letters(sign: str) -> bool:
     return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
 
-def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns two counts for each line of *glyphs*: its visible words, and its hidden words.
-
-    A word is hidden if the mask *hidden* marks all of its letters and digits. A piece without any letter or digit, such
-    as the leader dots in a table of contents, is no word.
-    """
-    import numpy as np
-
-    if not glyphs.text:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    word = glyphs.word - glyphs.word[0]
-    line = np.zeros(word[-1] + 1, dtype=np.int64)
-    line[word] = glyphs.line
-    solid = np.bincount(word, glyphs.solid) > 0
-    seen = np.bincount(word, glyphs.solid & ~hidden) > 0
-    lines = sum(len(block["lines"]) for block in glyphs.blocks)
-    return np.bincount(line[seen], minlength=lines), np.bincount(line[solid & ~seen], minlength=lines)
-
-
 def shown_as(page: Any) -> str:
     """Returns the text of *page* that programs extract if they obey the file's replacement texts (ActualText)."""
     return str(_text_page(page, followed=True).extractText())
 
 
 def _text_page(page: Any, followed: bool = False) -> Any:
-    import pymupdf
-    from pymupdf import mupdf
-
     flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
     sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
     options = mupdf.FzStextOptions(flags if followed else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
@@ -142,3 +138,111 @@ def _text_page(page: Any, followed: bool = False) -> Any:
     mupdf.fz_run_page_contents(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
     mupdf.fz_close_device(device)
     return pymupdf.TextPage(sheet)
+
+
+LETTERS = 6
+"""The fewest letters of a stretch that counts as hidden by what is drawn around it."""
+
+PIECES = 24
+"""Letters of stray words on one page that are a passage in pieces; signs of formulas are single letters."""
+PROSE, COMMON = 8, 0.3
+"""Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
+        "of on only or she should so that the their them then there these they this to was we were what when which who "
+        "will with would you your",
+    )
+)
+
+
+def lettered(glyphs: Glyphs) -> Mask:
+    """Returns a mask of the characters that are letters, or signs that a reader takes for letters, such as ⒜."""
+    known = {sign: stands_for_letters(sign) for sign in set(glyphs.text)}
+    return np.fromiter((known[sign] for sign in glyphs.text), dtype=bool, count=len(glyphs.text))
+
+
+def by_word(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
+    """Returns the mask *marked*, widened to whole words and limited to the mask *among*.
+
+    A word is marked if at least half of its letters and digits are. Signs between words are marked if both words are.
+    """
+    words = glyphs.word - glyphs.word[0]
+    letters = np.bincount(words, glyphs.solid & among)
+    share = np.bincount(words, marked & glyphs.solid & among) / np.maximum(letters, 1)
+    state = np.where(letters > 0, share >= 0.5, np.nan)
+    lines = np.zeros(len(state), dtype=np.int64)
+    lines[words] = glyphs.line
+    whole = np.bincount(words, marked & among) >= np.maximum(np.bincount(words, among), 1)
+    for word in np.flatnonzero(np.isnan(state)):
+        beside = [state[word - 1] if word and lines[word - 1] == lines[word] else np.nan]
+        after = word + 1
+        while after < len(state) and lines[after] == lines[word] and np.isnan(state[after]):
+            after += 1
+        beside.append(state[after] if after < len(state) and lines[after] == lines[word] else np.nan)
+        known = [value for value in beside if not np.isnan(value)]
+        state[word] = all(known) if known else whole[word]
+    return (state[words] > 0) & among
+
+
+def without_strays(glyphs: Glyphs, marked: Mask) -> Mask:
+    """Returns the mask *marked* without stretches of fewer than `LETTERS` letters, in lines of few marked letters."""
+    marked = marked.copy()
+    letters = lettered(glyphs)
+    line = np.bincount(glyphs.line, marked & letters, minlength=int(glyphs.line[-1]) + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (marked | ~glyphs.solid).astype(np.int8), [0]])))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if letters[start:end][marked[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
+            marked[start:end] = False
+    return marked
+
+
+def prose(glyphs: Glyphs, places: Whole) -> bool:
+    """Whether the characters at *places* form sentences: at least `PROSE` words, a share of `COMMON` of them common."""
+    words = [word for word in _words(glyphs, places) if word.isalpha()]
+    return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
+
+
+def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
+    """Whether most words of the characters at *places* stand in lines of several long words, as in running text.
+
+    Labels of figures stand alone or are names and numbers. At least 1.5 · `PROSE` long words are needed.
+    """
+    ends = np.flatnonzero(np.diff(glyphs.word[places])) + 1
+    lines = glyphs.line[places[np.concatenate([[0], ends])]]
+    long = [line for line, word in zip(lines, _words(glyphs, places), strict=True) if word.isalpha() and len(word) > 3]
+    count = np.unique(long, return_counts=True)[1]
+    together = int(count[count > 1].sum())
+    return together >= 1.5 * PROSE and together >= 0.7 * len(long) and len(long) >= 0.5 * len(ends)
+
+
+def text_of_strays(
+    glyphs: Glyphs, strays: Mask, surely: Mask
+) -> Mask:  # fmt: skip
+    """Returns the part of the mask *strays* that is text rather than single letters.
+
+    That is all of it if it forms sentences, and else words of two or more letters, all of which are in the mask
+    *surely*.
+    """
+    if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
+        return strays
+    letters = lettered(glyphs)
+    words = glyphs.word - glyphs.word[0]
+    sure = np.bincount(words, strays & letters & surely)
+    whole = (sure >= 2) & (sure == np.bincount(words, letters))
+    return strays & whole[words]
+
+
+def fragments(glyphs: Glyphs, strays: Mask, least: int, in_all: int) -> Mask:
+    """Returns the strays in words of at least *least* letters, all strays; none if these have less than *in_all*."""
+    letters = lettered(glyphs)
+    words = glyphs.word - glyphs.word[0]
+    count = np.bincount(words, strays & letters)
+    whole = (count >= least) & (count == np.bincount(words, letters))
+    return strays & whole[words] if count[whole].sum() >= in_all else np.zeros(len(strays), dtype=bool)
+
+
+def _words(glyphs: Glyphs, places: Whole) -> list[str]:
+    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
+    return ["".join(glyphs.text[index] for index in part).strip(".,;:!?()\"' ").lower() for part in parts]

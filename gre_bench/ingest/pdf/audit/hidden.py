@@ -8,29 +8,30 @@ differ at its place and its colour differs from the colour beneath it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
-from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
-from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
-from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
-from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
-from gre_bench.ingest.pdf.audit.stretches import (
+from gre_bench.ingest.pdf.audit.glyphs import (
     LETTERS,
     PIECES,
     PROSE,
+    Floats,
+    Glyphs,
+    Mask,
+    Whole,
     by_word,
     fragments,
+    glyphs_of,
     lettered,
     lines_of_words,
     prose,
     text_of_strays,
     without_strays,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
+from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 
 PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
@@ -81,7 +82,7 @@ class Sight:
     """
 
     glyphs: Glyphs
-    hidden: NDArray[np.bool_]
+    hidden: Mask
     findings: tuple[Finding, ...]
     scan: bool
     recognised: int
@@ -90,8 +91,6 @@ class Sight:
 
 def look_at(page: Any, number: int) -> Sight:
     """Returns what a reader sees of the PyMuPDF *page*, whose number in the file, from 1, is *number*."""
-    import numpy as np
-
     glyphs = glyphs_of(page)
     log = page.get_bboxlog()
     pictured = _pictured(page, log)
@@ -113,13 +112,11 @@ def look_at(page: Any, number: int) -> Sight:
     return Sight(glyphs, why > 0, findings, scan, int(recognised[glyphs.solid].sum()), pictured)
 
 
-def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
+def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:
     """Returns for each character why it is hidden, as an index in `KINDS`; 0 means that it is visible.
 
     *ink* is the *page* drawn with and without its text. *log* is PyMuPDF's list of the drawn objects with their boxes.
     """
-    import numpy as np
-
     band = _bands(glyphs)
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
     outside = ((middle < 0) | (middle > (page.rect.width, page.rect.height))).any(axis=1)
@@ -163,21 +160,14 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     return why
 
 
-def _unseen(
-    glyphs: Glyphs, ink: Ink, band: NDArray[np.float64], among: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Returns three masks of characters: unseen, pale and strays.
+def _unseen(glyphs: Glyphs, ink: Ink, band: Floats, among: Mask) -> tuple[Mask, Mask, Mask]:
+    """Returns three masks of those characters *among*: unseen, pale and strays. *band* holds the boxes to measure.
 
     - Unseen characters belong to words that leave no mark on the page or have the colour of the page beneath them.
     - Pale characters have the colour of the page beneath them.
     - Strays leave no mark, but are only a few letters. They may be signs of a formula, which are positioned unlike
       letters. Strays that together form sentences count as unseen, and so do words of pale letters, however short.
-
-    The mask *among* selects the characters to check. *band* holds the box in which each character is measured (n × 4,
-    in points). *ink* is the page drawn with and without its text.
     """
-    import numpy as np
-
     ground = ink.beneath(band)
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step = np.abs(shown - ground).max(axis=1)
@@ -192,15 +182,13 @@ def _unseen(
     return unseen, pale, words & ~unseen
 
 
-def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the contrast ratio of each *colour* to the *ground* in the same row, from 1 to 21.
+def contrast(colour: Floats, ground: Floats) -> Floats:
+    """Returns the contrast ratio of each *colour* to the *ground* in the same row, from 1 to 21, as in WCAG 2.2.
 
-    Both arrays are n × 3: red, green and blue from 0 to 255. The formula is that of WCAG 2.2, with the luminance of
-    sRGB.
+    Both arrays are n × 3: red, green and blue in sRGB, from 0 to 255.
     """
-    import numpy as np
 
-    def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+    def luminance(colours: Floats) -> Floats:
         part = np.clip(colours, 0, 255) / 255
         linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
         return linear @ np.array([0.2126, 0.7152, 0.0722])
@@ -209,23 +197,18 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
     return (np.maximum(first, second) + 0.05) / (np.minimum(first, second) + 0.05)
 
 
-def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """Returns one rectangle (x0, y0, x1, y1 in points) around all *boxes*.
-
-    The rectangle has a margin, because letters may extend beyond their boxes.
-    """
+def _around(boxes: Floats) -> tuple[float, float, float, float]:
+    """Returns one rectangle (x0, y0, x1, y1 in points) around all *boxes*, with a margin, as letters leave boxes."""
     (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
     return float(left), float(top), float(right), float(bottom)
 
 
-def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
+def _bands(glyphs: Glyphs) -> Floats:
     """Returns for each character the box (n × 4, in points) in which its mark and the colour beneath it are measured.
 
-    For text from left to right, the box is the middle of the character's lower half. Almost every letter has ink there,
-    and the letters around it have none. For text in other directions, the box is the middle of the whole character.
+    For text from left to right, it is the middle of the lower half, where almost every letter has ink and its
+    neighbours have none. For other directions, it is the middle of the whole character.
     """
-    import numpy as np
-
     box = glyphs.box
     inset = 0.15 * (box[:, 2:] - box[:, :2])
     inner = np.concatenate([box[:, :2] + inset, box[:, 2:] - inset], axis=1)
@@ -236,14 +219,11 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
     return np.where(level[:, None], lower, inner)
 
 
-def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Returns the mask of the characters that are too small to read.
+def _tiny(glyphs: Glyphs) -> Mask:
+    """Returns the mask of the characters below `TINY` points, or slightly larger ones in a line or sentence of text.
 
-    Any character below `TINY` points counts as too small. Slightly larger characters count only in a line or sentence
-    of running text; elsewhere they may be labels in a shrunk figure.
+    Elsewhere the larger ones may be labels in a shrunk figure.
     """
-    import numpy as np
-
     small = glyphs.extent < SMALL
     if not (glyphs.extent < FINE).any():
         return small
@@ -258,13 +238,8 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
 
 
-def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Returns the mask of the characters smaller than `FINE` points that form running text.
-
-    Running text here means sentences, in lines of any length, or lines of several words.
-    """
-    import numpy as np
-
+def _fine_prose(glyphs: Glyphs) -> Mask:
+    """Returns the mask of the characters below `FINE` points that form sentences, or lines of several words."""
     fine = glyphs.extent < FINE
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (fine | ~glyphs.solid).astype(np.int8), [0]])))
     out = np.zeros(len(fine), dtype=bool)
@@ -277,13 +252,11 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
     return out
 
 
-def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> NDArray[np.bool_]:
+def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> Mask:
     """Returns the mask of the characters set in type that is too small to be meant for readers, outside of figures.
 
-    A few single letters are not marked: they may be signs of a formula. *ink* and *log*: as in `_judged`.
+    A few single letters are not marked: they may be signs of a formula.
     """
-    import numpy as np
-
     usual = float(np.median(glyphs.extent[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.extent < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():
@@ -294,14 +267,11 @@ def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> NDArray[np.bool_]:
     return kept | fragments(glyphs, small & ~kept, 2, PIECES)
 
 
-def _in_figures(boxes: NDArray[np.float64], ink: Ink, log: list[Any]) -> NDArray[np.bool_]:
+def _in_figures(boxes: Floats, ink: Ink, log: list[Any]) -> Mask:
     """Returns for each of *boxes* (n × 4, in points) whether it lies in or beside a figure that a reader sees.
 
-    A figure is several drawn objects, not all of them rules, that leave marks on the page. *ink* and *log*: as in
-    `_judged`.
+    A figure is several drawn objects, not all of them rules, that leave marks on the page.
     """
-    import numpy as np
-
     drawn = np.array([box for kind, box, *_ in log if kind in ("fill-path", "stroke-path", "fill-shade", "fill-image")])
     around = boxes + np.array([-NEAR, -NEAR, NEAR, NEAR])
     out = ink.rough(around, PALE) > 0
@@ -314,13 +284,8 @@ def _in_figures(boxes: NDArray[np.float64], ink: Ink, log: list[Any]) -> NDArray
     return out & (len(drawn) > 0)
 
 
-def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Returns the mask of the characters that are packed into the place of one.
-
-    These are four or more consecutive characters without width, and the character before them.
-    """
-    import numpy as np
-
+def _packed(glyphs: Glyphs) -> Mask:
+    """Returns the mask of four or more consecutive characters without width, and the character before them."""
     box = glyphs.box
     flat = (box[:, 2] - box[:, 0] < 0.01) & (box[:, 3] - box[:, 1] > 0.1) & glyphs.even
     out = np.zeros(len(flat), dtype=bool)
@@ -333,10 +298,7 @@ def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _pictured(page: Any, log: list[Any]) -> float:
-    """Returns the share of the page's area that its pictures cover, at most 1.
-
-    Overlapping pictures are counted separately. *log* is PyMuPDF's list of the drawn objects with their boxes.
-    """
+    """Returns the share of the page's area that its pictures cover, each counted separately, at most 1."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -346,13 +308,8 @@ def _pictured(page: Any, log: list[Any]) -> float:
     return min(total / max(sheet.width * sheet.height, 1.0), 1.0)
 
 
-def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Finding]:
-    """Returns one finding for each run of characters that are hidden for the same reason.
-
-    *why* holds the reason for each character, as an index in `KINDS`; 0 means visible. *number* is the page's number.
-    """
-    import numpy as np
-
+def _findings(glyphs: Glyphs, why: Whole, number: int) -> list[Finding]:
+    """Returns one finding for each run of characters that are hidden for the same reason *why*, an index in `KINDS`."""
     findings: list[Finding] = []
     places = np.flatnonzero(why)
     if not len(places):
@@ -372,3 +329,114 @@ def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Findi
 
 def _code(kind: Kind) -> int:
     return KINDS.index(kind)
+
+
+COVERS = ("fill-path", "fill-image", "fill-shade")
+LEAST = (30.0, 4.0)
+"""Smallest width and height, in points, of an object that can cover a passage."""
+MOST = 200
+"""The most covers that are checked on a page, the largest first."""
+
+
+def covers(glyphs: Glyphs, log: list[Any]) -> Mask:
+    """Returns the mask of the characters whose centre lies in a large object that is drawn over earlier text."""
+    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    under = np.zeros(len(middle), dtype=bool)
+    texts = _boxes(log, ("fill-text", "stroke-text"))
+    for operation, box in _large(log):
+        earlier = texts[texts[:, 4] < operation]
+        if len(earlier) and _meets(earlier, box).any():
+            under |= _inside(middle, box)
+    return under
+
+
+def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
+    """Returns the mask of the characters that an object covers, and on which later text is then printed.
+
+    The finished page shows only the ink of the later text there. Only the order of drawing reveals the earlier text.
+    Rotated pages are not checked.
+    """
+    none = np.zeros(len(glyphs.text), dtype=bool)
+    large = _large(log)
+    texts = _boxes(log, ("fill-text", "stroke-text"))
+    suspects = []
+    for operation, box in large:
+        earlier = texts[(texts[:, 4] < operation) & _within(texts, box)]
+        later = texts[(texts[:, 4] > operation) & _meets(texts, box)]
+        if len(earlier) and len(later) and any(_meets(later, some).any() for some in earlier[:MOST]):
+            suspects.append((operation, box))
+    if not suspects or page.rotation:
+        return none
+    order = _order(page)
+    operation_of = np.array(
+        [
+            order.get((letter, round(x, 1), round(y, 1)), -1)
+            for letter, (x, y) in zip(glyphs.text, glyphs.origin.tolist(), strict=True)
+        ]
+    )
+    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    for operation, box in suspects:
+        inside = _inside(middle, box) & glyphs.solid & (operation_of >= 0)
+        upper = np.flatnonzero(inside & (operation_of > operation))
+        for lower in np.flatnonzero(inside & (operation_of < operation)):
+            over = upper[_inside(middle[lower][None], glyphs.box[upper].T).ravel()] if len(upper) else upper
+            none[lower] |= len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
+    return _whole_lines(glyphs, none, operation_of)
+
+
+def _whole_lines(glyphs: Glyphs, marked: Mask, operation_of: Whole) -> Mask:
+    """Returns all characters of those drawing operations (*operation_of*) of which *marked* marks most letters."""
+    out = np.zeros(len(marked), dtype=bool)
+    for operation in np.unique(operation_of[marked]):
+        stroke = operation_of == operation
+        letters = stroke & glyphs.solid
+        if marked[letters].mean() > 0.5:
+            out |= stroke
+    return out
+
+
+def _order(page: Any) -> dict[tuple[str, float, float], int]:
+    """Returns {(character, x, y of its origin in points): its first number in the order of drawing}."""
+    numbers: dict[tuple[str, float, float], int] = {}
+    for span in page.get_texttrace():
+        for code, _, (x, y), _ in span["chars"]:
+            if 0 <= code < 0x110000:
+                numbers.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
+    return numbers
+
+
+def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
+    """Returns the `MOST` largest objects that can cover text, each as (number in the order of drawing, box in points).
+
+    Objects drawn before all text are left out, because they are backgrounds.
+    """
+    first = next((operation for operation, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
+    boxes = [
+        (operation, box)
+        for operation, (kind, box, *_) in enumerate(log)
+        if operation > first and kind in COVERS and box[2] - box[0] > LEAST[0] and box[3] - box[1] > LEAST[1]
+    ]
+    boxes.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
+    return boxes[:MOST]
+
+
+def _boxes(log: list[Any], kinds: tuple[str, ...]) -> Floats:
+    """Returns a row x0, y0, x1, y1 (points), number in the order of drawing, for each object of *kinds* in *log*."""
+    return np.array(
+        [(*box, operation) for operation, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float
+    ).reshape(-1, 5)
+
+
+def _meets(boxes: Floats, box: Any) -> Mask:
+    return (boxes[:, 0] < box[2]) & (boxes[:, 2] > box[0]) & (boxes[:, 1] < box[3]) & (boxes[:, 3] > box[1])
+
+
+def _within(boxes: Floats, box: Any) -> Mask:
+    """Returns the mask of those *boxes* that lie inside *box*, with a tolerance of one point."""
+    across = (boxes[:, 0] > box[0] - 1) & (boxes[:, 2] < box[2] + 1)
+    return across & (boxes[:, 1] > box[1] - 1) & (boxes[:, 3] < box[3] + 1)
+
+
+def _inside(points: Floats, box: Any) -> Mask:
+    x, y = points[:, 0], points[:, 1]
+    return (x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])

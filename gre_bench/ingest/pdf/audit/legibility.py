@@ -6,30 +6,26 @@ the positions and sizes of its letters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-from gre_bench.ingest.pdf.audit.glyphs import Glyphs
-from gre_bench.ingest.pdf.audit.ink import Ink
-from gre_bench.ingest.pdf.audit.shapes import (
+import numpy as np
+from numpy.typing import NDArray
+
+from gre_bench.ingest.pdf.audit.glyphs import LETTERS, Floats, Glyphs, Mask, Whole, by_word, without_strays
+from gre_bench.ingest.pdf.audit.ink import (
     ALPHABETS,
     COLUMNS,
     ROWS,
     SHIFTS,
     UPPER,
+    Ink,
     compared,
     letter_of,
     normal,
     surplus,
 )
-from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 ODDS = 4.0
 """The sum of the log odds of a word's letters above which it is unreadable; consecutive such words need twice that."""
@@ -72,19 +68,12 @@ MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
 
 
-def illegible(
-    glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Returns two masks of characters: those that no reader can make out, and strays.
+def illegible(glyphs: Glyphs, ink: Ink, among: Mask, closer: Callable[[Mask], Ink]) -> tuple[Mask, Mask]:
+    """Returns two masks of the characters *among*: those that no reader can make out, and strays.
 
-    Strays seem unreadable too, but are too few letters to be sure.
-
-    - *glyphs*, *ink*: the characters of the page, and the page drawn with and without them.
-    - *among*: the mask of the characters to check.
-    - *closer*: a function that takes a mask of characters and returns the page around them, drawn enlarged.
+    Strays seem unreadable too, but are too few letters to be sure. *closer* takes a mask of characters and returns the
+    page around them, drawn enlarged.
     """
-    import numpy as np
-
     letters = _Letters.from_glyphs(glyphs, among)
     mask = _by_setting(glyphs, ink, among, letters.pictured) | _disguised(glyphs, among)
     strays = np.zeros(len(mask), dtype=bool)
@@ -118,29 +107,25 @@ class _Letters:
     """The n letters of a page that have reference pictures.
 
     - *places*: the letters' indices among the page's characters.
-    - *alphabet*: the index of each letter's alphabet in `ALPHABETS`.
-    - *letter*: the letter's index in that alphabet.
+    - *alphabet*, *letter*: the index of each letter's alphabet in `ALPHABETS`, and the letter's index there.
     - *unit*: the number of the unit that the letter is judged in: a word, or several short words together.
     - *line*: the number of the letter's line.
     - *origin*: the left end of the letter's base line (n × 2, in points).
-    - *sides*: two arrays of vectors (n × 2 each, in points), the letter's advance along the line and its size
-      downwards.
-    - *pictured*: the mask of the letters with reference pictures among all characters of the page.
+    - *sides*: the letter's advance along the line and its size downwards (vectors, n × 2 each, in points).
+    - *pictured*: the mask of these letters among all characters of the page.
     """
 
-    places: NDArray[np.int64]
-    alphabet: NDArray[np.int64]
-    letter: NDArray[np.int64]
-    unit: NDArray[np.int64]
-    line: NDArray[np.int64]
-    origin: NDArray[np.float64]
-    sides: tuple[NDArray[np.float64], NDArray[np.float64]]
-    pictured: NDArray[np.bool_]
+    places: Whole
+    alphabet: Whole
+    letter: Whole
+    unit: Whole
+    line: Whole
+    origin: Floats
+    sides: tuple[Floats, Floats]
+    pictured: Mask
 
     @classmethod
-    def from_glyphs(cls, glyphs: Glyphs, among: NDArray[np.bool_]) -> _Letters:
-        import numpy as np
-
+    def from_glyphs(cls, glyphs: Glyphs, among: Mask) -> _Letters:
         known = {character: letter_of(character) for character in set(glyphs.text)}
         both = np.array([known[character] for character in glyphs.text], dtype=np.int64).reshape(-1, 2)
         pictured = among & (both[:, 0] >= 0) & (glyphs.extent >= SMALL_PRINT)
@@ -150,15 +135,13 @@ class _Letters:
             glyphs.origin[places], _sides(glyphs, places), pictured,
         )  # fmt: skip
 
-    def boxes(self) -> NDArray[np.float64]:
+    def boxes(self) -> Floats:
         """Returns each letter's box, from its base line upwards (n × 4, in points)."""
-        import numpy as np
-
         advance, down = self.sides
         corners = np.stack([self.origin, self.origin + advance, self.origin - down, self.origin + advance - down])
         return np.concatenate([corners.min(axis=0), corners.max(axis=0)], axis=1)
 
-    def some(self, chosen: NDArray[np.bool_]) -> _Letters:
+    def some(self, chosen: Mask) -> _Letters:
         advance, down = self.sides
         return _Letters(
             self.places[chosen], self.alphabet[chosen], self.letter[chosen], self.unit[chosen], self.line[chosen],
@@ -166,14 +149,11 @@ class _Letters:
         )  # fmt: skip
 
 
-def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _disguised(glyphs: Glyphs, among: Mask) -> Mask:
     """Returns the mask of the signs that stand for letters within words, such as U+249C (a letter in brackets).
 
-    The shapes of these signs cannot be compared, because the typefaces of the references lack them. The mask *among*
-    selects the characters to consider.
+    Their shapes cannot be compared, because the typefaces of the references lack them.
     """
-    import numpy as np
-
     signs = {sign for sign in set(glyphs.text) if not sign.isalnum() and letter_of(sign)[0] < 0}
     other = among & glyphs.solid & np.fromiter((sign in signs for sign in glyphs.text), dtype=bool, count=len(among))
     if other.sum() < LETTERS:
@@ -181,15 +161,13 @@ def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return other & (np.bincount(glyphs.word, other)[glyphs.word] >= SHORT)
 
 
-def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask of the recognised characters that are not what a scan shows in their place.
+def unlike(glyphs: Glyphs, ink: Ink, among: Mask) -> Mask:
+    """Returns the mask of the recognised characters (*among*) that are not what a scan shows in their place.
 
-    The mask *among* selects the characters that text recognition laid over the scan. Words of a line are grouped until
-    a group has `WINDOW` letters. Each group is judged by the mean rank of its letters (see `shapes`). Recognised
-    letters never lie exactly on the writing, so even correct ones have a mean rank of 0.01 to 0.21 on a page.
+    Words of a line are grouped until a group has `WINDOW` letters. Each group is judged by the mean rank of its letters
+    (see `ink`). Recognised letters never lie exactly on the writing, so even correct ones have a mean rank of 0.01 to
+    0.21 on a page.
     """
-    import numpy as np
-
     letters = _Letters.from_glyphs(glyphs, among)
     out = np.zeros(len(among), dtype=bool)
     if not len(letters.places):
@@ -215,13 +193,8 @@ def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.boo
     return among & np.isin(glyphs.word, word[strange[group]])
 
 
-def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns for each letter the number of its unit, from 0.
-
-    A unit is a word, or several consecutive short words of a line. *places* are the letters' indices in *glyphs*.
-    """
-    import numpy as np
-
+def _units(glyphs: Glyphs, places: Whole) -> Whole:
+    """Returns for each letter at *places* the number of its unit: a word, or consecutive short words of a line."""
     word = glyphs.word[places]
     short = np.bincount(word)[word] < SHORT
     new = np.zeros(len(places), dtype=np.int64)
@@ -231,15 +204,13 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.cumsum(new)
 
 
-def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
+def _unread(letters: _Letters, ink: Ink, closely: bool) -> Mask:
     """Returns for each of *letters* whether its unit (see `_Letters`) is unreadable.
 
-    If *closely*, units that seem unreadable are compared with the references in further ways: as light letters on dark
-    ground, in each colour, without the rows that an underline may cover, and shifted as in other typefaces. A unit that
-    can be read in one of these ways is readable.
+    If *closely*, units that seem unreadable are compared in further ways: as light letters on dark ground, in each
+    colour, without the rows that an underline may cover, and shifted as in other typefaces. A unit that can be read in
+    one of these ways is readable.
     """
-    import numpy as np
-
     out = np.ones(len(letters.places), dtype=bool)
     looks = product((MEAN, *EACH), (1, -1), (ROWS, UPPER)) if closely else [(MEAN, 1, ROWS)]
     for channel, sign, rows in looks:
@@ -268,14 +239,11 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
     return out
 
 
-def _alike(letter: NDArray[np.int64], unit: NDArray[np.int64], shape: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _alike(letter: Whole, unit: Whole, shape: NDArray[np.float32]) -> Mask:
     """Returns for each unit whether different letters side by side look the same, as in a font that draws only boxes.
 
-    At least two such pairs are needed, because a capital i and a small l may look the same. For each letter, *letter*
-    is its index in its alphabet, *unit* the number of its unit, and *shape* its normal samples (see `shapes`).
+    At least two such pairs are needed, because a capital i and a small l may look the same.
     """
-    import numpy as np
-
     beside = (unit[1:] == unit[:-1]) & (letter[1:] != letter[:-1])
     likeness = np.einsum("ij,ij->i", shape[1:], shape[:-1])
     pairs = np.bincount(unit[1:][beside], minlength=int(unit.max()) + 1)
@@ -284,19 +252,13 @@ def _alike(letter: NDArray[np.int64], unit: NDArray[np.int64], shape: NDArray[np
 
 
 def _strange_stretches(
-    letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
-    odds: NDArray[np.float64],
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Returns for each unit whether it belongs to an unreadable stretch.
+    letters: _Letters, unit: Whole, strange: Mask, rank: Floats,
+    odds: Floats,
+) -> Mask:  # fmt: skip
+    """Returns for each unit whether it belongs to an unreadable stretch: a run of *strange* units in one line.
 
-    A stretch is a run of consecutive *strange* units in one line. It is unreadable if its letters have a high mean rank
-    and a high sum of log odds.
-
-    - *strange*: for each unit, whether it seems unreadable.
-    - *unit*, *rank*, *odds*: for each letter, the number of its unit, its rank and its log odds (see `shapes`).
+    Its letters have a high mean rank and a high sum of log odds (see `ink`).
     """
-    import numpy as np
-
     line = np.zeros(len(strange), dtype=np.int64)
     line[unit] = letters.line
     new = np.ones(len(strange), dtype=np.int64)
@@ -308,13 +270,8 @@ def _strange_stretches(
     return strange_stretch[np.cumsum(new) - 1]
 
 
-def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns two vectors for each letter: its advance along the line and its size downwards (n × 2 each, in points).
-
-    *places* are the letters' indices in *glyphs*.
-    """
-    import numpy as np
-
+def _sides(glyphs: Glyphs, places: Whole) -> tuple[Floats, Floats]:
+    """Returns two vectors for each letter: its advance along the line and its size downwards (n × 2, in points)."""
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
     along = glyphs.direction[places]
     first, second = np.abs(along).T
@@ -326,15 +283,11 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
     return advance, down
 
 
-def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask of the characters in lines that cannot be read because of how their letters are placed.
+def _by_setting(glyphs: Glyphs, ink: Ink, among: Mask, pictured: Mask) -> Mask:
+    """Returns the mask of the characters *among* in lines that cannot be read because of how their letters are placed.
 
-    There are two kinds of such lines. In one, the letters are squeezed. In the other, most letters have no reference
-    pictures, and they cover one another or lie in noise. The mask *among* selects the characters to check, and
-    *pictured* the letters with reference pictures.
+    The letters are squeezed; or most have no reference pictures, and they cover one another or lie in noise.
     """
-    import numpy as np
-
     letters = glyphs.solid & among
     if letters.sum() < FEW:
         return np.zeros(len(letters), dtype=bool)
@@ -351,20 +304,16 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
     return (whole & (count >= FEW))[glyphs.line] & among
 
 
-def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def overlaid(glyphs: Glyphs, letters: Mask) -> Mask:
     """Returns the mask of those *letters* that collide with another letter.
 
-    Two letters collide if two things hold. They overlap by more than `SHARED` of the narrower letter's width. Their
-    base lines are less than `CLOSE` of the smaller font size apart. Superscripts do not collide, because they stand
-    beside a letter and not above it.
+    Two letters collide if they overlap by more than `SHARED` of the narrower one's width, and their base lines are less
+    than `CLOSE` of the smaller font size apart. Superscripts stand beside a letter and do not collide.
 
     A word that is printed twice in one place is bold print; its equal letters do not collide. If equal letters belong
-    to different words, only the letter of the shorter word collides.
-
-    Each letter is compared with at most `REACH` others of its row, so that the time grows in proportion to the letters.
+    to different words, only the letter of the shorter word collides. Each letter is compared with at most `REACH`
+    others of its row, so that the time grows in proportion to the letters.
     """
-    import numpy as np
-
     out = np.zeros(len(letters), dtype=bool)
     places = np.flatnonzero(letters & glyphs.even & (glyphs.extent >= SMALL_PRINT))
     if len(places) < 2:
@@ -393,16 +342,8 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return out
 
 
-def _spelling(
-    glyphs: Glyphs, letters: NDArray[np.bool_], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns two numbers for each letter at *places*: one for the spelling of its word, and the word's length.
-
-    Equal words have equal numbers. The length counts only the characters in the mask *letters*. *places* are indices in
-    *glyphs*.
-    """
-    import numpy as np
-
+def _spelling(glyphs: Glyphs, letters: Mask, places: Whole) -> tuple[Whole, Whole]:
+    """Returns a number for the spelling of the word of each letter at *places*, and how many *letters* the word has."""
     at = np.flatnonzero(letters)
     words = np.split(at, np.flatnonzero(np.diff(glyphs.word[at])) + 1)
     numbers: dict[str, int] = {}

@@ -1,0 +1,488 @@
+"""Keeps title and abstract, and drops what is not a paper's body: front and back matter, contents, figures, tables.
+
+The rules for rows use type and position. `body_of` cuts a user's text, in Markdown or plain, by its headings alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, paragraphs
+from gre_bench.ingest.pdf.parts import (
+    APPENDIX,
+    BULLET,
+    INTRODUCTION,
+    KNOWN,
+    NUMBER,
+    REFERENCES,
+    Type,
+    bare,
+    follows,
+    function_words,
+    goes_on,
+    is_heading,
+    prose,
+    reads_as_prose,
+    starts_caption,
+    type_of,
+)
+from gre_bench.ingest.pdf.rows import Row, decide
+from gre_bench.ingest.pdf.words import PageWords, doubts
+
+ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
+"""The heading of the abstract, alone or before its first words."""
+KEYWORDS = re.compile(
+    r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
+    r"|acm reference|contents)\b",
+    re.I,
+)
+LONGEST_ABSTRACT = 600
+"""The most words of an abstract; further words count as body."""
+SENTENCES = 50
+"""The fewest words of an abstract without a heading."""
+NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
+
+
+def title_of(rows: Sequence[Row], height: float) -> list[Row]:
+    """Keeps and returns the rows of the paper's title: the largest type on the upper half of the first page.
+
+    *height* is the height of that page in points.
+    """
+    upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
+    largest = max((row.size for row in upper), default=0.0)
+    title = [row for row in upper if row.size > 0.94 * largest]
+    title = [row for row in title if row.y0 - title[0].y0 < 0.2 * height][:5]
+    if len(title) == len(rows):
+        return []
+    decide(title, "kept")
+    return title
+
+
+def front(
+    rows: Sequence[Row], text_type: Type, words: Counter[str], heights: Sequence[float], notes: list[str]
+) -> str | None:
+    """Keeps the abstract of a paper and drops what else precedes its body, such as authors and keywords.
+
+    Returns the text of the abstract; None if it was not found. The body begins at the first section. Paragraphs of text
+    before that section belong to the body as well. Its rows stay undecided. *notes* receives one line for each doubt.
+    By *words*, the counts of the paper's words, words broken at a line's end are mended.
+    """
+    every, rows = rows, _without_notice(rows, text_type)
+    early = [index for index, row in enumerate(rows) if row.page < 2]
+    opening = next((index for index in early if ABSTRACT.match(rows[index].text)), None)
+    heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
+    if opening is None:
+        first = next((index for index in heads if INTRODUCTION.fullmatch(bare(rows[index].text))), 0)
+        abstract, inside = _unnamed(rows[:first], words, heights, notes)
+        _drop_front(inside, first, every, rows, text_type, heights)
+        return abstract
+    closing = _closing(rows, opening, heads, notes)
+    inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
+    parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
+    parts = _first_parts(parts, notes)
+    inside = [row for part in parts for row in part.rows]
+    abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
+    first = _first_section(rows, closing, heads)
+    running = prose(rows, text_type)
+    byline = {
+        row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
+    }
+    _drop_front(inside, first, every, rows, text_type, heights, byline)
+    return abstract or None
+
+
+def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+    """Returns the index after the abstract: at a heading (*heads*), keywords, or after 40 rows with a note."""
+    for index in range(opening + 1, len(rows)):
+        if index in heads or KEYWORDS.match(rows[index].text):
+            return index
+    notes.append("the end of the abstract is not marked")
+    return min(opening + 40, len(rows))
+
+
+def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
+    """Returns the index at which the body begins: *closing*, after the abstract.
+
+    If keywords stand there, the body begins at the next numbered heading or introduction.
+    """
+    if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
+        return closing
+    for index in heads:
+        text = rows[index].text
+        if index >= closing and (NUMBER.match(text) or INTRODUCTION.fullmatch(bare(text))):
+            return index
+    return closing
+
+
+def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
+    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one.
+
+    If paragraphs are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
+    """
+    length = 0
+    for index, part in enumerate(parts):
+        length += sum(len(row.text.split()) for row in part.rows)
+        if length > LONGEST_ABSTRACT and index:
+            notes.append("the end of the abstract is not marked")
+            return parts[:index]
+    return parts
+
+
+def _drop_front(
+    inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
+    heights: Sequence[float], byline: Container[Row] = (),
+) -> None:  # fmt: skip
+    """Keeps the rows of the abstract (*inside*), and drops those of *every* that do not belong to the body.
+
+    The body begins at index *first* of *rows*, which lack the notices. Earlier captions and long paragraphs of prose
+    belong to it as well, and rows of *byline* never do.
+    """
+    held = set(inside)
+    body = {row for row in rows[first:] if row not in byline} - held
+    loose = [row for row in rows if row not in body and row not in held]
+    start = rows.index(inside[0]) if inside else len(rows)
+    for part in paragraphs(loose, text_type, heights):
+        # Text around the abstract has the type of the body; a continuation has the abstract's.
+        own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
+        opening = part.rows[0].text
+        running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
+        long = sum(len(row.text.split()) for row in part.rows) >= SENTENCES
+        if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
+            body |= set(part.rows)
+    decide((row for row in every if row not in body), "front matter")
+    decide(inside, "kept")
+
+
+def _unnamed(
+    rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
+) -> tuple[str | None, list[Row]]:
+    """Returns text and rows of an abstract without a heading; None and no rows if there is none.
+
+    The abstract is the longest paragraph of prose among *rows*, those before the introduction. *notes* receives a line.
+    """
+    parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+    texts = [joined(part.rows, words) for part in parts]
+    longest = max(texts, key=len, default="")
+    if len(longest.split()) >= SENTENCES and longest[-1] in ".!?" and len(re.findall(r"[a-z][.!?]", longest)) >= 3:
+        notes.append("the abstract has no heading: it is the longest paragraph before the introduction")
+        return longest, parts[texts.index(longest)].rows
+    notes.append("no abstract was found")
+    return None, []
+
+
+def _without_notice(rows: Sequence[Row], text_type: Type) -> list[Row]:
+    """Returns *rows* without notices of copyright or proceedings at the end of a column of the first page."""
+    out: dict[int, float] = {}
+    for above, row in pairwise(rows):
+        if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, text_type):
+            out[row.column] = min(row.y0, out.get(row.column, row.y0))
+    lowest = max((row.y1 for row in rows if row.page == 0), default=0.0)
+    return [row for row in rows if row.page or row.y0 < out.get(row.column, lowest) or row.y0 < 0.6 * lowest]
+
+
+HEADING = re.compile(r"(?:table of )?contents|list of (?:figures|tables|algorithms|abbreviations|symbols)", re.I)
+LEADER = re.compile(r"(?:\.\s?){4,}\s*(?:\d{1,4}|[ivxlc]{1,6})?$|(?:…|_){2,}", re.I)
+NUMBERED = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})$", re.I)
+ENTRY_OF_CONTENTS = re.compile(r"[\d\W]*[A-Z].*[^.;,:]")
+"""An entry of a table of contents, without its page number."""
+LONGEST_ENTRY = 14
+"""The most words of an entry."""
+FEWEST = 3
+"""The fewest entries of a table of contents."""
+RUN = 4
+"""How many consecutive rows with leaders form a table of contents without a heading."""
+
+
+def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
+    running = prose(rows, text_type)
+    index = 0
+    while index < len(rows):
+        end = _end(index, rows, running)
+        decide(rows[index:end], "table of contents")
+        index = max(end, index + 1)
+
+
+def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
+    """Returns the index after the table of contents that begins at index *start*; *start* if none begins there."""
+    if HEADING.fullmatch(bare(rows[start].text)):
+        end = _after_entries(start + 1, rows, running)
+        return end if end - start - 1 >= FEWEST else start
+    end = start
+    while end < len(rows) and LEADER.search(rows[end].text):
+        end += 1
+    return end if end - start >= RUN else start
+
+
+def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
+    """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
+
+    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
+    words of an entry, and before the heading of another table.
+    """
+    names: set[str] = set()
+    last = first
+    for index in range(first, len(rows)):
+        row = rows[index]
+        listed = _is_listed(row.text)
+        name = " ".join(re.findall(r"[^\W\d_]+", NUMBERED.sub("", LEADER.sub("", bare(row.text))).lower()))
+        if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
+            return index
+        if running[index] and not listed:
+            # An entry of two rows fills the first one.
+            if index + 1 < len(rows) and _is_listed(rows[index + 1].text):
+                continue
+            return last
+        if not listed and (len(row.text.split()) > LONGEST_ENTRY or not ENTRY_OF_CONTENTS.fullmatch(row.text)):
+            return last
+        names.add(name)
+        last = index + 1
+    return last
+
+
+def _is_listed(text: str) -> bool:
+    """Whether *text* ends like an entry of a table of contents: with leader dots or a page number."""
+    return LEADER.search(text) is not None or NUMBERED.search(text) is not None
+
+
+def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops the cells of tables and the labels in figures: the rows between a caption and the nearest running text.
+
+    Captions stay, and so do sentences in the font size of the running text (*text_type*).
+    """
+    tails = [
+        _tail(index, rows, text_type)
+        for index, row in enumerate(rows)
+        if starts_caption(row, rows[index - 1] if index else None, text_type)
+    ]
+    inside = set().union(*tails)
+    kept = prose(rows, text_type, inside)
+    for index in range(len(rows)):
+        kept[index] = kept[index] or index in inside or _ends_float(index, rows, kept, text_type)
+    by_page: defaultdict[int, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        by_page[row.page].append(index)
+    out: set[int] = set()
+    for tail in tails:
+        row = rows[tail[0]]
+        beside = [
+            index for index in by_page[row.page] if rows[index].x1 > row.left - 5 and rows[index].x0 < row.right + 5
+        ]
+        upper = sorted((index for index in beside if rows[index].y1 < row.y0 + 3), key=lambda index: -rows[index].y1)
+        lower = sorted(
+            (index for index in beside if rows[index].y0 > row.y0 + 3 and index not in tail),
+            key=lambda index: rows[index].y0,
+        )
+        above, below = set(_until(upper, kept)), set(_until(lower, kept))
+        if row.text.lower().startswith("fig"):
+            out |= above
+        elif row.text.lower().startswith("tab"):
+            out |= max(above, below, key=len)
+    out -= _sentences(out, rows, text_type)
+    decide((rows[index] for index in out), "figures and tables")
+
+
+def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
+    """Returns those indices of *out*, which are about to be dropped, whose paragraphs read as prose."""
+    indices: set[int] = set()
+    block: list[int] = []
+    for index in [*sorted(out), -1]:
+        if block and (index != block[-1] + 1 or not follows(rows[index], rows[block[-1]], text_type)):
+            if reads_as_prose([rows[inside] for inside in block], text_type):
+                indices |= set(block)
+            block = []
+        block.append(index)
+    return indices
+
+
+def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
+    """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float."""
+    row, above = rows[index], rows[index - 1] if index else None
+    if BULLET.match(row.text):
+        return len(row.text.split()) >= 5 and row.gap < 2
+    if not is_heading(row, above, text_type):
+        return False
+    below = index + 1 < len(rows) and rows[index + 1].page_and_column == row.page_and_column and kept[index + 1]
+    return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(bare(row.text)) is not None
+
+
+def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
+    """Returns the indices of all rows of the caption that begins at index *caption*."""
+    tail = [caption]
+    while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
+        tail.append(tail[-1] + 1)
+    return tail
+
+
+def _until(indices: Sequence[int], kept: Sequence[bool]) -> Iterator[int]:
+    for index in indices:
+        if kept[index]:
+            return
+        yield index
+
+
+REFERENCE = re.compile(
+    r"\b(?:19|20)\d\d[a-z]?\b|^\s*\[\w{1,12}\]\s|\b(?:doi|arxiv|isbn|https?):|\bet al\b|\bpp\.\s?\d|\bvol\.\s?\d"
+    r"|\bproc(?:\.|eedings of)|\bpreprint\b|\bunpublished\b",
+    re.I,
+)
+"""Matches a line of a reference by a year, a number in brackets, or a place of publication."""
+LOOKED_AT = (8, 24)
+"""How many rows after a heading are searched for references; a short list has few."""
+FEW, MANY = 0.12, 0.4
+"""Shares of these rows that must look like references: in text with few function words, and in any text."""
+LISTED = 0.27
+"""The largest share of function words in names and titles; running text with citations has more."""
+LETTERED = re.compile(r"A(?:[.:]\s*|\s+)[A-Z]")
+RESUMED = re.compile(
+    r"(?:online |star )?methods?|materials and methods|experimental procedures|methods and materials"
+    r"|results|discussion|results and discussion|conclusions?",
+    re.I,
+)
+"""Headings of text that some journals print after the references."""
+
+
+def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
+    """Drops lists of references and appendices.
+
+    A list opens at a heading such as References if references follow, and ends at the next heading. Rows after the last
+    list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
+    after the list, under a heading of its own; that text stays.
+    """
+    heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
+    lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
+    end = _appendix(rows, heads, text_type)
+    for number, index in enumerate(lists):
+        if index > end:
+            break
+        after = next((head for head in heads if head > index and _ends_list(rows, head)), len(rows))
+        decide(rows[index:after], "references")
+        over = number + 1 == len(lists) and (after == len(rows) or not RESUMED.fullmatch(bare(rows[after].text)))
+        if over or (after < len(rows) and _opens_appendix(rows[after])):
+            end = min(end, after)
+    for index in range(end, len(rows)):
+        within = any(index >= start for start in lists if start >= end)
+        if rows[index].fate is None:
+            rows[index].fate = "references" if within else "appendices"
+
+
+def lists_references(rows: Sequence[Row], heading: int) -> bool:
+    """Whether a list of references seems to follow the heading at index *heading* of *rows*."""
+    return begins_with_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
+
+
+def begins_with_references(texts: Sequence[str]) -> bool:
+    """Whether *texts*, the lines after a heading, begin with references.
+
+    Lines of references contain years and places of publication, and few function words.
+    """
+    return any(_are_references(texts[:count]) for count in LOOKED_AT)
+
+
+def _are_references(texts: Sequence[str]) -> bool:
+    entries = sum(REFERENCE.search(text) is not None for text in texts)
+    bare_list = function_words(" ".join(texts)) < LISTED
+    return entries >= max((FEW if bare_list else MANY) * len(texts), 1)
+
+
+def _opens_appendix(row: Row) -> bool:
+    return bool(LETTERED.match(row.text) or APPENDIX.match(row.text) or APPENDIX.fullmatch(bare(row.text)))
+
+
+def _ends_list(rows: Sequence[Row], head: int) -> bool:
+    """Whether the heading at index *head* ends a list of references.
+
+    A heading of references does not, and neither does a line of the list that only looks like a heading.
+    """
+    row = rows[head]
+    if REFERENCES.fullmatch(bare(row.text)) or REFERENCE.search(row.text):
+        return False
+    return _opens_appendix(row) or not lists_references(rows, head)
+
+
+def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
+    """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
+
+    If a later heading repeats the words of a heading, the earlier one is an entry of a table of contents and is
+    skipped.
+    """
+    running = prose(rows, text_type)
+    later: set[str] = set()
+    first = len(rows)
+    for index in reversed(heads):
+        text, name = rows[index].text, bare(rows[index].text)
+        named = APPENDIX.fullmatch(name) or APPENDIX.match(text)
+        if named and name.lower() not in later and any(running[index + 1 : index + 12]) and index >= 0.05 * len(rows):
+            first = index
+        later.add(name.lower())
+    return first
+
+
+_MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
+_ABSTRACT = re.compile(rf"(?im)^{_MARKS}abstract[*:.\s]*$")
+_FIRST = re.compile(rf"(?im)^{_MARKS}introduction[*:.\s]*$")
+_LIST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography)[*:.\s]*$")
+_APPENDIX = re.compile(
+    rf"(?im)^(?:{_MARKS}(?:appendix(?:[ \t]+[A-Z\d])?|appendices)[*:.\s]*|#+[ \t]*appendix\b[^\n.]*)$"
+)
+_CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
+LONG_LINE = 40
+"""The fewest characters of a line of text; entries of a table of contents are rarely as long."""
+NEAR = 3
+"""How many lines after a heading must include a line of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The abstract (None if not found) and the body (*text*) of a paper.
+
+    *words* counts what was kept and what was dropped for each reason. *doubts* are the reasons why parts may be
+    missing.
+    """
+
+    abstract: str | None
+    text: str
+    words: PageWords
+    doubts: tuple[str, ...] = ()
+
+
+def body_of(text: str) -> Body:
+    """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on a line of its own.
+
+    A text without such headings is returned whole, and headings in a table of contents do not count. The references
+    begin at the last heading of references that is followed by lines of references. Abstract, introduction and appendix
+    begin at their first heading that is followed by text.
+    """
+    introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
+    summary = None
+    if abstract and introduction and abstract.end() < introduction.start():
+        summary = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
+    start = introduction.start() if introduction else abstract.end() if abstract else 0
+    lists = [match for match in _LIST.finditer(text, start + 1) if begins_with_references(_lines(text, match.end()))]
+    appendix = _opening(_APPENDIX, text, start + 1)
+    end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
+    # Appendices may have references of their own, after those of the paper.
+    if appendix and lists and end == appendix.start() and (before := [match for match in lists if match.start() < end]):
+        end = before[-1].start()
+    body = text[start:end].strip()
+    cut = "references" if any(match.start() == end for match in lists) else "appendices"
+    counts = {"kept": len(body.split()) + len((summary or "").split()), cut: len(text[end:].split())}
+    counts["front matter"] = len(text.split()) - sum(counts.values())
+    words = PageWords(0, {fate: count for fate, count in counts.items() if count})
+    return Body(summary, body, words, tuple(doubts([words])))
+
+
+def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
+    """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first."""
+    matches = list(heading.finditer(text, start))
+    followed = [match for match in matches if any(len(line) >= LONG_LINE for line in _lines(text, match.end())[:NEAR])]
+    return next(iter(followed or matches), None)
+
+
+def _lines(text: str, start: int) -> list[str]:
+    """Returns the lines that are not blank among the 20,000 characters of *text* from index *start* on."""
+    return [line for line in text[start : start + 20_000].splitlines() if line.strip()]
