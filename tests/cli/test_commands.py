@@ -11,9 +11,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.testing import CliRunner
 
 from gre_bench.cli.app import EXIT_CODES, PANELS, app
-from gre_bench.cli.commands.groups import MOVED
 from tests.cli.calling import call
-from tests.docs.named import Command, wrong
 
 PROGRAM = typer.main.get_command(app)
 ENDINGS = (".cfg", ".md", ".py", ".sh", ".sql", ".toml", ".txt", ".yaml", ".yml")
@@ -97,15 +95,6 @@ def test_one_thing_has_one_name():
             if param.metavar in words:
                 name = param.metavar if isinstance(param, TyperArgument) else param.opts[0]
                 assert name in words[param.metavar], (path, name)
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_a_former_command_names_its_successor_in_one_line(old, new):
-    code, out, err = call(old, "--anything", "x")
-    assert (code, out, err) == (2, "", f"the command {old} has moved; use: {new}")
-    assert old not in PROGRAM.commands
-    if new.startswith("gre-bench "):
-        assert wrong(Command("MOVED", tuple(new.split()), False)) is None
 
 
 @pytest.mark.parametrize(

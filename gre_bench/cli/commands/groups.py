@@ -1,4 +1,4 @@
-"""Classes of groups and commands: the layout of ``--help``, and hints for former names of commands."""
+"""Classes of groups and commands: the layout of ``--help``, and usage errors in one line."""
 
 from __future__ import annotations
 
@@ -9,27 +9,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from gre_bench.cli.views import screen
-from gre_bench.core.errors import SettingsError
 from gre_bench.store import kept_open
-
-MOVED = {
-    "agree": "gre-bench study agree",
-    "audit": "gre-bench papers audit",
-    "bench": "gre-bench models bench",
-    "errata": "gre-bench publish --erratum TEXT --of RELEASE",
-    "examiners": "gre-bench study examiners",
-    "guidelines": "gre-bench study guidelines",
-    "hygiene": "gre-bench study hygiene",
-    "known-answers": "gre-bench study known-answers",
-    "parse": "gre-bench papers parse",
-    "plot": "gre-bench leaderboard EDITION --figures FOLDER",
-    "serve-openreview": "python -m gre_bench.ingest.openreview.loopback",
-    "symmetry": "gre-bench study symmetry",
-    "texts": "gre-bench papers texts",
-    "tune": "gre-bench models tune",
-    "validate": "gre-bench study validate",
-}
-"""Former top-level command → the command that replaces it."""
 
 
 class Command(TyperCommand):
@@ -56,17 +36,7 @@ class Group(TyperGroup):
 
 
 class TopGroup(Group):
-    """The group that holds all commands. For a former name of a command, it tells the user the present name."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Returns what click needs to run the command that *args* name.
-
-        click gets the command's name, the command, and the arguments that follow. Raises `SettingsError`, which states
-        the present name, if *args* begin with a former name of a command.
-        """
-        if args and args[0] in MOVED and not ctx.resilient_parsing:
-            raise SettingsError(f"the command {args[0]} has moved; use: {MOVED[args[0]]}")
-        return super().resolve_command(ctx, args)
+    """The group that holds all commands."""
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Runs the program and exits. A usage error is printed as one line, like all other errors."""
