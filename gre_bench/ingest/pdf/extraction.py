@@ -76,16 +76,16 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             try:
                 expressed = conform(document)
             except faults as error:
-                noted.append(f"memberships of layers cannot be looked at: {_line(error)}")
+                noted.append(f"memberships of layers cannot be looked at: {_plain(error)}")
             read = _read(document, min(count, max_pages), faults)
             read.notes += noted
             try:
                 read.findings += [judged(finding) for finding in layers(data, document, max_pages, expressed)]
             except faults as error:
-                read.notes.append(f"layers cannot be looked at: {_line(error)}")
+                read.notes.append(f"layers cannot be looked at: {_plain(error)}")
             status = _status(document, count, max_pages, read, cut)
     except faults as error:
-        notes = (f"cannot be opened: {_line(error)}", *([cut] if cut else []))
+        notes = (f"cannot be opened: {_plain(error)}", *([cut] if cut else []))
         return PdfText("truncated" if cut else "empty", notes=notes)
     return _put_together(status, read)
 
@@ -97,18 +97,18 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
     for number in range(1, count + 1):
         try:
             page = document[number - 1]
-            empty = blank(page)
-            warnings = pymupdf.TOOLS.mupdf_warnings()
+            empty = not page.get_bboxlog()
+            warnings = pymupdf.TOOLS.mupdf_warnings().splitlines()
             sight, findings, notes = audit_page(page, number, faults)
             rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
-            read.notes.append(f"page {number} cannot be read: {_line(error)}")
+            read.notes.append(f"page {number} cannot be read: {_plain(error)}")
             read.lost += 1
             continue
-        if (loss := losses(warnings)) or (empty and document.is_repaired):
+        if (loss := next(filter(_LOST.search, warnings), None)) or (empty and document.is_repaired):
             read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
             read.lost += 1
-        elif error := errors(warnings):
+        elif error := next(filter(_WRONG.search, warnings), None):
             read.notes.append(f"page {number} is not all understood: {_plain(error)}")
             read.wrong += 1
         read.pages.append(rows)
@@ -201,25 +201,6 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
     )
 
 
-def _line(error: Exception) -> str:
-    return _plain(str(error))
-
-
-def _plain(text: str) -> str:
-    """Returns *text*, a message of MuPDF, as one line of at most 200 ASCII characters, with ? for each other one."""
-    return " ".join(text.encode("ascii", "replace").decode().split())[:200]
-
-
-def losses(warnings: str) -> str | None:
-    """Returns the first line of MuPDF's *warnings* that reports missing contents of a page; None if no line does."""
-    return next((line for line in warnings.splitlines() if _LOST.search(line)), None)
-
-
-def errors(warnings: str) -> str | None:
-    """Returns the first of MuPDF's *warnings* about a syntax error in the contents; None if there is none."""
-    return next((line for line in warnings.splitlines() if _WRONG.search(line)), None)
-
-
-def blank(page: Any) -> bool:
-    """Whether nothing at all is drawn on *page* (a PyMuPDF page)."""
-    return not page.get_bboxlog()
+def _plain(message: object) -> str:
+    """Returns *message*, from MuPDF, as one line of at most 200 ASCII characters, with ? for each other one."""
+    return " ".join(str(message).encode("ascii", "replace").decode().split())[:200]

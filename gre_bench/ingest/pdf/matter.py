@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, paragraphs
 from gre_bench.ingest.pdf.parts import (
@@ -277,7 +277,7 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
             (index for index in beside if rows[index].y0 > row.y0 + 3 and index not in tail),
             key=lambda index: rows[index].y0,
         )
-        above, below = set(_until(upper, kept)), set(_until(lower, kept))
+        above, below = (set(takewhile(lambda index: not kept[index], side)) for side in (upper, lower))
         if row.text.lower().startswith("fig"):
             out |= above
         elif row.text.lower().startswith("tab"):
@@ -316,13 +316,6 @@ def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
     while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
         tail.append(tail[-1] + 1)
     return tail
-
-
-def _until(indices: Sequence[int], kept: Sequence[bool]) -> Iterator[int]:
-    for index in indices:
-        if kept[index]:
-            return
-        yield index
 
 
 REFERENCE = re.compile(
@@ -380,13 +373,12 @@ def begins_with_references(texts: Sequence[str]) -> bool:
 
     Lines of references contain years and places of publication, and few function words.
     """
-    return any(_are_references(texts[:count]) for count in LOOKED_AT)
-
-
-def _are_references(texts: Sequence[str]) -> bool:
-    entries = sum(REFERENCE.search(text) is not None for text in texts)
-    bare_list = function_words(" ".join(texts)) < LISTED
-    return entries >= max((FEW if bare_list else MANY) * len(texts), 1)
+    for first in (texts[:count] for count in LOOKED_AT):
+        entries = sum(REFERENCE.search(text) is not None for text in first)
+        bare_list = function_words(" ".join(first)) < LISTED
+        if entries >= max((FEW if bare_list else MANY) * len(first), 1):
+            return True
+    return False
 
 
 def _opens_appendix(row: Row) -> bool:

@@ -35,30 +35,10 @@ BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 SMALL_WORDS = frozenset(
     ["a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "off", "on", "or", "out", "the", "to", "up", "with"]
 )
-FIRST_PARTS = frozenset(
-    [
-        "cross",
-        "few",
-        "five",
-        "four",
-        "half",
-        "high",
-        "large",
-        "long",
-        "low",
-        "non",
-        "one",
-        "self",
-        "short",
-        "six",
-        "small",
-        "state",
-        "three",
-        "two",
-        "well",
-        "zero",
-    ]
-)
+FIRST_PARTS = frozenset([
+    "cross", "few", "five", "four", "half", "high", "large", "long", "low", "non", "one", "self", "short", "six",
+    "small", "state", "three", "two", "well", "zero",
+])  # fmt: skip
 """First parts of compounds that are written with a hyphen more often than without."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 

@@ -105,8 +105,8 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
     If most letters lie on their side, as in a landscape table, the page is turned first. *index* is the index of the
-    page among those that could be read, *number* its number in the file, from 1, and *size* its width and height in
-    points.
+    page among those that could be read, and *number* is its number in the file, from 1. *size* is its width and height
+    in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden)
@@ -164,11 +164,6 @@ class _Span:
     origin: tuple[float, float]
     box: tuple[float, float, float, float]
 
-    @property
-    def baseline(self) -> float:
-        """The distance of the baseline from the top of the page, in points."""
-        return self.origin[1]
-
 
 def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
     """Returns the visible spans of *line*, whose characters begin at index *start*, and the index after them."""
@@ -205,13 +200,13 @@ def _piece(
     corners = turned(*box[:2]), turned(*box[2:])
     (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
     spans = [replace(span, origin=turned(*span.origin)) for span in spans]
-    baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).baseline
+    baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).origin[1]
     y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
     first = next(span for span in spans if span.text.strip())
     raised = first.size < 0.8 * size and len(first.text.strip()) <= 2
     text = ""
     for span in spans:
-        small = span.size < 0.8 * size and span.baseline < baseline - 0.15 * size
+        small = span.size < 0.8 * size and span.origin[1] < baseline - 0.15 * size
         if small and is_note_mark(span.text, text):
             continue
         opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())

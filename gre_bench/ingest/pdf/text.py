@@ -11,18 +11,9 @@ from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.words import PageWords
 
 Status = Literal[
-    "ok",
-    "repaired",
-    "doubtful",
-    "truncated",
-    "encrypted",
-    "empty",
-    "not_a_pdf",
-    "scanned",
-    "timeout",
-    "crashed",
+    "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
     "too_long",
-]
+]  # fmt: skip
 MEANING: dict[Status, str] = {
     "ok": "all pages of a sound file were read",
     "repaired": "all pages were read, of a file that is damaged",

@@ -12,22 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Fate = Literal[
-    "kept",
-    "hidden",
-    "turned",
-    "line numbers",
-    "page numbers",
-    "headers and footers",
-    "sidebar",
-    "footnote marks",
-    "table of contents",
-    "front matter",
-    "figures and tables",
-    "scraps",
-    "references",
-    "appendices",
-    "unaccounted",
-]
+    "kept", "hidden", "turned", "line numbers", "page numbers", "headers and footers", "sidebar", "footnote marks",
+    "table of contents", "front matter", "figures and tables", "scraps", "references", "appendices", "unaccounted",
+]  # fmt: skip
 MEANING: dict[Fate, str] = {
     "kept": "title, abstract and body",
     "hidden": "what no reader of the page sees",

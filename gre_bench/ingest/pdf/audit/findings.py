@@ -9,21 +9,9 @@ from typing import Literal
 
 Box = tuple[float, float, float, float]
 Kind = Literal[
-    "pale",
-    "tiny",
-    "transparent",
-    "unpainted",
-    "covered",
-    "clipped",
-    "off_page",
-    "hidden_layer",
-    "annotation",
-    "zero_width",
-    "packed",
-    "illegible",
-    "actual_text",
-    "instruction",
-]
+    "pale", "tiny", "transparent", "unpainted", "covered", "clipped", "off_page", "hidden_layer", "annotation",
+    "zero_width", "packed", "illegible", "actual_text", "instruction",
+]  # fmt: skip
 MEANING: dict[Kind, str] = {
     "pale": "text in the colour of its ground",
     "tiny": "text too small to be seen",

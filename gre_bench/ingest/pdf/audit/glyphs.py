@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import name, normalize
@@ -11,6 +12,8 @@ import numpy as np
 import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
+
+from gre_bench.ingest.pdf.audit.findings import Box, rounded
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -54,6 +57,29 @@ class Glyphs:
     solid: Mask
     line: Whole
     word: Whole
+
+    @property
+    def middle(self) -> Floats:
+        """The centre of each character's box (n × 2, in points)."""
+        return (self.box[:, :2] + self.box[:, 2:]) / 2
+
+    def signs(self) -> list[tuple[str, float, float]]:
+        """Returns (character, x, y of its origin to tenths of a point) for each character."""
+        places = zip(self.text, self.origin.tolist(), strict=True)
+        return [(letter, round(x, 1), round(y, 1)) for letter, (x, y) in places]
+
+    def bounds(self, places: Any) -> Box:
+        """Returns the box around the characters at the indices *places*, rounded to tenths of a point."""
+        return rounded((*self.box[places, :2].min(axis=0), *self.box[places, 2:].max(axis=0)))
+
+    def joined(self, places: Sequence[int] | Whole) -> str:
+        """Returns the characters at the indices *places* as one text, with a space between lines."""
+        parts = []
+        for position, index in enumerate(places):
+            if position and self.line[index] != self.line[places[position - 1]]:
+                parts.append(" ")
+            parts.append(self.text[index])
+        return "".join(parts)
 
     def words_by_line(self, hidden: Mask) -> tuple[Whole, Whole]:
         """Returns two counts for each line: its visible words, and those whose letters and digits are all *hidden*.
@@ -186,13 +212,18 @@ def by_word(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
     return (state[words] > 0) & among
 
 
+def stretches(mask: Mask) -> Iterator[tuple[int, int]]:
+    """Returns start and end (exclusive) of each run of marked characters."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
+    return zip(edges[::2], edges[1::2], strict=True)
+
+
 def without_strays(glyphs: Glyphs, marked: Mask) -> Mask:
     """Returns the mask *marked* without stretches of fewer than `LETTERS` letters, in lines of few marked letters."""
     marked = marked.copy()
     letters = lettered(glyphs)
     line = np.bincount(glyphs.line, marked & letters, minlength=int(glyphs.line[-1]) + 1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (marked | ~glyphs.solid).astype(np.int8), [0]])))
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
+    for start, end in stretches(marked | ~glyphs.solid):
         if letters[start:end][marked[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
             marked[start:end] = False
     return marked
@@ -217,9 +248,7 @@ def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
     return together >= 1.5 * PROSE and together >= 0.7 * len(long) and len(long) >= 0.5 * len(ends)
 
 
-def text_of_strays(
-    glyphs: Glyphs, strays: Mask, surely: Mask
-) -> Mask:  # fmt: skip
+def text_of_strays(glyphs: Glyphs, strays: Mask, surely: Mask) -> Mask:
     """Returns the part of the mask *strays* that is text rather than single letters.
 
     That is all of it if it forms sentences, and else words of two or more letters, all of which are in the mask

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
+from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable
 from gre_bench.ingest.pdf.audit.glyphs import (
     LETTERS,
     PIECES,
@@ -27,6 +27,7 @@ from gre_bench.ingest.pdf.audit.glyphs import (
     lettered,
     lines_of_words,
     prose,
+    stretches,
     text_of_strays,
     without_strays,
 )
@@ -118,7 +119,7 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:
     *ink* is the *page* drawn with and without its text. *log* is PyMuPDF's list of the drawn objects with their boxes.
     """
     band = _bands(glyphs)
-    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    middle = glyphs.middle
     outside = ((middle < 0) | (middle > (page.rect.width, page.rect.height))).any(axis=1)
     tiny = _tiny(glyphs) | _small_type(glyphs, ink, log)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
@@ -241,9 +242,8 @@ def _tiny(glyphs: Glyphs) -> Mask:
 def _fine_prose(glyphs: Glyphs) -> Mask:
     """Returns the mask of the characters below `FINE` points that form sentences, or lines of several words."""
     fine = glyphs.extent < FINE
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (fine | ~glyphs.solid).astype(np.int8), [0]])))
     out = np.zeros(len(fine), dtype=bool)
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
+    for start, end in stretches(fine | ~glyphs.solid):
         inside = slice(start, end)
         if fine[inside].sum() < PROSE:
             continue
@@ -290,8 +290,7 @@ def _packed(glyphs: Glyphs) -> Mask:
     flat = (box[:, 2] - box[:, 0] < 0.01) & (box[:, 3] - box[:, 1] > 0.1) & glyphs.even
     out = np.zeros(len(flat), dtype=bool)
     if flat.any():
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], flat.astype(np.int8), [0]])))
-        for start, end in zip(edges[::2], edges[1::2], strict=True):
+        for start, end in stretches(flat):
             if end - start >= 4:
                 out[max(start - 1, 0) : end] = True
     return out
@@ -317,13 +316,9 @@ def _findings(glyphs: Glyphs, why: Whole, number: int) -> list[Finding]:
     breaks = np.flatnonzero((np.diff(why[places]) != 0) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks):
         kind = KINDS[why[run[0]]]
-        parts = [glyphs.text[index] for index in run]
-        for at in np.flatnonzero(np.diff(glyphs.line[run]))[::-1]:
-            parts.insert(at + 1, " ")
-        text = "".join(parts).strip()
-        box = (*glyphs.box[run, :2].min(axis=0), *glyphs.box[run, 2:].max(axis=0))
+        text = glyphs.joined(run).strip()
         if kind is not None and text:
-            findings.append(Finding(kind, number, rounded(box), readable(text)))
+            findings.append(Finding(kind, number, glyphs.bounds(run), readable(text)))
     return findings
 
 
@@ -340,7 +335,7 @@ MOST = 200
 
 def covers(glyphs: Glyphs, log: list[Any]) -> Mask:
     """Returns the mask of the characters whose centre lies in a large object that is drawn over earlier text."""
-    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    middle = glyphs.middle
     under = np.zeros(len(middle), dtype=bool)
     texts = _boxes(log, ("fill-text", "stroke-text"))
     for operation, box in _large(log):
@@ -357,10 +352,9 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
     Rotated pages are not checked.
     """
     none = np.zeros(len(glyphs.text), dtype=bool)
-    large = _large(log)
     texts = _boxes(log, ("fill-text", "stroke-text"))
     suspects = []
-    for operation, box in large:
+    for operation, box in _large(log):
         earlier = texts[(texts[:, 4] < operation) & _within(texts, box)]
         later = texts[(texts[:, 4] > operation) & _meets(texts, box)]
         if len(earlier) and len(later) and any(_meets(later, some).any() for some in earlier[:MOST]):
@@ -368,13 +362,8 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
     if not suspects or page.rotation:
         return none
     order = _order(page)
-    operation_of = np.array(
-        [
-            order.get((letter, round(x, 1), round(y, 1)), -1)
-            for letter, (x, y) in zip(glyphs.text, glyphs.origin.tolist(), strict=True)
-        ]
-    )
-    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    operation_of = np.array([order.get(key, -1) for key in glyphs.signs()])
+    middle = glyphs.middle
     for operation, box in suspects:
         inside = _inside(middle, box) & glyphs.solid & (operation_of >= 0)
         upper = np.flatnonzero(inside & (operation_of > operation))

@@ -141,6 +141,15 @@ class _Letters:
         corners = np.stack([self.origin, self.origin + advance, self.origin - down, self.origin + advance - down])
         return np.concatenate([corners.min(axis=0), corners.max(axis=0)], axis=1)
 
+    def compared(self, shape: NDArray[np.float32], shifts: tuple[float, ...]) -> tuple[Floats, NDArray[np.float32]]:
+        """Returns rank and likeness (see `ink.compared`) of each letter, by its normal samples *shape*."""
+        rank, likeness = np.zeros(len(shape)), np.zeros(len(shape), dtype=np.float32)
+        for number in range(len(ALPHABETS)):
+            members = np.flatnonzero(self.alphabet == number)
+            if len(members):
+                rank[members], likeness[members] = compared(shape[members], number, self.letter[members], shifts)
+        return rank, likeness
+
     def some(self, chosen: Mask) -> _Letters:
         advance, down = self.sides
         return _Letters(
@@ -172,12 +181,7 @@ def unlike(glyphs: Glyphs, ink: Ink, among: Mask) -> Mask:
     out = np.zeros(len(among), dtype=bool)
     if not len(letters.places):
         return out
-    rank = np.zeros(len(letters.places))
-    shape = normal(ink.letters(letters.origin, *letters.sides, channel=MEAN))
-    for number in range(len(ALPHABETS)):
-        members = np.flatnonzero(letters.alphabet == number)
-        if len(members):
-            rank[members], _ = compared(shape[members], number, letters.letter[members], SHIFTS)
+    rank, _ = letters.compared(normal(ink.letters(letters.origin, *letters.sides, channel=MEAN)), SHIFTS)
     word = glyphs.word[letters.places]
     group = np.zeros(len(word), dtype=np.int64)
     size = 0
@@ -221,13 +225,8 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> Mask:
         seen = ink.letters(some.origin, *some.sides, channel=channel)[:, : rows * COLUMNS]
         span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)
         shape = sign * normal(seen)
-        rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
-        for number in range(len(ALPHABETS)):
-            members = np.flatnonzero(some.alphabet == number)
-            if len(members):
-                shifts = SHIFTS if closely else (0.0,)
-                rank[members], likeness = compared(shape[members], number, some.letter[members], shifts)
-                odds[members] = surplus(rank[members], likeness)
+        rank, likeness = some.compared(shape, SHIFTS if closely else (0.0,))
+        odds = surplus(rank, likeness)
         strange = np.bincount(unit, odds) > ODDS
         if closely:
             strange &= _strange_stretches(some, unit, strange, rank, odds)
@@ -307,8 +306,8 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: Mask, pictured: Mask) -> Mask:
 def overlaid(glyphs: Glyphs, letters: Mask) -> Mask:
     """Returns the mask of those *letters* that collide with another letter.
 
-    Two letters collide if they overlap by more than `SHARED` of the narrower one's width, and their base lines are less
-    than `CLOSE` of the smaller font size apart. Superscripts stand beside a letter and do not collide.
+    Two letters collide if they overlap by more than `SHARED` of the narrower one's width. Their base lines must also be
+    less than `CLOSE` of the smaller font size apart. Superscripts stand beside a letter and do not collide.
 
     A word that is printed twice in one place is bold print; its equal letters do not collide. If equal letters belong
     to different words, only the letter of the shorter word collides. Each letter is compared with at most `REACH`

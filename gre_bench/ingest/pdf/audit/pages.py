@@ -59,9 +59,7 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
     findings = []
     for passage in instructions_in(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
-        boxes = sight.glyphs.box[inside]
-        sides = (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
-        box = rounded(sides)
+        box = sight.glyphs.bounds(inside)
         findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
     return findings
 
@@ -111,15 +109,15 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
     The page, whose characters are *glyphs*, does not show them, but programs that extract text read them.
     """
-    plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
+    plain, followed = (
+        re.findall(r"[^\W\d_]+", text) for text in (glyphs.joined(range(len(glyphs.text))), shown_as(page))
+    )
     if not Counter(followed) - Counter(plain):
         return []
     changes = SequenceMatcher(None, plain, followed, autojunk=False).get_opcodes()
     added = [followed[start:end] for change, _, _, start, end in changes if change in ("insert", "replace")]
     text = " ".join(" ".join(words) for words in added if sum(map(len, set(words))) >= LEAST)
-    if not text:
-        return []
-    return [_finding("actual_text", number, page.rect, text)]
+    return [_finding("actual_text", number, page.rect, text)] if text else []
 
 
 def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> list[Finding]:
@@ -137,40 +135,16 @@ def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> 
     with pymupdf.open(stream=opened, filetype="pdf") as other:
         for number in range(min(document.page_count, most)):
             shown, all_of = glyphs_of(document[number]), glyphs_of(other[number])
-            extra = Counter(_keys(all_of)) - Counter(_keys(shown))
+            extra = Counter(all_of.signs()) - Counter(shown.signs())
             places = []
-            for index, key in enumerate(_keys(all_of)):
+            for index, key in enumerate(all_of.signs()):
                 if extra[key] > 0:
                     extra[key] -= 1
                     places.append(index)
-            text = "".join(
-                (" " if before is not None and all_of.line[index] != all_of.line[before] else "") + all_of.text[index]
-                for before, index in zip([None, *places], places, strict=False)
-            )
+            text = all_of.joined(places)
             if text.strip():
-                sides = (*all_of.box[places, :2].min(axis=0), *all_of.box[places, 2:].max(axis=0))
-                findings.append(_finding("hidden_layer", number + 1, sides, text))
+                findings.append(_finding("hidden_layer", number + 1, all_of.bounds(places), text))
     return findings
-
-
-def _words(text: str) -> list[str]:
-    """Returns the runs of letters in *text*."""
-    return re.findall(r"[^\W\d_]+", text)
-
-
-def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
-    origins = glyphs.origin.tolist()
-    return [(letter, round(x, 1), round(y, 1)) for letter, (x, y) in zip(glyphs.text, origins, strict=True)]
-
-
-def _lines(glyphs: Glyphs) -> str:
-    """Returns the characters of *glyphs* as one text, with a space between lines."""
-    parts = []
-    for index, letter in enumerate(glyphs.text):
-        if index and glyphs.line[index] != glyphs.line[index - 1]:
-            parts.append(" ")
-        parts.append(letter)
-    return "".join(parts)
 
 
 def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
