@@ -155,7 +155,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
     """Returns four sums over the pairs of each paper (papers, 4), and the products of every two sums (papers, 10).
 
-    The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²), where *old* is x, *new* x′ and *change* δ, each
+    The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²). *old* is x, *new* is x′ and *change* is δ, each
     less its mean. δ is summed by itself: the difference of two large sums would lose the digits of a small effect.
     Products of two different sums are doubled, because the square of a sum of four terms contains them twice.
     """
