@@ -140,8 +140,10 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
                 lengths = {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
                 rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
-    tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
-    clear_rank_statistics(store, ids, *((f"put_{table}", rows[table]) for table in tables))
+    clear_rank_statistics(
+        store, ids, ("put_chance", rows["chance"]), ("put_differences", rows["differences"]),
+        ("put_rank_statistics", rows["rank_statistics"]), ("put_lengths", rows["lengths"]), ("put_profiles", rows["profiles"]),
+    )  # fmt: skip
 
 
 def _group_by_group(

@@ -19,7 +19,8 @@ from tests.conftest import ROOT
 MOST_FILES = 40
 KINDS = ("schema", "views", "queries", "pages", "release")
 COUNTS = {
-    "words", "p.pairs", "u.pairs", "u.papers", "pairs", "j.lines + j.strays", "j.strays", "prompt_tokens", "reply_tokens"
+    "words", "p.pairs", "u.pairs", "u.papers", "pairs", "j.lines + j.strays", "j.strays", "prompt_tokens", "reply_tokens",
+    "greatest(num_values, row_group_num_rows)", "total_uncompressed_size",
 }  # fmt: skip
 """What may be added in any order: whole numbers."""
 FLOATING = re.compile(
