@@ -142,7 +142,8 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
         rows["profiles"] += [row | own for row in about]
     clear_rank_statistics(
         store, ids, ("put_chance", rows["chance"]), ("put_differences", rows["differences"]),
-        ("put_rank_statistics", rows["rank_statistics"]), ("put_lengths", rows["lengths"]), ("put_profiles", rows["profiles"]),
+        ("put_rank_statistics", rows["rank_statistics"]), ("put_lengths", rows["lengths"]),
+        ("put_profiles", rows["profiles"]),
     )  # fmt: skip
 
 
