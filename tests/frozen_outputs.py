@@ -8,6 +8,7 @@ Code that is only moved changes none of them. Numbers count to six digits, so th
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -42,10 +43,13 @@ DATED = {"manifest.json", "manifest.sha256", "manifest.json.sha256"}
 
 
 NUMBER = re.compile(rb"-?\d+\.\d{4,}(?:e[-+]\d+)?")
+EMBEDDED = re.compile(rb"base64,([A-Za-z0-9+/]{40,}=*)")
+"""A file within a page, such as the CSV of a board."""
 RUN = re.compile(rb"\d{8}T\d{6}-[0-9a-f]{6}")
 
 
 def _digest(content: bytes) -> str:
+    content = EMBEDDED.sub(lambda match: base64.b64decode(match[1]), content)
     rounded = NUMBER.sub(lambda match: f"{float(match[0]):.6g}".encode(), RUN.sub(b"RUN", content))
     return hashlib.sha256(rounded).hexdigest()[:16]
 
