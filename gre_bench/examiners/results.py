@@ -4,7 +4,7 @@ A rater is an examiner, a metric without an LM, or a panel. The coefficients are
 Pearson's over all texts. Their intervals come from resampling groups of texts (`gre_bench.stats.correlation`).
 
 Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
-that both raters have graded (`gre_bench.stats.comparison`). Holm's correction is made twice: over the comparisons with
+that both raters have graded (`gre_bench.stats.correlation`). Holm's correction is made twice: over the comparisons with
 the best examiner, and over the comparisons with length. The best examiner is chosen on the same texts, which favours it
 slightly.
 """

@@ -180,7 +180,7 @@ def _names(examiner: Examiner) -> list[str]:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens in *document*, a reply in JSON as `gre_bench.writing.logprob_writer` stores it.
+    """Returns the tokens in *document*, a reply in JSON as `gre_bench.writing.http_writer.LogprobWriter` stores it.
 
     Raises `ReplyError` if the tokens do not spell the text of the reply. That happens if the LM thought before it
     replied.
