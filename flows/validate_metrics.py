@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from prefect import flow
 
 from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
@@ -86,9 +87,13 @@ class Beside(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The planned pairs of one metric by candidate, and the words of each pair's candidate text."""
+    """The planned pairs of one metric by candidate, and the words of each pair's candidate text.
+
+    *unchanged*: the pairs of references that are scored as candidates, which show how a score depends on length.
+    """
 
     rows: dict[str, list[Row]]
+    unchanged: list[Row]
     words: dict[PairKey, int]
 
 
@@ -174,10 +179,12 @@ def _scores(store: Store, job: Job, work: Work, metric: str) -> Scores:
     planned = [pair for signed, pair in work.planned if signed == signature_id]
     papers = {pair.paper_id for pair in planned}
     by_candidate: dict[str, list[Row]] = {name: [] for name in names}
-    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=names):
+    others = sorted({pair.candidate_id for pair in planned} - {*names, *CONTROLS})
+    unchanged: list[Row] = []
+    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*names, *others]):
         if row["paper_id"] in papers:
-            by_candidate[row["candidate_id"]].append(row)
-    return Scores(by_candidate, lengths(pair.case for pair in planned if pair.case))
+            by_candidate.get(row["candidate_id"], unchanged).append(row)
+    return Scores(by_candidate, unchanged, lengths(pair.case for pair in planned if pair.case))
 
 
 def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: str) -> Iterator[dict[str, Any]]:
@@ -187,18 +194,19 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
     scores count. *editions*: the scores of each edition; a paper counts in the first that has it.
     """
     rows: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+    unchanged: list[Row] = []
     words: dict[PairKey, int] = {}
     counted: set[str] = set()
     for scores in editions:
         for name, own in scores.rows.items():
             rows[name] += [row for row in own if row["paper_id"] not in counted]
+        unchanged += [row for row in scores.unchanged if row["paper_id"] not in counted]
         words = scores.words | words
         counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
-    validation = job.settings.validation
     by_change = change_effects(
         rows[HUMAN],
         {change: rows[candidate] for change, candidate in job.changes.items()},
-        words, validation, by_length=not metric.endswith("length"),
+        words, job.settings.validation, unchanged,
     )  # fmt: skip
     for change, effect in by_change.items():
         yield asdict(effect) | {
@@ -206,7 +214,7 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
             "change": change,
             "candidate_id": job.changes[change],
             "family": CHANGES[change].family,
-            "made_by": maker(validation, change),
+            "made_by": maker(job.settings.validation, change),
         }
 
 

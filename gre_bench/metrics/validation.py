@@ -2,10 +2,10 @@
 
 An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
 
-Each effect is also computed with length held fixed. First, the slope b of score on log(words) is fitted by least
-squares to the unchanged human reviews alone. Then the score s′ of each changed review is moved to the length of the
-original review: s′ − b·log(words′/words). Here words′ is the length of the changed review, and words that of the
-original review. This removes a fall of the score that length alone explains.
+Each effect is also computed with length held fixed (`gre_bench.stats.effects.effect_at_length`). The slope of score on
+log(words) comes from unchanged human reviews alone: those of one paper that are scored against the same reference.
+These are the human baseline and the other references, which a validation therefore scores as well. A paper with one
+reference tells nothing about the slope. Without a slope, there is no effect with length held fixed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.stats.effects import Effect, Verdict, degradation_verdict, effect, holm, manipulation_verdict, paper_rule
+from gre_bench.stats.effects import (
+    Effect,
+    Verdict,
+    degradation_verdict,
+    effect,
+    effect_at_length,
+    holm,
+    manipulation_verdict,
+    paper_rule,
+)
+from gre_bench.stats.intervals import PairedTest
+from gre_bench.stats.length import Slope, length_slope
 
 Row = Mapping[str, Any]
 PairKey = tuple[str, str, str]
@@ -42,7 +52,7 @@ class ChangeResult:
     - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper.
     - *p_holm*: *p* corrected for the number of degradations; None for manipulations.
     - *flat_low*, *flat_high*, *flat_p*: interval and p-value as Xu et al. compute them, with pairs as independent.
-    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval.
+    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: not known.
     - *mean_before*, *mean_after*: the mean scores before and after the change.
     - *pairs*: the number of pairs with a score before and after. *papers*: the number of papers of these pairs.
     - *planned*: the number of planned pairs of the change.
@@ -86,7 +96,7 @@ class _Trial:
     after: Sequence[float] = ()
     papers: int = 0
     plain: Effect | None = None
-    at_length: Effect | None = None
+    at_length: PairedTest | None = None
     problem: str | None = None
 
 
@@ -95,7 +105,7 @@ def change_effects(
     after: Mapping[str, Sequence[Row]],
     words: Mapping[PairKey, int],
     settings: ValidationSettings,
-    by_length: bool = True,
+    unchanged: Sequence[Row] = (),
 ) -> dict[str, ChangeResult]:
     """Returns the effect of each change on the metric's scores. The keys of the result are the names of the changes.
 
@@ -103,12 +113,14 @@ def change_effects(
       state, value and reason.
     - *after*: the name of a change → the planned pairs of its changed reviews.
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
-    - *by_length*: whether to compute effects with length held fixed as well.
+    - *unchanged*: pairs of other human reviews, which have the keys of *before*. With *before*, they tell how a score
+      depends on length.
 
     For a change that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the change, its
     verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
-    trials = {change: _trial(before, rows, words, settings, by_length) for change, rows in after.items()}
+    slope = _slope([*before, *unchanged], words)
+    trials = {change: _trial(before, rows, words, settings, slope) for change, rows in after.items()}
     trials = {
         change: trial
         for change, trial in trials.items()
@@ -138,7 +150,7 @@ def _trial(
     rows: Sequence[Row],
     words: Mapping[PairKey, int],
     settings: ValidationSettings,
-    by_length: bool,
+    slope: Slope | None,
 ) -> _Trial:
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
@@ -154,7 +166,10 @@ def _trial(
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
         return _Trial(**fields, problem=str(error))
-    at_length = _at_length(scored.values(), both, words, settings) if by_length else None
+    at_length = None
+    if slope and all(_place(row) in words for pair in both for row in pair):
+        longer = [_log_words(row, words) - _log_words(first, words) for first, row in both]
+        at_length = effect_at_length(old, new, longer, papers, slope)
     return _Trial(**fields, plain=plain, at_length=at_length)
 
 
@@ -162,27 +177,24 @@ def _key(row: Row) -> tuple[str, str]:
     return row["paper_id"], row["reference_id"]
 
 
-def _at_length(
-    humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[PairKey, int], settings: ValidationSettings
-) -> Effect | None:
-    """Returns the effect with length held fixed; None if the data do not determine it.
+def _place(row: Row) -> PairKey:
+    return row["candidate_id"], row["paper_id"], row["reference_id"]
 
-    - *humans*: the scored pairs of the human baseline.
-    - *both*: (pair before, pair after), for the pairs with a score before and after the change.
-    - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
+
+def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
+    return math.log(max(1, words[_place(row)]))
+
+
+def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
+    """Returns the slope of score on log(words) among reviews that are scored on one paper against one reference.
+
+    *rows*: planned pairs of unchanged human reviews. Returns None if they do not determine it.
     """
-
-    def log_words(row: Row) -> float:
-        return math.log(max(1, words[row["candidate_id"], row["paper_id"], row["reference_id"]]))
-
+    scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
+    tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
-        x, y = np.array([(log_words(row), row["value"]) for row in humans]).T
-        slope = float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 else 0.0
-        old = [row["value"] for row, _ in both]
-        new = [after["value"] - slope * (log_words(after) - log_words(row)) for row, after in both]
-        papers = [row["paper_id"] for row, _ in both]
-        return effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
-    except (KeyError, ValueError):
+        return length_slope([row["value"] for row in scored], tokens, papers, [_key(row) for row in scored])
+    except ValueError:
         return None
 
 
@@ -203,7 +215,7 @@ def _result(change: str, trial: _Trial, p_holm: float | None, settings: Validati
     return ChangeResult(
         plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
         at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,
-        float(np.mean(trial.before)), float(np.mean(trial.after)),
+        fmean(trial.before), fmean(trial.after),
         len(trial.before), trial.planned, trial.papers, plain.method, verdict, paper_rule(family, plain), None,
     )  # fmt: skip
 

@@ -13,11 +13,13 @@ from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.row_files import read_ids
 from gre_bench.ingest.records.sampling import draw
+from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
+from gre_bench.metrics.agreement import candidate_of as graded_candidate
 from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
@@ -246,10 +248,30 @@ def plan_pairs(
             entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere.get(recipe.source)
         )
     ]
+    if job.changes:
+        items = [GradedItem(entry.paper, entry.references, {}, entry.synopses) for entry in entries[: job.limit]]
+        planned += [
+            (signatures[metric].signature_id, pair)
+            for metric, recipe in recipes.items()
+            if tells_length(recipe)
+            for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded=True)
+            if pair.reason != NOT_REFERENCED
+        ]
+        references = {review.review_id for item in items for review in item.responses}
+        candidates += [graded_candidate(name) for name in sorted(references)]
     _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
     add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
     planned_papers, learnt = min(job.limit or len(entries), len(entries)), learnt_papers(store, job.settings, writer)
     return Work(planned, signatures, identity.lm_id, writer, planned_papers, len(entries), learnt, learnt.notes)
+
+
+def tells_length(recipe: Recipe) -> bool:
+    """Whether a validation scores references against each other by *recipe*, to learn how its score depends on length.
+
+    It does so for metrics that need a reference. Specific forms are left out: they would also need each reference on
+    another paper.
+    """
+    return recipe.needs_reference and recipe.formula != "specific"
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:

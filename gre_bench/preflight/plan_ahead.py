@@ -14,6 +14,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_text
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, origin
@@ -23,6 +24,7 @@ from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.pipeline.changes import chosen_changes, maker
 from gre_bench.pipeline.learnt import learnt_here
+from gre_bench.pipeline.planning import tells_length
 from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.validation_records import expected_verdicts, gate
@@ -66,7 +68,10 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
         if changes and judge and settings.validation.level == "review":
             texts.append(judgments(judge, papers * len(changes), "judgments of changed reviews"))
         forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
-        return texts, papers * len(changes) * settings.edition.likely_references * len(forms)
+        references = settings.edition.likely_references
+        pairs = len(changes) * len(forms) * references
+        pairs += sum(tells_length(recipe_of(metric)) for metric in new) * references * (references - 1)
+        return texts, papers * pairs
 
     plan = plan_ahead(settings, state, rates, more=validation)
     return plan | {"validation": {"metrics": new, "changes": changes}}

@@ -115,7 +115,8 @@ def _work(experiment: Experiment) -> tuple[list[Asking], float]:
         return list(texts), _scored(settings, experiment.items * 2 * (1 + candidates))
     if experiment.command == "study validate":
         changes = chosen_changes(settings)
-        pairs = experiment.items * 2 * (1 + len(changes))
+        # Two references a paper: each candidate is scored against both, and each reference against the other.
+        pairs = experiment.items * 2 * (2 + len(changes))
         return list(_validation(experiment, settings, changes)), _scored(settings, pairs)
     reviews = experiment.reviews or experiment.items * 3
     pairs = reviews * (reviews // experiment.items - 1) if experiment.command == "study agree" else 5_328

@@ -32,6 +32,13 @@ over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has 
 
 The ψ sum to zero over the n pairs. For G papers, se² = G/(G − 1)·Σ_papers (Σ ψ of the paper)²/n².
 
+The length of reviews can be held fixed (`effect_at_length`). Then x′ is replaced by x′ − β·Δ. Here Δ is the change of a
+pair's log length, and β is the slope of score on log length (`gre_bench.stats.length`). d then depends on β by
+
+    ∂d/∂β = −mean(Δ)/s + d·cov(x′, Δ)/(2s²),
+
+which times the influence of a paper on β adds to its Σ ψ/n. The interval is Student's with G − 1 degrees of freedom.
+
 Does a metric pass? A verdict on each change of reviews, from its effect on the scores, and a verdict on all changes.
 
 A degradation must lower the score, and a manipulation must not raise it. If there are too few papers to tell, the
@@ -50,6 +57,8 @@ from typing import Literal
 
 import numpy as np
 
+from gre_bench.stats.intervals import PairedTest, student_test
+from gre_bench.stats.length import Slope, by_paper
 from gre_bench.stats.samples import Array, Indices, equal_tailed, finite, group_indices, two_sided, weights
 
 UNDEFINED = 0.01
@@ -134,6 +143,45 @@ def effect(
     below, above = equal_tailed(t, level)
     low, high = d - max(above, student) * se, d + max(-below, student) * se
     return Effect(d, low, high, max(p, two_sided(t, d / se)), *flat, size, len(old), "studentised bootstrap")
+
+
+def effect_at_length(
+    before: Sequence[float],
+    after: Sequence[float],
+    longer: Sequence[float],
+    papers: Sequence[object],
+    slope: Slope,
+    level: float = 0.95,
+) -> PairedTest:
+    """Returns the effect d of a change of reviews with the length of the reviews held fixed.
+
+    - *before*, *after*, *papers* (n,): as in `effect`.
+    - *longer* (n,): log(tokens after/tokens before) of each pair's review.
+    - *slope*: the slope of score on log length, with its uncertainty; its papers may be others.
+
+    Raises ValueError for fewer than two papers, a number that is not finite, or constant scores.
+    """
+    old, raw, change = (finite(column, at_least=2) for column in (before, after, longer))
+    if not len(old) == len(raw) == len(change):
+        raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
+    groups, size = group_indices(papers, len(old))
+    if size < 2:
+        raise ValueError("an effect by paper needs at least two papers")
+    new = raw - slope.value * change
+    scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
+    if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
+        raise ValueError("the scores do not vary, before or after: their difference has no scale")
+    x, y = (old - old.mean()) / scale, (new - new.mean()) / scale
+    d = float((new - old).mean()) / scale
+    squares = x**2 + y**2
+    psi = ((y - x) - d / 4 * (squares - squares.mean())) / len(old)
+    moved = change - change.mean()
+    by_slope = (-float(change.mean()) + d * float(y @ moved) / (len(old) - 1) / 2) / scale
+    influence = dict.fromkeys(slope.influence, 0.0) | dict(
+        zip(dict.fromkeys(papers), np.bincount(groups, weights=psi, minlength=size).tolist(), strict=True)
+    )
+    total = [own + by_slope * slope.influence.get(paper, 0.0) for paper, own in influence.items()]
+    return PairedTest(d, *student_test(d, by_paper(np.array(total)), size - 1, level), size)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,21 +1,31 @@
-"""Computes what scores would be if reviews were as long as human ones, so that nobody gains by length alone.
+"""Computes what scores would be if reviews were equally long, so that nobody gains by length alone.
 
-The model is fitted by least squares:
+There is one model of length, fitted by least squares:
 
-    score = α_paper + γ_candidate + β·log(tokens of the candidate's review).
+    score = α_group + γ_candidate + β·log(tokens of the candidate's review).
 
-A candidate's length-controlled score is its mean score − β·(mean log(tokens) − log(at)). This moves the mean score
-along the slope β to the length *at*, which is usually the human length. Three choices are made here.
+A *group* is a set of reviews that one task makes comparable. On a board it is a paper, and candidates have effects γ.
+Without γ, β would take quality for length wherever better reviewers write more. In a validation a group is a paper with
+one of its references. All reviews are human, and β compares the longer with the shorter reviews of the same paper.
 
-- Each candidate has its own effect γ. Without γ, β would take quality for length wherever better reviewers write more.
-  With γ, β compares longer and shorter reviews of the same candidate.
-- All candidates share one slope β. A single candidate has one review per paper, so effects of length and of the paper
-  cannot be separated. If no candidates are named, all values form one set. β then needs papers with several reviews of
-  different lengths.
-- The human length is the geometric mean of the tokens of human reviews, so the human score does not move.
+From the slope β follow three estimates, each with the uncertainty of β in its interval:
 
-The interval is cluster-robust by paper: Student's t with papers − 1 degrees of freedom. The interval includes the
-uncertainty of β, but takes the length *at* as known. β is no causal effect: a longer review may well say more.
+- `length_controlled`: a candidate's mean score − β·(mean log(tokens) − log(at)), its score at the length *at*. This is
+  usually the human length, the geometric mean of the tokens of human reviews, so the human score does not move.
+- `contrast_at_length`: the difference of two candidates at equal length. With d_p the difference on paper p, and Δ_p
+  that of log(tokens), it is mean(d) − β·mean(Δ). Its influence by paper is
+
+      ψ_p = (d_p − mean(d) − β·(Δ_p − mean(Δ)))/P − mean(Δ)·s_p,  se² = P/(P − 1)·Σ ψ_p²,
+
+  where s_p is the influence of paper p on β. The interval is Student's with P − 1 degrees of freedom.
+- `gre_bench.stats.effects.effect_at_length`: the effect of a change of reviews at the length of the unchanged review.
+
+All candidates share β. A second form of the contrast lets each of the two candidates have a slope of its own. Both
+slopes come from d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m), where log a_p and log b_p are the log lengths of the
+two reviews, m is the middle of their means, and c is the difference at length m. The interval is robust against unequal
+variances (HC3), with P − 3 degrees of freedom. The difference at equal length is told only if both forms tell it.
+
+β is no causal effect: a longer review may well say more.
 """
 
 from __future__ import annotations
@@ -26,25 +36,82 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.intervals import Interval
+from gre_bench.stats.intervals import Interval, PairedTest, student_test
 from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
-ALL = "all"
-"""Name of the single set if no candidates are named."""
+LEAST_OVERLAP = 0.1
+"""Lengths overlap less than this if their means lie more than 2.3 standard deviations apart (for normal log lengths).
+Then equal length is extrapolation, and no difference is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The slope β of score on log(tokens), in the metric's unit.
+
+    - *value*: β. *papers*: the number of papers behind it.
+    - *influence*: paper → its influence on β. These sum to zero, and β's variance is P/(P − 1)·Σ influence².
+    """
+
+    value: float
+    papers: int
+    influence: dict[object, float]
+
+    def interval(self, level: float = 0.90) -> Interval:
+        """Returns β with its cluster-robust interval, by Student's t with *papers* − 1 degrees of freedom."""
+        error = by_paper(np.array(list(self.influence.values())))
+        low, high, _ = student_test(self.value, error, self.papers - 1, level)
+        return Interval(self.value, low, high, self.papers)
 
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
     """The scores that candidates would have if their reviews were *at* tokens long.
 
-    - *at*: the length in tokens.
-    - *slope*: β, the change of the score per unit of log(tokens), in the metric's unit.
-    - *scores*: candidate → mean score at that length.
+    *scores*: candidate → mean score at that length.
     """
 
     at: float
-    slope: Interval
+    slope: Slope
     scores: dict[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthContrast:
+    """The difference of two candidates at equal length.
+
+    - *common*: with one slope for all candidates. *own*: with the two candidates' own slopes; None for fewer than
+      `FEWEST` papers, or if the lengths do not determine them.
+    - *overlap*: 2·min(q, 1 − q), where q is the share of pairs of reviews in which the first candidate's is the longer.
+      It is 1 if neither candidate writes longer reviews, and 0 if the lengths of the two do not overlap.
+    """
+
+    common: PairedTest
+    own: PairedTest | None
+    overlap: float
+
+    @property
+    def p(self) -> float:
+        """The p-value of the difference: the larger one of the two forms; 1 if they disagree or lengths barely overlap.
+
+        The forms disagree if their differences have opposite signs.
+        """
+        if self.why_not:
+            return 1.0
+        assert self.own is not None
+        return max(self.common.p, self.own.p)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why nothing can be told about the difference at equal length; None if something can."""
+        if self.overlap < LEAST_OVERLAP:
+            return "lengths barely overlap"
+        if self.own is None:
+            return "the candidates' own slopes are unknown"
+        return "the two forms disagree" if self.common.value * self.own.value < 0 else None
+
+
+FEWEST = 10
+"""Own slopes need at least this many papers."""
 
 
 def human_length(tokens: Sequence[float]) -> float:
@@ -55,60 +122,116 @@ def human_length(tokens: Sequence[float]) -> float:
     return math.exp(float(_logs(tokens).mean()))
 
 
-def length_controlled(
+def length_slope(
     values: Sequence[float],
     tokens: Sequence[float],
     papers: Sequence[object],
-    at: float,
+    groups: Sequence[object] | None = None,
     candidates: Sequence[str] | None = None,
-    level: float = 0.90,
-) -> LengthControl:
-    """Returns the mean score that each candidate would have if its reviews were *at* tokens long.
+) -> Slope:
+    """Returns the slope β of the model, with each paper's influence on it.
 
-    - *values* (n,): the scores of pairs.
-    - *tokens* (n,): the length of each pair's candidate review.
-    - *papers* (n,): the paper of each pair.
-    - *candidates* (n,): the candidate of each pair. If it is None, all pairs count as those of one candidate, named
-      `ALL`.
+    - *values*, *tokens* (n,): the scores, and the lengths of the reviews that they belong to.
+    - *papers* (n,): the paper of each score. Papers are independent.
+    - *groups* (n,): the group of each score; None: its paper.
+    - *candidates* (n,): the candidate of each score; None: no candidate has an effect of its own.
 
-    Raises ValueError for fewer than two papers or a review without tokens. Also raises it if paper and candidate alone
-    determine the lengths.
+    Raises ValueError for fewer than two papers or a review without tokens, or if no group has reviews of different
+    lengths, apart from the candidates' effects.
     """
-    from scipy.special import stdtrit
-
     scores, logs = finite(values, at_least=3), _logs(tokens)
-    names = [ALL] * len(scores) if candidates is None else list(candidates)
+    names = [""] * len(scores) if candidates is None else list(candidates)
     if not len(scores) == len(logs) == len(names):
         raise ValueError(f"{len(scores)} values, {len(logs)} lengths and {len(names)} candidates")
-    groups, size = group_indices(papers, len(scores))
+    owners, size = group_indices(papers, len(scores))
     if size < 2:
         raise ValueError("length control needs at least two papers")
-    if not at > 0:
-        raise ValueError(f"the length to control for must be positive, not {at}")
-    kinds, number = group_indices(names, len(names))
-    length, score = (_residual(column, groups, size, kinds, number) for column in (logs, scores))
+    cells = group_indices(papers if groups is None else groups, len(scores))
+    kinds = group_indices(names, len(names))
+    length, score = (_residual(column, *cells, *kinds) for column in (logs, scores))
     information = math.fsum(length * length)
     if information <= 1e-9 * max(1e-9, float(((logs - logs.mean()) ** 2).sum())):
         raise ValueError(
             "length cannot be separated from paper and candidate: no paper has reviews of different lengths"
         )
     slope = math.fsum(length * score) / information
-    by_slope = length * (score - slope * length) / information
-    t = float(stdtrit(size - 1, 0.5 + level / 2))
+    influence = np.bincount(owners, weights=length * (score - slope * length) / information, minlength=size)
+    return Slope(slope, size, dict(zip(dict.fromkeys(papers), influence.tolist(), strict=True)))
 
-    def interval(value: float, influence: Array) -> Interval:
-        sums = np.bincount(groups, weights=influence, minlength=size)
-        half = t * math.sqrt(size / (size - 1) * float(sums @ sums))
-        return Interval(value, value - half, value + half, size)
 
+def length_controlled(
+    values: Sequence[float],
+    tokens: Sequence[float],
+    papers: Sequence[object],
+    at: float,
+    candidates: Sequence[str],
+    level: float = 0.90,
+) -> LengthControl:
+    """Returns the mean score that each candidate would have if its reviews were *at* tokens long.
+
+    - *values* (n,): the scores of pairs.
+    - *tokens* (n,): the length of each pair's candidate review.
+    - *papers*, *candidates* (n,): the paper and the candidate of each pair.
+
+    The intervals take the length *at* as known. Raises ValueError as `length_slope` does.
+    """
+    if not at > 0:
+        raise ValueError(f"the length to control for must be positive, not {at}")
+    slope = length_slope(values, tokens, papers, candidates=candidates)
+    scores, logs = finite(values, at_least=3), _logs(tokens)
+    owners, size = group_indices(papers, len(scores))
+    kinds, _ = group_indices(candidates, len(scores))
+    by_slope = np.array(list(slope.influence.values()))
+    moved = scores - slope.value * logs
     controlled = {}
-    for kind, name in enumerate(dict.fromkeys(names)):
+    for kind, name in enumerate(dict.fromkeys(candidates)):
         mine = kinds == kind
         away = float(logs[mine].mean()) - math.log(at)
-        moved = scores - slope * logs
         own = np.where(mine, moved - moved[mine].mean(), 0.0) / mine.sum()
-        controlled[name] = interval(float(scores[mine].mean()) - slope * away, own - away * by_slope)
-    return LengthControl(at, interval(slope, by_slope), controlled)
+        error = by_paper(np.bincount(owners, weights=own, minlength=size) - away * by_slope)
+        value = float(scores[mine].mean()) - slope.value * away
+        controlled[name] = Interval(value, *student_test(value, error, size - 1, level)[:2], size)
+    return LengthControl(at, slope, controlled)
+
+
+def contrast_at_length(
+    slope: Slope,
+    papers: Sequence[object],
+    first: Sequence[float],
+    second: Sequence[float],
+    first_tokens: Sequence[float],
+    second_tokens: Sequence[float],
+    level: float = 0.95,
+) -> LengthContrast:
+    """Returns the difference of two candidates, *first* less *second*, if their reviews were equally long.
+
+    - *slope*: β of the board, from all its candidates and these *papers* among others.
+    - *papers* (n,): the papers that both candidates reviewed, each once.
+    - *first*, *second*, *first_tokens*, *second_tokens* (n,): the two candidates' scores and lengths on these papers.
+
+    Raises ValueError for fewer than two papers or a review without tokens.
+    """
+    one, other = finite(first, at_least=2), finite(second, at_least=2)
+    logs, other_logs = _logs(first_tokens), _logs(second_tokens)
+    count = len(papers)
+    if not count == len(set(papers)) == len(one) == len(other) == len(logs) == len(other_logs):
+        raise ValueError("a contrast needs one score and one length of both candidates on each paper")
+    difference, longer = one - other, logs - other_logs
+    away = float(longer.mean())
+    moved = difference - slope.value * longer
+    influence = dict.fromkeys(slope.influence, 0.0) | dict(
+        zip(papers, ((moved - moved.mean()) / count).tolist(), strict=True)
+    )
+    psi = np.array([own - away * slope.influence.get(paper, 0.0) for paper, own in influence.items()])
+    value, freedom = float(moved.mean()), count - 1
+    low, high, p = student_test(value, by_paper(psi), freedom, level)
+    below = float((other_logs[None, :] < logs[:, None]).mean())
+    equal = float((other_logs[None, :] == logs[:, None]).mean())
+    longer_share = below + equal / 2
+    overlap = 2 * min(longer_share, 1 - longer_share)
+    return LengthContrast(
+        PairedTest(value, low, high, p, count), _own_slopes(difference, logs, other_logs, level), overlap
+    )
 
 
 def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
@@ -120,6 +243,35 @@ def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthCo
     return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
 
 
+def by_paper(influence: Array) -> float:
+    """Returns the standard error √(P/(P − 1)·Σ ψ²) of an estimate from the *influence* ψ of each of P papers."""
+    return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
+
+
+def _own_slopes(difference: Array, logs: Array, other_logs: Array, level: float) -> PairedTest | None:
+    """Returns the *difference* (papers,) at the middle of the mean log lengths, where each candidate has its own slope.
+
+    *logs*, *other_logs* (papers,): the log lengths of the two candidates.
+    """
+    count = len(difference)
+    if count < FEWEST:
+        return None
+    middle = (float(logs.mean()) + float(other_logs.mean())) / 2
+    columns = np.stack([np.ones(count), logs - middle, middle - other_logs], axis=1)
+    products = np.einsum("pi,pj->ij", columns, columns)
+    if np.linalg.cond(products) > 1e10:
+        return None
+    inverse = np.linalg.inv(products)
+    estimate = inverse @ np.einsum("pi,p->i", columns, difference)
+    leverage = np.einsum("pi,ij,pj->p", columns, inverse, columns)
+    if leverage.max() > 1 - 1e-9:
+        return None
+    residual = (difference - columns @ estimate) / (1 - leverage)
+    error = math.sqrt(float(((columns @ inverse[0]) * residual) @ ((columns @ inverse[0]) * residual)))
+    value = float(estimate[0])
+    return PairedTest(value, *student_test(value, error, count - 3, level), count)
+
+
 def _logs(tokens: Sequence[float]) -> Array:
     counts = finite(tokens, at_least=1)
     if not (counts > 0).all():
@@ -128,10 +280,10 @@ def _logs(tokens: Sequence[float]) -> Array:
 
 
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
-    """Returns what remains of *column* (n,) when the effects of papers and candidates are removed by least squares.
+    """Returns what remains of *column* (n,) when the effects of groups and candidates are removed by least squares.
 
     By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone. *groups*, *kinds* (n,): the
-    indices of each value's paper, of *size*, and candidate, of *number*.
+    indices of each value's group, of *size*, and candidate, of *number*.
     """
     members = np.bincount(groups, minlength=size)
 

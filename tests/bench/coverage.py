@@ -18,8 +18,8 @@ from scipy import stats as scipy_stats
 
 from gre_bench.stats import clustered_interval, flat_interval, paired_test, separation
 from gre_bench.stats.correlation import compare, correlate, partial, within_groups
-from gre_bench.stats.effects import effect
-from gre_bench.stats.length import length_controlled
+from gre_bench.stats.effects import effect, effect_at_length
+from gre_bench.stats.length import contrast_at_length, length_controlled, length_slope
 from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
@@ -183,10 +183,50 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
     names = np.repeat(list("abcd"), 2 * papers).tolist()
     places: Sequence[int] = np.tile(np.repeat(np.arange(papers), 2), 4)
     found = length_controlled(values.ravel(), np.exp(logs).ravel(), places, math.exp(6), names)
+    means = values.reshape(4, papers, 2).mean(axis=2)
+    tokens = np.exp(logs[:, ::2])
+    slope = length_slope(
+        means.ravel(),
+        tokens.ravel(),
+        np.tile(np.arange(papers), 4),
+        candidates=np.repeat(list("abcd"), papers).tolist(),
+    )
+    contrast = contrast_at_length(slope, range(papers), means[0], means[3], tokens[0], tokens[3])
+    assert contrast.own is not None
     return {
         "score at human length, 90%": holds(found.scores["d"], -0.2),
-        "slope of length, 90%": holds(found.slope, 0.5),
+        "slope of length, 90%": holds(found.slope.interval(), 0.5),
+        "contrast at equal length, 95%": holds(contrast.common, 0.5),
+        "the same, own slopes, 95%": holds(contrast.own, 0.5),
     }
+
+
+def changed_lengths(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    """Tries the interval of an effect with length held fixed: three human reviews a paper, two of them references.
+
+    A score grows by 0.5 with log tokens. The change shortens a review to half of its length, more or less, and costs
+    0.4 standard deviations beyond that.
+    """
+    logs = 6 + 0.4 * random.normal(size=(papers, 3)) + 0.2 * random.normal(size=(papers, 1))
+    human, changed, first, second = drawn(random, 4, papers, share, tails, BEFORE_AFTER)
+    human, changed = human.reshape(papers, 2), changed.reshape(papers, 2)
+    others = np.stack([second.reshape(papers, 2)[:, 0], first.reshape(papers, 2)[:, 1]], axis=1)
+    before = human + 0.5 * logs[:, :1]
+    shorter = math.log(0.5) + 0.2 * random.normal(size=(papers, 1))
+    shift = 0.4
+    after = changed + 0.5 * (logs[:, :1] + shorter) - shift
+    # Against reference 1 (2), the other review is reference 2 (1).
+    beside = others + 0.5 * logs[:, [2, 1]]
+    places = np.arange(papers)
+    values = np.concatenate([before.ravel(), beside.ravel()])
+    tokens = np.exp(np.concatenate([np.repeat(logs[:, 0], 2), logs[:, [2, 1]].ravel()]))
+    owners = np.tile(np.repeat(places, 2), 2)
+    groups = np.tile(np.arange(2 * papers), 2)
+    slope = length_slope(values, tokens, owners.tolist(), groups.tolist())
+    pairs = np.repeat(places, 2).tolist()
+    found = effect_at_length(before.ravel(), after.ravel(), np.repeat(shorter[:, 0], 2), pairs, slope)
+    truth = -shift / math.sqrt(1 + 0.25 * (0.16 + 0.04))
+    return {"d at equal length, 95%": holds(found, truth)}
 
 
 def coverage(trial: Trial, papers: int, share: float, tails: str, simulations: int, seed: int = 0) -> dict[str, float]:

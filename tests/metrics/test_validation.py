@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from gre_bench.core.records import Case
@@ -38,40 +40,61 @@ def human(paper, reference):
 
 def test_pairs_are_matched_by_paper_and_reference_and_the_rest_is_counted():
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)[:40]
-    found = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    found = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)
     row = found["sentence_deletion"]
     assert (row.pairs, row.planned, row.papers) == (40, 40, 20)
     assert row.d < 0 and row.verdict == "pass" and row.paper_verdict == "pass"
     assert row.mean_after < row.mean_before
 
 
-def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed():
-    # Scores of unchanged reviews are 3·log(words); the change halves the words and costs just that.
-    import math
+def three_humans():
+    """Scores that are 3·log(words) and a term of paper and reference: the baseline's, its half's, the references'.
 
-    count = {"human": lambda paper: 100 + 20 * paper, "half": lambda paper: 50 + 10 * paper}
-    before = rows("human", lambda paper, reference: 3 * math.log(count["human"](paper)) + 0.1 * (paper % 5))
-    after = rows("half", lambda paper, reference: 3 * math.log(count["half"](paper)) + 0.1 * ((paper + reference) % 5))
-    found = change_effects(before, {"sentence_deletion": after}, words(**count), SETTINGS)
-    row = found["sentence_deletion"]
-    assert row.d < -1
-    assert abs(row.length_d) < 0.1 * abs(row.d)
+    The longer the reviews of a paper, the worse the paper: over papers, scores fall with length.
+    """
+    count = {
+        "human": lambda paper: 100 + 20 * paper,
+        "half": lambda paper: 50 + 10 * paper,
+        "review:r1": lambda paper: 80 + 25 * paper,
+        "review:r2": lambda paper: 130 + 12 * paper,
+    }
+
+    def scored(name):
+        noise = [0.3 * ((7 * paper + len(name)) % 5) for paper in range(PAPERS)]
+        return rows(name, lambda paper, reference: 3 * math.log(count[name](paper)) - paper + reference + noise[paper])
+
+    others = [
+        *(row for row in scored("review:r1") if row["reference_id"] == "r2"),
+        *(row for row in scored("review:r2") if row["reference_id"] == "r1"),
+    ]
+    return scored("human"), scored("half"), others, words(**count)
+
+
+def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed():
+    before, after, others, count = three_humans()
+    row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)["sentence_deletion"]
+    assert row.length_low < 0 < row.length_high and abs(row.length_d) < 0.3 * abs(row.d)
+
+
+def test_length_cannot_be_held_fixed_without_two_human_reviews_against_one_reference():
+    # Over papers, scores fall with length; pooled over them, the slope had the wrong sign.
+    before, after, _, count = three_humans()
+    row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
+    assert row.d < 0 and row.length_d is None
 
 
 def test_holm_is_over_the_degradations_alone():
     worse = rows("c", lambda paper, reference: human(paper, reference) - 0.05 * (paper % 4))
     better = rows("c", lambda paper, reference: human(paper, reference) + 0.05 * (paper % 4))
     changes = {"sentence_deletion": worse, "completion": worse, "injection": better}
-    found = change_effects(rows("human", human), changes, {}, SETTINGS, by_length=False)
+    found = change_effects(rows("human", human), changes, {}, SETTINGS)
     assert found["sentence_deletion"].p_holm == pytest.approx(2 * found["sentence_deletion"].p)
     assert found["injection"].p_holm is None
 
 
 def test_what_has_no_pair_is_open_with_its_reason_or_left_out_if_it_is_ours():
     none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
-    found = change_effects(
-        rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS, by_length=False
-    )
+    found = change_effects(rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS)
     assert set(found) == {"abstract_only"}
     assert found["abstract_only"].verdict == "undecided"
     assert found["abstract_only"].problem.endswith("no_abstract")
@@ -96,14 +119,12 @@ def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_sc
     # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     after[:lost] = rows("c", human, state)[:lost]
-    row = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)[
-        "sentence_deletion"
-    ]
+    row = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS)["sentence_deletion"]
     assert (row.pairs, row.verdict) == (60 - lost, verdict)
 
 
 def test_pairs_that_lack_their_reference_before_and_after_are_not_lost_by_the_change():
     before, after = rows("human", human), rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     before[:10], after[:10] = rows("human", human, "failed")[:10], rows("c", human, "failed")[:10]
-    found = change_effects(before, {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    found = change_effects(before, {"sentence_deletion": after}, {}, SETTINGS)
     assert (found["sentence_deletion"].pairs, found["sentence_deletion"].verdict) == (50, "pass")

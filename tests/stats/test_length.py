@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from gre_bench.stats.length import adjusted, human_length, length_controlled
+from gre_bench.stats.length import (
+    adjusted,
+    contrast_at_length,
+    human_length,
+    length_controlled,
+    length_slope,
+)
 
 SLOPE = 7.0
 QUALITY = {"human": 20.0, "terse": 22.0, "wordy": 18.0}
@@ -44,7 +52,8 @@ def test_length_turns_the_order_of_the_plain_means_round():
     found = length_controlled(values, tokens, papers, math.exp(5.5), candidates)
     terse, human, wordy = (found.scores[name] for name in ("terse", "human", "wordy"))
     assert terse.value > human.value > wordy.value and terse.low > wordy.high
-    assert found.slope.low < SLOPE < found.slope.high
+    slope = found.slope.interval()
+    assert slope.low < SLOPE < slope.high
 
 
 def test_human_score_stays_where_it_is():
@@ -54,14 +63,16 @@ def test_human_score_stays_where_it_is():
     assert found.scores["human"].value == pytest.approx(np.mean([values[k] for k in human]))
 
 
-def test_one_set_of_values_takes_its_slope_from_the_reviews_of_a_paper():
+def test_one_set_of_values_takes_its_slope_from_the_reviews_of_a_group():
     random = np.random.default_rng(5)
     papers = np.repeat(np.arange(60), 3)
     logs = random.normal(5, 1, size=60)[papers] + 0.4 * random.normal(size=180)
     hard = -4 * random.normal(5, 1, size=60)[papers]
-    found = length_controlled(hard + 2 * logs, np.exp(logs), papers, math.exp(5.0))
-    assert found.slope.value == pytest.approx(2.0)
-    assert found.scores["all"].value == pytest.approx(hard.mean() + 2 * 5.0)
+    assert length_slope(hard + 2 * logs, np.exp(logs), papers.tolist()).value == pytest.approx(2.0)
+    # Two groups of a paper may differ: only reviews of one group are compared.
+    groups = np.tile([0, 0, 1], 60) + 2 * papers
+    told = length_slope(hard + 2 * logs + 9 * (groups % 2), np.exp(logs), papers.tolist(), groups.tolist())
+    assert told.value == pytest.approx(2.0)
 
 
 def test_slope_equals_least_squares_with_all_dummies_on_unbalanced_data():
@@ -85,6 +96,96 @@ def test_adjusted_values_of_a_candidate_have_its_controlled_mean():
         assert moved[mine].mean() == pytest.approx(found.scores[name].value)
 
 
+def two(values, tokens, papers, candidates, first="wordy", second="terse"):
+    """The contrast of two candidates, from their mean score by paper."""
+    table = {name: {} for name in QUALITY}
+    for value, token, paper, name in zip(values, tokens, papers, candidates, strict=True):
+        table[name].setdefault(paper, []).append((value, token))
+    shared = [paper for paper in table[first] if paper in table[second]]
+    keys = [(name, paper) for name in table for paper in table[name]]
+    means = {(name, paper): np.mean(table[name][paper], axis=0) for name, paper in keys}
+    slope = length_slope(
+        [means[key][0] for key in keys], [means[key][1] for key in keys],
+        [paper for _, paper in keys], candidates=[name for name, _ in keys],
+    )  # fmt: skip
+    columns = [[means[name, paper][column] for paper in shared] for column in (0, 1) for name in (first, second)]
+    return slope, contrast_at_length(slope, shared, *columns)
+
+
+def test_a_contrast_without_noise_is_the_true_one_in_both_forms():
+    _, found = two(*board(np.random.default_rng(8), 40))
+    assert found.common.value == pytest.approx(QUALITY["wordy"] - QUALITY["terse"])
+    assert found.own.value == pytest.approx(QUALITY["wordy"] - QUALITY["terse"])
+
+
+def test_a_contrast_has_the_standard_error_of_least_squares_with_all_dummies_robust_by_paper():
+    values, tokens, papers, candidates = board(np.random.default_rng(9), 25, noise=2.0)
+    slope, found = two(values, tokens, papers, candidates)
+    # The published formula of the sandwich, on the whole design: columns log tokens, candidates, papers.
+    keys = sorted({(p, c) for p, c in zip(papers, candidates, strict=True)})
+    mean = {
+        key: np.mean([v for v, p, c in zip(values, papers, candidates, strict=True) if (p, c) == key]) for key in keys
+    }
+    token = {(p, c): t for t, p, c in zip(tokens, papers, candidates, strict=True)}
+    names, owners = ["human", "terse", "wordy"], sorted(set(papers))
+    design = np.array(
+        [[math.log(token[key]), *[float(key[1] == n) for n in names], *[float(key[0] == p) for p in owners[1:]]]
+         for key in keys]
+    )  # fmt: skip
+    y = np.array([mean[key] for key in keys])
+    inverse = np.linalg.inv(design.T @ design)
+    fit = inverse @ design.T @ y
+    scores = design * (y - design @ fit)[:, None]
+    by_paper = np.array([scores[[key[0] == p for key in keys]].sum(axis=0) for p in owners])
+    weight = np.zeros(design.shape[1])
+    weight[3], weight[2] = 1, -1  # wordy less terse
+    error = math.sqrt(25 / 24 * float(weight @ inverse @ by_paper.T @ by_paper @ inverse @ weight))
+    assert slope.value == pytest.approx(fit[0])
+    assert found.common.value == pytest.approx(weight @ fit)
+    t = stats.t.ppf(0.975, 24)
+    assert (found.common.high - found.common.low) / 2 == pytest.approx(t * error)
+
+
+def test_the_doubt_of_the_slope_widens_the_interval_of_a_contrast():
+    values, tokens, papers, candidates = board(np.random.default_rng(10), 113, noise=20.0)
+    slope, found = two(values, tokens, papers, candidates)
+    known = replace(slope, influence=dict.fromkeys(slope.influence, 0.0))
+    table = {name: {} for name in QUALITY}
+    for value, length, paper, name in zip(values, tokens, papers, candidates, strict=True):
+        table[name].setdefault(paper, []).append((value, length))
+    columns = [
+        [np.mean(table[n][p], axis=0)[c] for p in dict.fromkeys(papers)] for c in (0, 1) for n in ("wordy", "terse")
+    ]
+    sure = contrast_at_length(known, list(dict.fromkeys(papers)), *columns)
+    assert sure.common.value == found.common.value
+    assert found.common.high - found.common.low > 1.5 * (sure.common.high - sure.common.low)
+
+
+def test_candidates_with_slopes_of_their_own_are_told_apart_only_if_both_forms_agree():
+    random = np.random.default_rng(11)
+    papers = [f"p{k}" for k in range(120)]
+    logs = {"a": 6 + 0.4 * random.normal(size=120), "b": 5.6 + 0.4 * random.normal(size=120)}
+    # The longer reviews of a gain nothing by length, those of b gain much: no common slope fits.
+    values = {"a": 8 + random.normal(size=120), "b": 8 + 12 * (logs["b"] - 5.6) + random.normal(size=120)}
+    slope = length_slope(
+        [*values["a"], *values["b"]], np.exp([*logs["a"], *logs["b"]]), papers * 2, candidates=["a"] * 120 + ["b"] * 120
+    )
+    found = contrast_at_length(slope, papers, values["a"], values["b"], np.exp(logs["a"]), np.exp(logs["b"]))
+    assert found.own.value == pytest.approx(-12 * 0.2, abs=1.0)
+    assert found.p >= max(found.common.p, found.own.p) and found.overlap > 0.3
+
+
+@pytest.mark.parametrize(("gap", "why"), [(0.0, None), (3.0, "lengths barely overlap")])
+def test_lengths_that_barely_overlap_tell_nothing(gap, why):
+    random = np.random.default_rng(12)
+    papers = list(range(60))
+    logs, others = 5 + gap + 0.3 * random.normal(size=60), 5 + 0.3 * random.normal(size=60)
+    first, second = 9 + logs + 0.1 * random.normal(size=60), others + 0.1 * random.normal(size=60)
+    slope = length_slope([*first, *second], np.exp([*logs, *others]), papers * 2, candidates=["a"] * 60 + ["b"] * 60)
+    found = contrast_at_length(slope, papers, first, second, np.exp(logs), np.exp(others))
+    assert found.why_not == why and (found.p == 1.0) == (why is not None)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.1, 10), st.floats(-50, 50))
 def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, shift):
@@ -102,12 +203,12 @@ def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (([1.0, 2.0, 3.0], [10, 0, 12], "abb", 10), "no tokens"),
-        (([1.0, 2.0, 3.0], [10, 11, 12], "aaa", 10), "two papers"),
-        (([1.0, 2.0, 3.0], [10, 11], "aab", 10), "3 values, 2 lengths"),
-        (([1.0, 2.0, 3.0], [10, 11, 12], "aab", 0), "must be positive"),
-        (([1.0, 2.0, math.nan], [10, 11, 12], "aab", 10), "not finite"),
-        (([1.0, 2.0, 3.0, 4.0], [10, 10, 12, 12], "aabb", 10), "length cannot be separated"),
+        (([1.0, 2.0, 3.0], [10, 0, 12], "abb", 10, "xxx"), "no tokens"),
+        (([1.0, 2.0, 3.0], [10, 11, 12], "aaa", 10, "xxx"), "two papers"),
+        (([1.0, 2.0, 3.0], [10, 11], "aab", 10, "xxx"), "3 values, 2 lengths"),
+        (([1.0, 2.0, 3.0], [10, 11, 12], "aab", 0, "xxx"), "must be positive"),
+        (([1.0, 2.0, math.nan], [10, 11, 12], "aab", 10, "xxx"), "not finite"),
+        (([1.0, 2.0, 3.0, 4.0], [10, 10, 12, 12], "aabb", 10, "xxxx"), "length cannot be separated"),
         (([1.0, 2.0, 3.0, 4.0], [10, 20, 12, 24], "aabb", 10, "xyxy"), "length cannot be separated"),
     ],
 )
