@@ -53,7 +53,7 @@ def claim_lines(about: Mapping[str, Any], boards: Sequence[Board]) -> tuple[Clai
         if row["metric"] not in titles:
             continue
         test = ClaimTest(
-            titles[row["metric"]], row["verdict"], row["needed"], row["why"],
+            titles[row["metric"]], row["verdict"], row["needed"], row["why"], row.get("p"), row.get("deciding"),
             tuple((contrast["name"], contrast["value"], contrast["low"], contrast["high"], contrast["n"])
                   for contrast in row["comparisons"]),
         )  # fmt: skip

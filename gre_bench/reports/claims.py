@@ -1,9 +1,12 @@
 """Tests claims of published papers on an edition or a study.
 
-A claim gets one of three verdicts: "holds", "does not hold" or "cannot be told". For a claim that cannot be told, the
-number of papers that would decide the claim is estimated. Two candidates of a board are compared on the papers that
-both have reviewed, and only if both are ranked in one group. Effects, agreements and cells of a study are compared by
-their stored intervals. Two intervals over the same papers are treated as independent, which is slightly conservative.
+A claim gets one of three verdicts: "holds", "does not hold" or "cannot be told". All claims that are tested together,
+each under each of its metrics, form one family, over which Holm's method corrects (`gre_bench.stats.claims`). For a
+claim that cannot be told, the number of papers that would decide the claim is estimated.
+
+Two candidates of a board are compared on the papers that both have reviewed, and only if both are ranked in one group.
+Effects, agreements and cells of a study are compared by their stored intervals. Two intervals over the same papers are
+treated as independent, which is slightly conservative.
 """
 
 from __future__ import annotations
@@ -11,8 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from gre_bench.ranking.exposure import entry_of
 from gre_bench.ranking.published import Figure
 from gre_bench.reports.comparisons.candidates import leads
 from gre_bench.reports.comparisons.studies import run_study
-from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, from_interval, judge_claim
+from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, decided, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.binding import QueryRow
 from gre_bench.store.queries import (
@@ -41,7 +43,7 @@ from gre_bench.store.queries import (
 )
 
 NO_RISE = 0.1
-"""A manipulation does not raise a score if the interval of d ends below this."""
+"""A manipulation does not raise a score if d is below this."""
 _MANNER = re.compile(r"[+@]")
 """Separates a candidate's model from its guideline or protocol; two models are compared only if these are equal."""
 SIZES = 1.5
@@ -66,17 +68,17 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence
     """Tests each of *claims* under each of its metrics, and returns one row per claim and metric.
 
     Claims about studies are left out. A metric is tested under its first signature in *signatures*. Each row has the
-    claim's name, words and source, the metric, the verdict and its reason. A row also has *needed*, the number of
-    papers that would decide the claim, and *contrasts*, the compared differences.
+    claim's name, words and source, the metric, the verdict and its reason. *p* is Holm-corrected over *tests* claims
+    and metrics. *needed* is the number of papers that would decide the claim. *contrasts* are the compared differences;
+    *deciding* is the index of the smallest, or of the largest if one is enough.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
-    rows = _Rows(store)
-    return [
-        _row(claim, metric, _on_edition(rows, by_metric[metric], claim, by_metric) if metric in by_metric else None)
-        for claim in claims
-        if claim.test not in ON_STUDIES
-        for metric in claim.metrics
-    ]
+    rows = _Reader(store)
+    asked = [(claim, metric) for claim in claims if claim.test not in ON_STUDIES for metric in claim.metrics]
+    return _rows(
+        (claim, metric, _on_edition(rows, by_metric[metric], claim, by_metric) if metric in by_metric else _UNSCORED)
+        for claim, metric in asked
+    )
 
 
 def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
 
     *name*: the study's name, its folder, or its ``study.json``. Raises `SettingsError` if no claim is about it.
     """
-    rows, problems = [], []
+    answers: list[tuple[Claim, str, ClaimResult]] = []
+    problems: list[str] = []
     for claim in claims:
         if claim.test not in ON_STUDIES or claim.table is None:
             continue
@@ -104,8 +107,9 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
                     contrasts.append(_less(f"{better} < {other}", second, first))
                 else:
                     contrasts.append(_less(f"{better} > {other}", first, second))
-            whole = len(contrasts) == len(claim.pairs)
-            rows.append(_row(claim, lm, _whole(judge_claim(contrasts, claim.quantifier), whole)))
+            lacking = "" if len(contrasts) == len(claim.pairs) else "not all of its cells are there"
+            answers.append((claim, lm, judge_claim(contrasts, claim.quantifier, lacking=lacking)))
+    rows = _rows(answers)
     if not rows:
         raise SettingsError(problems[0] if problems else f"study {name} has no cell that a claim is about")
     return _summary(name, rows)
@@ -127,19 +131,30 @@ def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     return summary | {"line": line_of(summary)}
 
 
-def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any]:
-    answer = answer or ClaimResult("cannot be told", (), why="the metric was not scored")
-    contrasts = [asdict(item) | dict(zip(("low", "high"), item.interval(), strict=True)) | {"needed": item.needed}
-                 for item in answer.contrasts]  # fmt: skip
-    for contrast in contrasts:
-        contrast["freedom"] = None if contrast["freedom"] == math.inf else contrast["freedom"]
-    return {
-        "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
-        "metric": metric, "verdict": answer.verdict, "needed": answer.needed, "why": answer.why, "contrasts": contrasts,
-    }  # fmt: skip
+_UNSCORED = ClaimResult(why="the metric was not scored")
 
 
-class _Rows:
+def _rows(answers: Iterable[tuple[Claim, str, ClaimResult]]) -> list[dict[str, Any]]:
+    """Returns one row per claim and metric, with Holm's correction over all *answers*."""
+    answers = list(answers)
+    return [
+        {
+            "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
+            "metric": metric, "verdict": answer.verdict, "p": answer.p_holm, "tests": answer.tests,
+            "needed": answer.needed, "why": answer.why,
+            "deciding": answer.contrasts.index(answer.deciding) if answer.deciding else None,
+            "contrasts": [
+                {"name": item.name, "value": item.value, "error": item.error, "n": item.n,
+                 "freedom": None if item.freedom == math.inf else item.freedom,
+                 "low": item.interval()[0], "high": item.interval()[1], "needed": item.needed()}
+                for item in answer.contrasts
+            ],
+        }
+        for (claim, metric, _), answer in zip(answers, decided([result for *_, result in answers]), strict=True)
+    ]  # fmt: skip
+
+
+class _Reader:
     """Reads rows from *store*, and reads the same rows only once, because many claims need them."""
 
     def __init__(self, store: Store) -> None:
@@ -154,7 +169,7 @@ class _Rows:
 
 
 def _on_edition(
-    store: _Rows, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
+    store: _Reader, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
 ) -> ClaimResult:
     if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
         return _on_board(store, signature, claim, signatures)
@@ -166,7 +181,7 @@ def _on_edition(
 
 
 def _on_board(
-    store: _Rows, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
+    store: _Reader, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
 ) -> ClaimResult:
     signature_id = signature["signature_id"]
     boards = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures.values()])
@@ -231,38 +246,19 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
-        return ClaimResult("cannot be told", (), why="no validation of it; run gre-bench study validate")
-    if claim.test == "does_not_rise":
-        answer = _steady([effects[name] for name in claim.changes if name in effects])
-    elif claim.test == "costs_less":
-        answer = judge_claim([
+        return ClaimResult(why="no validation of it; run gre-bench study validate")
+    if claim.test == "costs_less":
+        contrasts = [
             _difference(f"{less} costs less than {more}", effects[less], effects[more])
             for less in claim.changes for more in claim.more if less in effects and more in effects
-        ])  # fmt: skip
+        ]  # fmt: skip
     else:
-        sign = -1 if claim.test == "falls" else 1
-        answer = judge_claim([_effect(effects[name], sign) for name in claim.changes if name in effects])
-    return _whole(answer, not lacking, f"not tried: {', '.join(lacking)}")
-
-
-def _steady(rows: Sequence[Row]) -> ClaimResult:
-    """Tests the claim that none of the changes in *rows* raises the scores.
-
-    Each of *rows* holds the effect d of one change and its interval. The claim holds if every interval ends below
-    `NO_RISE`. It does not hold if any interval, widened for the number of effects, lies above zero. Otherwise the
-    verdict is "cannot be told".
-    """
-    contrasts = tuple(_effect(row, -1) for row in rows)
-    # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
-    lows = [contrast.interval()[0] for contrast in contrasts]
-    together = 1 - 0.05 / max(1, len(contrasts))
-    if any(contrast.interval(together)[1] < 0 for contrast in contrasts):
-        return ClaimResult("does not hold", contrasts)
-    if all(low > -NO_RISE for low in lows):
-        return ClaimResult("holds", contrasts)
-    needs = [math.ceil(item.n * (2.8 * item.error / (item.value + NO_RISE)) ** 2)
-             for item, low in zip(contrasts, lows, strict=True) if item.n and low <= -NO_RISE < item.value]  # fmt: skip
-    return ClaimResult("cannot be told", contrasts, max(needs, default=None))
+        sign = 1 if claim.test == "rises" else -1
+        contrasts = [_effect(effects[name], sign) for name in claim.changes if name in effects]
+    # A claim that nothing rises holds if every d is below `NO_RISE`, and fails if some d is above zero.
+    margin = NO_RISE if claim.test == "does_not_rise" else 0.0
+    why = f"not tried: {', '.join(lacking)}" if lacking else ""
+    return judge_claim(contrasts, margin=margin, lacking=why)
 
 
 def _effect(row: Row, sign: int) -> Contrast:
@@ -275,21 +271,21 @@ def _difference(name: str, first: Row, second: Row) -> Contrast:
     return _less(name, _effect(first, 1), _effect(second, 1))
 
 
-def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
+def _on_grades(store: _Reader, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
     rows = {
         row["metric"]: row
         for row in store.read(AGREEMENTS, signature_ids=[row["signature_id"] for row in signatures.values()])
         if row["kind"] == "spearman" and row["problem"] is None
     }
     if metric not in rows:
-        return ClaimResult("cannot be told", (), why="no human grades of the reviews here; run gre-bench study agree")
+        return ClaimResult(why="no human grades of the reviews here; run gre-bench study agree")
     own = _agreement(rows[metric], f"{metric} agrees")
     if claim.test == "agrees":
         return judge_claim([own])
     others = [_agreement(rows[name], name) for name in claim.than if name in rows]
     contrasts = [_less(f"{metric} > {contrast.name}", own, contrast) for contrast in others]
     absent = [name for name in claim.than if name not in rows]
-    return _whole(judge_claim(contrasts), not absent, f"not scored: {', '.join(absent)}")
+    return judge_claim(contrasts, lacking=f"not scored: {', '.join(absent)}" if absent else "")
 
 
 def _agreement(row: Row, name: str) -> Contrast:
@@ -306,14 +302,3 @@ def _less(name: str, first: Contrast, second: Contrast) -> Contrast:
     """Returns the contrast *name*: *first* less *second*, as if the two were independent."""
     n = None if first.n is None or second.n is None else min(first.n, second.n)
     return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), n)
-
-
-def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:
-    """Returns *answer*, with "holds" replaced by "cannot be told" if parts of the claim were not tested.
-
-    *whole*: whether all parts of the claim were tested. *why*: the reason to state if some were not. The verdict "does
-    not hold" never changes.
-    """
-    if whole or answer.verdict == "does not hold":
-        return answer
-    return ClaimResult("cannot be told", answer.contrasts, answer.needed, why)

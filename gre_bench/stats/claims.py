@@ -1,31 +1,30 @@
 """Does a claim hold? A claim says that all, or at least one, of several quantities are above zero.
 
-Such a quantity is called a contrast. Each contrast has two intervals: a 95% interval, and a wider one by Bonferroni's
-correction. The wider intervals cover 95% over all contrasts together. They are used where a single contrast can decide
-the claim.
+Such a quantity is called a contrast. Each contrast has two one-sided p-values, of "not above" and of "not below" zero.
+With m contrasts, a claim has two p-values, doubled because either verdict is open:
 
-A claim that *all* contrasts are above zero
+- A claim that *all* contrasts are above zero holds by p = 2·max p (an intersection-union test). It does not hold by
+  p = 2·min(1, m·min p) of the contrasts below zero (Bonferroni).
+- A claim that *any* contrast, at least one, is above zero holds by p = 2·min(1, m·min p). It does not hold by
+  p = 2·max p of the contrasts below zero.
 
-- holds if every 95% interval lies above zero (an intersection-union test of level 2.5%, without correction);
-- does not hold if at least one wider interval lies below zero.
-
-A claim that *any* contrast, at least one, is above zero
-
-- holds if at least one wider interval lies above zero;
-- does not hold if every 95% interval lies below zero.
-
-In all other cases, the claim cannot be told.
+The smaller p is the claim's. Claims that are tested together, each under each metric, form one family: `decided`
+applies Holm's correction over all of them. A claim has a verdict if its corrected p is below 5%; otherwise it cannot be
+told.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from gre_bench.stats.effects import holm
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 Quantifier = Literal["all", "any"]
+ALPHA = 0.05
 POWER = 0.8
 
 
@@ -52,34 +51,69 @@ class Contrast:
         half = _t(0.5 + level / 2, self.freedom) * self.error
         return self.value - half, self.value + half
 
-    @property
-    def needed(self) -> int | None:
-        """Returns how large *n* must be to find an effect of this size with a power of 80%, in a two-sided test at 5%.
+    def p_above(self, margin: float = 0.0) -> float:
+        """Returns the one-sided p-value of the hypothesis that the quantity is at most −*margin*."""
+        return _tail(self.value + margin, self.error, self.freedom)
 
-        The formula is n·((t₀.₉₇₅ + z₀.₈)·error/|value|)². Returns None if the present *n* is enough: the 95% interval
-        excludes zero. Also returns None if *n* is unknown, or if |value| is no more than a thousandth of *error*, which
-        counts as no effect.
+    def p_below(self) -> float:
+        """Returns the one-sided p-value of the hypothesis that the quantity is at least 0."""
+        return _tail(-self.value, self.error, self.freedom)
+
+    def needed(self, margin: float = 0.0, alpha: float = ALPHA) -> int | None:
+        """Returns how large *n* must be to tell the quantity from −*margin* with a power of 80%, two-sided at *alpha*.
+
+        The formula is n·((t(1 − alpha/2) + z₀.₈)·error/|value + margin|)². Returns None if the present *n* is enough,
+        or if *n* is unknown. Also returns None if |value + margin| is no more than a thousandth of *error*, which
+        counts as no difference. With a *margin*, a value below −*margin* needs nothing.
         """
-        low, high = self.interval()
-        if self.n is None or abs(self.value) <= self.error / 1000 or low > 0 or high < 0:
+        away = self.value + margin
+        enough = 2 * min(self.p_above(margin), _tail(-away, self.error, self.freedom)) < alpha
+        if self.n is None or abs(away) <= self.error / 1000 or enough or (margin and away < 0):
             return None
-        return math.ceil(self.n * ((_t(0.975, self.freedom) + _t(POWER, math.inf)) * self.error / abs(self.value)) ** 2)
+        t = _t(1 - alpha / 2, self.freedom) + _t(POWER, math.inf)
+        return math.ceil(self.n * (t * self.error / abs(away)) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """The *verdict* on a claim, with the *contrasts* that it rests on.
+    """The outcome of testing a claim, with the *contrasts* that it rests on.
 
-    If the verdict is "cannot be told", two fields say more:
-
-    - *needed*: how many papers, items or pairs would decide the claim; None if unknown.
-    - *why*: the reason in words; empty if the intervals are merely too wide.
+    - *verdict*: what the corrected p-value says.
+    - *leaning*: the verdict if *p_holm* is small enough.
+    - *p*: the claim's p-value; None if nothing could be compared.
+    - *p_holm*: *p* after Holm's correction over *tests* claims, which multiplies it by *counted* at least.
+    - *quantifier*, *margin*: how the contrasts decide.
+    - *why*: why the claim cannot be told, in words; empty if the intervals are merely too wide.
     """
 
-    verdict: Verdict
-    contrasts: tuple[Contrast, ...]
-    needed: int | None = None
+    contrasts: tuple[Contrast, ...] = ()
+    leaning: Verdict = "cannot be told"
+    p: float | None = None
+    p_holm: float | None = None
+    tests: int = 1
+    quantifier: Quantifier = "all"
+    margin: float = 0.0
     why: str = ""
+    counted: int = 1
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.leaning if self.p_holm is not None and self.p_holm < ALPHA else "cannot be told"
+
+    @property
+    def deciding(self) -> Contrast | None:
+        """The contrast that decides: the smallest if all must be above zero, the largest if one is enough."""
+        pick = min if self.quantifier == "all" else max
+        return pick(self.contrasts, key=lambda contrast: contrast.value, default=None)
+
+    @property
+    def needed(self) -> int | None:
+        """How many papers, items or pairs would tell a claim that cannot be told; None if unknown."""
+        if self.verdict != "cannot be told" or self.why:
+            return None
+        alpha = ALPHA / self.counted / (len(self.contrasts) if self.quantifier == "any" else 1)
+        needs = [need for contrast in self.contrasts if (need := contrast.needed(self.margin, alpha)) is not None]
+        return (max if self.quantifier == "all" else min)(needs, default=None)
 
 
 def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
@@ -105,27 +139,56 @@ def from_interval(name: str, value: float, low: float, high: float, n: int | Non
 
 
 def judge_claim(
-    contrasts: Sequence[Contrast], quantifier: Quantifier = "all", why_empty: str = "nothing to compare"
+    contrasts: Sequence[Contrast],
+    quantifier: Quantifier = "all",
+    why_empty: str = "nothing to compare",
+    *,
+    margin: float = 0.0,
+    lacking: str = "",
 ) -> ClaimResult:
-    """Tests the claim that all *contrasts*, or at least one of them, are above zero.
+    """Tests the claim that all *contrasts*, or at least one of them, are above −*margin*, by itself.
 
-    *quantifier* says which: ``all`` or ``any``. If there are no contrasts, the verdict is "cannot be told", with
-    *why_empty* as its reason.
+    - *quantifier*: ``all`` or ``any``.
+    - *margin*: the claim does not hold only if contrasts are below zero, even if *margin* is positive.
+    - *lacking*: why some contrasts are missing. Such a claim may fail, but cannot hold.
+
+    If there are no contrasts, the claim cannot be told, with *why_empty* as its reason.
     """
     if not contrasts:
-        return ClaimResult("cannot be told", (), why=why_empty)
-    together = 1 - 0.05 / len(contrasts)
-    every, some = (0.95, together) if quantifier == "all" else (together, 0.95)
-    above = [contrast.interval(every)[0] > 0 for contrast in contrasts]
-    below = [contrast.interval(some)[1] < 0 for contrast in contrasts]
-    if (all if quantifier == "all" else any)(above):
-        return ClaimResult("holds", tuple(contrasts))
-    if (any if quantifier == "all" else all)(below):
-        return ClaimResult("does not hold", tuple(contrasts))
-    needs = [contrast.needed for contrast, sure in zip(contrasts, above, strict=True) if not sure]
-    known = [need for need in needs if need is not None]
-    needed = (max if quantifier == "all" else min)(known, default=None)
-    return ClaimResult("cannot be told", tuple(contrasts), needed)
+        return ClaimResult(quantifier=quantifier, why=why_empty)
+    above, below = [item.p_above(margin) for item in contrasts], [item.p_below() for item in contrasts]
+    if quantifier == "all":
+        holds, fails = max(above), min(1.0, len(below) * min(below))
+    else:
+        holds, fails = min(1.0, len(above) * min(above)), max(below)
+    holds = 1.0 if lacking else holds
+    p = min(1.0, 2 * min(holds, fails))
+    why = lacking if p >= ALPHA or fails >= holds else ""
+    return ClaimResult(
+        tuple(contrasts), "holds" if holds < fails else "does not hold", p, p, 1, quantifier, margin, why
+    )
+
+
+def decided(results: Sequence[ClaimResult]) -> list[ClaimResult]:
+    """Returns *results*, the claims of one family, with Holm's correction over all that have a p-value."""
+    tested = [result.p for result in results if result.p is not None]
+    adjusted = iter(holm(tested))
+    ranks = {p: len(tested) - sum(other < p for other in tested) for p in tested}
+    return [
+        result
+        if result.p is None
+        else replace(result, p_holm=next(adjusted), tests=len(tested), counted=ranks[result.p])
+        for result in results
+    ]
+
+
+def _tail(value: float, error: float, freedom: float) -> float:
+    """Returns P(T ≥ value/error) for Student's T; without any *error*, 0 if *value* is positive, else 1."""
+    from scipy.special import ndtr, stdtr
+
+    if not error:
+        return float(value <= 0)
+    return float(ndtr(-value / error) if math.isinf(freedom) else stdtr(freedom, -value / error))
 
 
 def _t(quantile: float, freedom: float) -> float:

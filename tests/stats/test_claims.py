@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.claims import Contrast, contrast_of, from_interval, judge_claim
+from gre_bench.stats.claims import Contrast, contrast_of, decided, from_interval, judge_claim
 
 
 def sure(value: float, name: str = "c") -> Contrast:
@@ -61,12 +61,73 @@ def test_of_claims_on_the_edge_few_are_told_wrongly():
 
 def test_the_n_that_is_needed_finds_the_effect_with_a_power_of_80_per_cent():
     one = Contrast("c", 0.1, 0.1, 100)
-    assert judge_claim([one]).needed == one.needed == math.ceil(100 * (1.959964 + 0.841621) ** 2)
-    assert sure(0.5).needed is None and Contrast("c", 0.0, 0.1, 100).needed is None
-    assert Contrast("two that wrote the same", 0.0, 0.0, 6).needed is None
-    error = 0.1 * math.sqrt(100 / one.needed)
+    assert judge_claim([one]).needed == one.needed() == math.ceil(100 * (1.959964 + 0.841621) ** 2)
+    assert sure(0.5).needed() is None and Contrast("c", 0.0, 0.1, 100).needed() is None
+    assert Contrast("two that wrote the same", 0.0, 0.0, 6).needed() is None
+    error = 0.1 * math.sqrt(100 / one.needed())
     power = 1 - scipy_stats.norm.cdf(1.959964 - 0.1 / error)
     assert power == pytest.approx(0.8, abs=0.005)
     # All are asked for: the most. Any: the least.
     two = Contrast("d", 0.05, 0.1, 100)
-    assert judge_claim([one, two]).needed == two.needed > judge_claim([one, two], "any").needed == one.needed
+    assert judge_claim([one, two]).needed == two.needed()
+    assert two.needed() > judge_claim([one, two], "any").needed == one.needed(alpha=0.025) > one.needed()
+
+
+def test_p_is_the_largest_for_all_and_bonferronis_for_any():
+    values = (0.3, 0.2, -0.1)
+    above = [float(scipy_stats.norm.sf(value / 0.1)) for value in values]
+    contrasts = [sure(value) for value in values]
+    # That all are above zero is contradicted by the last one.
+    assert judge_claim(contrasts).p == pytest.approx(2 * min(max(above), 3 * min(1 - p for p in above)))
+    assert judge_claim(contrasts[:2]).p == pytest.approx(2 * max(above[:2]))
+    assert judge_claim(contrasts, "any").p == pytest.approx(2 * 3 * min(above))
+    assert judge_claim(contrasts, "any").deciding is contrasts[0] and judge_claim(contrasts).deciding is contrasts[2]
+    assert judge_claim([Contrast("the same texts", 0.0, 0.0, 6)]).p == 1
+
+
+def test_one_difference_that_is_significant_alone_is_not_among_many_claims_and_metrics():
+    """p = .016 is told alone; beside three metrics that show nothing, Holm multiplies it by four."""
+    one, nothing = judge_claim([sure(0.241)]), judge_claim([sure(0.02)])
+    assert one.verdict == "holds"
+    together = decided([one, nothing, judge_claim([]), nothing, nothing])
+    assert [result.verdict for result in together] == ["cannot be told"] * 5
+    assert together[0].p_holm == pytest.approx(4 * one.p) and together[0].tests == 4
+    assert together[2].p_holm is None
+    assert together[0].needed == one.contrasts[0].needed(alpha=0.05 / 4)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=6), st.integers(1, 9))
+def test_a_larger_family_never_tells_more(values, others):
+    one = judge_claim([sure(value) for value in values])
+    among = decided([one, *[judge_claim([sure(0.1 * k)]) for k in range(others)]])[0]
+    assert among.p_holm >= one.p and among.verdict in (one.verdict, "cannot be told")
+
+
+def test_in_a_family_without_any_effect_a_verdict_is_given_in_at_most_5_per_cent_of_simulations():
+    chance = random.Random(2)
+    wrong = 0
+    for _ in range(2000):
+        family = [
+            judge_claim(
+                [Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(1 + k % 3)], ("all", "any")[k % 2]
+            )
+            for k in range(6)
+        ]
+        wrong += any(result.verdict != "cannot be told" for result in decided(family))
+    assert wrong / 2000 <= 0.05 + 0.01
+
+
+def test_a_margin_is_for_holding_alone():
+    """d = 0.05 ± 0.02 lies below a margin of 0.1, and above zero."""
+    rise = Contrast("rises", -0.05, 0.02, 300)
+    assert judge_claim([rise], margin=0.1).leaning in ("holds", "does not hold")
+    assert judge_claim([Contrast("c", 0.0, 0.02, 300)], margin=0.1).verdict == "holds"
+    assert judge_claim([Contrast("c", -0.3, 0.02, 300)], margin=0.1).verdict == "does not hold"
+    assert judge_claim([Contrast("c", 0.0, 0.2, 300)], margin=0.1).needed > 300
+
+
+def test_a_claim_with_a_part_missing_may_fail_but_cannot_hold():
+    assert judge_claim([sure(0.9)], lacking="not tried: b").verdict == "cannot be told"
+    assert judge_claim([sure(0.9)], lacking="not tried: b").why == "not tried: b"
+    failed = judge_claim([sure(-0.9)], lacking="not tried: b")
+    assert (failed.verdict, failed.why) == ("does not hold", "")

@@ -6,12 +6,13 @@ from itertools import groupby
 from typing import Any
 
 from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import p_value
 
 _ORDER = ("holds", "does not hold", "cannot be told")
 
 
 def show(report: dict[str, Any], details: bool) -> None:
-    """Prints one line for each claim, with its verdict.
+    """Prints each claim with its verdict under each metric: the deciding difference, its 95% interval and p.
 
     With *details*, it also prints the text of the claim, its source, and every comparison behind the verdict.
     """
@@ -22,16 +23,29 @@ def show(report: dict[str, Any], details: bool) -> None:
     for _, group in groupby(sorted(report["claims"], key=key), key=key):
         rows = list(group)
         first = rows[0]
-        metrics = ", ".join(row["metric"] for row in rows)
-        needs = max((row["needed"] or 0 for row in rows), default=0)
-        more = [first["why"]] if first["why"] else []
-        more += [f"{needs:,} would tell, if further scores are like these"] if needs else []
-        screen.say(f"{first['verdict']}: {first['claim']} ({metrics})" + (f": {'; '.join(more)}" if more else ""))
+        if not first["contrasts"]:
+            metrics = ", ".join(row["metric"] for row in rows)
+            screen.say(f"{first['verdict']}: {first['claim']} ({metrics}): {first['why']}")
+            rows = []
+        else:
+            screen.say(f"{first['verdict']}: {first['claim']}")
         if details:
             screen.say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())
-            for row in rows:
-                for contrast in row["contrasts"]:
-                    interval = f"{contrast['low']:+.3f} to {contrast['high']:+.3f}"
-                    n = f", n {contrast['n']}" if contrast["n"] else ""
-                    screen.say(f"  {row['metric']}: {contrast['name']}: {contrast['value']:+.3f} ({interval}){n}")
+        for row in rows:
+            count, deciding = len(row["contrasts"]), row["contrasts"][row["deciding"]]
+            of = f", of {count}" if count > 1 else ""
+            more = [row["why"]] if row["why"] else []
+            more += [f"{row['needed']:,} would tell, if further scores are like these"] if row["needed"] else []
+            screen.say(f"  {row['metric']}: {_difference(deciding)}{of}; p {p_value(row['p'])}" + "".join(
+                f"; {text}" for text in more
+            ))  # fmt: skip
+            for contrast in row["contrasts"] if details and count > 1 else ():
+                screen.say(f"    {_difference(contrast)}")
+    tests = max((row["tests"] for row in report["claims"] if row["contrasts"]), default=0)
+    screen.say(f"p: Holm-corrected over {tests} tests, of claims and metrics; 95% intervals are not corrected")
     screen.say(f"{report['of']}: {report['line']}")
+
+
+def _difference(contrast: dict[str, Any]) -> str:
+    n = f", n {contrast['n']}" if contrast["n"] else ""
+    return f"{contrast['name']} {contrast['value']:+.3f} ({contrast['low']:+.3f}, {contrast['high']:+.3f}){n}"

@@ -122,7 +122,8 @@ class ClaimTest:
     """The test of a published claim under one metric.
 
     *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
-    *needed*: estimated number of papers for a clear verdict.
+    *needed*: estimated number of papers for a clear verdict. *p*: Holm-corrected over all claims and metrics.
+    *deciding*: the index of the comparison that decides.
     *comparisons*: (name, value, lower end and upper end of the value's 95% interval, number of papers). The claim is
     that every value is above zero.
     """
@@ -131,6 +132,8 @@ class ClaimTest:
     verdict: str
     needed: int | None
     why: str
+    p: float | None = None
+    deciding: int | None = None
     comparisons: tuple[tuple[str, float, float, float, int], ...] = ()
 
 

@@ -27,8 +27,8 @@ def claims(
     """Test the papers' claims on what was scored.
 
     The verdict on each claim is: holds, does not hold, or cannot be told. For the last, the number of papers that would
-    decide it is estimated. The claims and their sources are in data/claims.toml. A claim about several comparisons
-    holds if all their 95% intervals lie above zero.
+    decide it is estimated. The claims and their sources are in data/claims.toml. P-values are Holm-corrected over all
+    claims and metrics that are tested.
     """
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.claims import show
