@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
@@ -26,7 +26,7 @@ from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
-from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
+from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, Words, at_human_length, rank_statistics
 from gre_bench.stats.intervals import AboveChance, above_chance, paired_test
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
@@ -42,11 +42,26 @@ from gre_bench.store.queries import (
     SignatureRow,
 )
 
-Words = Mapping[tuple[str, str], int]
-"""Words of a text by candidate and paper."""
 
-Reading = tuple[str, str, str, int]
-"""The parts of a signature that decide which text has its words counted: source, writer, form, cut."""
+class Reading(NamedTuple):
+    """The parts of a signature that decide which text has its words counted."""
+
+    source: str
+    writer: str
+    form: str
+    cut: int
+
+
+def reading(signature: SignatureRow) -> Reading:
+    """Returns which text the metric of *signature* reads."""
+    recipe = recipe_of(signature["metric"])
+    return Reading(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
+
+
+def words_of(columns: Iterable[Sequence[Any]]) -> Words:
+    """Returns the words by candidate and paper; *columns*: those of `BOARD_LENGTHS`."""
+    return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+
 
 PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
@@ -235,11 +250,10 @@ def profiles(
     - *judged*: candidate → a summary of its judgments by the signature's writer.
     - *texts*: counts of the texts that LMs or rules were asked for, with tokens.
     """
-    recipe, writer = recipe_of(signature["metric"]), signature["writer"]
-    read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
+    recipe = recipe_of(signature["metric"])
+    read = reading(signature)
     if read not in counted:
-        columns = store.columns(BOARD_LENGTHS, **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
-        counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+        counted[read] = words_of(store.columns(BOARD_LENGTHS, **read._asdict()))
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
     texts_of: dict[str, list[BoardTextRow]] = defaultdict(list)

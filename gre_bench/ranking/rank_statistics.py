@@ -154,28 +154,49 @@ def _next(test: PairTest | None) -> Next:
     return test.second, test.difference, test.low, test.high, test.p_holm, tied, more
 
 
-def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
-    """Returns the length of a human review in words, and each candidate's mean score at that length.
+Words = Mapping[tuple[str, str], int]
+"""Words of the text that a metric reads, by candidate and paper."""
 
-    *words*: (candidate, paper) → the number of words in the text that the metric reads. The length of a human review is
-    the geometric mean over the human baseline's texts. It is None if the human baseline has no texts.
 
-    `length_controlled` computes the scores. No candidate has a score if the effect of length cannot be estimated: with
-    a single candidate, or if paper and candidate determine the length.
-    """
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts that a metric reads, in four columns: candidate, paper, mean score over references, and words."""
+
+    candidates: list[str]
+    papers: list[str]
+    values: list[float]
+    words: list[int]
+
+
+def texts_of(pairs: Pairs, words: Words) -> Texts:
+    """Returns one row per candidate and paper of *pairs*; texts without words are left out."""
     scores: dict[tuple[str, str], list[float]] = {}
     for name, paper, _, value in zip(*pairs.columns, strict=True):
         if words.get((name, paper)):
             scores.setdefault((name, paper), []).append(value)
-    human = [words[name, paper] for name, paper in scores if name == HUMAN]
+    return Texts(
+        [name for name, _ in scores],
+        [paper for _, paper in scores],
+        [sum(values) / len(values) for values in scores.values()],
+        [words[key] for key in scores],
+    )
+
+
+def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
+    """Returns the length of a human review in words, and each candidate's mean score at that length.
+
+    The length of a human review is the geometric mean over the human baseline's texts. It is None if the human baseline
+    has no texts. `length_controlled` computes the scores. No candidate has a score if the effect of length cannot be
+    estimated: with a single candidate, or if paper and candidate determine the length.
+    """
+    texts = texts_of(pairs, words)
+    human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]
     if not human:
         return None, {}
     at = human_length(human)
-    names, papers = map(list, zip(*scores, strict=True))
-    if len(set(names)) < 2:
+    if len(set(texts.candidates)) < 2:
         return at, {}
-    means, lengths = [sum(values) / len(values) for values in scores.values()], [words[key] for key in scores]
     try:
-        return at, length_controlled(means, lengths, papers, at, names).scores
+        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates).scores
     except ValueError:
         return at, {}

@@ -63,6 +63,7 @@ def write_site(
         validations=validations(connection),
         histories=tuple(histories),
         claims=claim_lines(about, shown_boards),
+        contrasts=about.get("contrasts"),
         strata=strata(connection),
         papers=listed,
         errata=tuple(errata),

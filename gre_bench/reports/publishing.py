@@ -25,6 +25,7 @@ from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey, signing_key
 from gre_bench.reports.claims import claims_on
+from gre_bench.reports.comparisons import contrasts
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries import (
@@ -169,6 +170,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
         "claims": claim_rows(store, signatures),
+        "contrasts": contrasts_of(store, settings.board.contrasts, signatures),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 
@@ -184,6 +186,20 @@ def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[st
         for row in claims_on(store, signatures, claims())
         if row["metric"] in metrics
     ]  # fmt: skip
+
+
+def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
+    """Tests the contrasts of the file *path* under *signatures*: the file's name, digest and entries, and the rows.
+
+    Returns None without a file. Raises `SettingsError` for a wrong file or an unknown candidate.
+    """
+    if path is None:
+        return None
+    file = contrasts.load(path)
+    return {
+        "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
+        "rows": contrasts.contrast_rows(store, file.contrasts, signatures),
+    }  # fmt: skip
 
 
 def _verdict(row: ValidationRow | None) -> dict[str, Any]:

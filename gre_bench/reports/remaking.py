@@ -29,6 +29,7 @@ from gre_bench.release.database import FOLDER, VIEWS_FILE, judgment_kinds, opene
 from gre_bench.release.manifest import plain
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.site import PAGE
+from gre_bench.reports.comparisons.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
 from gre_bench.stats import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
@@ -138,12 +139,27 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         exact &= _of_program(connection, shown)
         if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
             raise _Unlike("claims of its manifest.json are others")
+        if about.get("contrasts"):
+            _contrasts(store, about, bool(withheld))
     pages, figures, without = _pages(folder, about)
     return {
         "scores": scores, "statistics": [name for name in STATISTICS if not (withheld and name == "lengths")],
         "to_the_last_digit": exact, "pages": pages, "figures": figures, "stated": [*STATED],
         "left_out": [*left_out, *without],
     }  # fmt: skip
+
+
+def _contrasts(store: Store, about: Mapping[str, Any], withheld: bool) -> None:
+    """Tests the contrasts of the manifest again; what depends on lengths is not compared if texts are *withheld*."""
+    entries = [PlannedContrast.model_validate(entry) for entry in about["contrasts"]["entries"]]
+    stated, made = (
+        about["contrasts"]["rows"],
+        plain({"rows": contrast_rows(store, entries, about["signatures"])})["rows"],
+    )
+    dropped = {"at_length"} if withheld else set[str]()
+    sides = [[{name: row[name] for name in row if name not in dropped} for row in side] for side in (stated, made)]
+    if sides[0] != sides[1]:
+        raise _Unlike("contrasts of its manifest.json are others")
 
 
 def _scores(connection: Any, signature: SignatureRow) -> int:

@@ -132,6 +132,18 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
     return high
 
 
+def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:
+    """Returns the smallest mean difference that a two-sided test at *alpha* shows with probability *power*.
+
+    *sd*: the standard deviation, over papers, of the difference on one paper. The formula is
+    (t(1 − alpha/2) + t(power))·sd/√papers, with *papers* − 1 degrees of freedom.
+    """
+    from scipy.special import stdtrit
+
+    quantiles = stdtrit(papers - 1, 1 - alpha / 2) + stdtrit(papers - 1, power)
+    return float(quantiles) * sd / math.sqrt(papers)
+
+
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
     """Returns the index of each value's unit (n,) and of each unit's paper (units,). *owners*: each value's paper.
 

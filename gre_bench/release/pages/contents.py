@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gre_bench.release.pages.board import Board
 
@@ -193,6 +195,7 @@ class Contents:
     - *lead*: the introduction at the top of the page. *remarks*: sentences to read before the boards.
     - *errata*: (day, release, text). *outcomes*: number of pairs for each outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
+    - *contrasts*: those of the manifest: the file's name and digest, and a row for each contrast and metric.
     - *rights*: lines on licences. *citation*: BibTeX.
     """
 
@@ -206,6 +209,7 @@ class Contents:
     validations: tuple[Validation, ...] = ()
     histories: tuple[History, ...] = ()
     claims: tuple[ClaimLine, ...] = ()
+    contrasts: Mapping[str, Any] | None = None
     strata: tuple[Stratum, ...] = ()
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()

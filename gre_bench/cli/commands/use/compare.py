@@ -48,6 +48,10 @@ WithinEdition = Annotated[
         help="Compare two candidates of this edition, or two of its evaluation LMs.",
     ),
 ]  # fmt: skip
+Contrasts = Annotated[
+    Path | None,
+    typer.Option("--contrasts", metavar="FILE", help="TOML of contrasts fixed beforehand, tested on one edition."),
+]
 Figures = Annotated[
     Path | None,
     typer.Option("--figures", metavar="FOLDER", help="Draw the one --published board into this folder, with a page."),
@@ -59,6 +63,7 @@ def compare(
     table: Published = None,
     benchmarks: Benchmarks = None,
     edition: WithinEdition = None,
+    contrasts: Contrasts = None,
     figures: Figures = None,
     metric: options.Metric = None,
     state: options.State = Path("state"),
@@ -68,12 +73,23 @@ def compare(
 
     Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
     and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
-    --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries.
+    --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries. With
+    --contrasts and one edition: differences fixed beforehand, plain and at equal length, corrected together.
     """
     if figures is not None:
         if len(table or ()) != 1 or runs or benchmarks or edition:
             raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
         return _draw((table or [""])[0], figures, as_json)
+    if contrasts is not None:
+        if table or benchmarks or len(runs or ()) + (edition is not None) > 1:
+            raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
+        from gre_bench.cli.views.comparison_contrasts import show_contrasts
+        from gre_bench.reports.comparisons.contrasts import compare_contrasts
+        from gre_bench.reports.signatures import the_edition
+
+        name = the_edition(edition or (runs[0] if runs else None), state)
+        report = compare_contrasts(state, name, contrasts, metric)
+        return screen.print_json(report) if as_json else show_contrasts(report)
     if edition is not None:
         return _within(edition, list(runs or ()), metric, state, as_json)
     if runs and len(runs) == 2 and not (table or benchmarks) and _are_releases(runs, state):

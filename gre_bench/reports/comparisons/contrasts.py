@@ -1,0 +1,276 @@
+"""Contrasts that are fixed before the scores: a file names pairs of candidates, and each pair is compared on a board.
+
+    [[contrast]]
+    name = "reflection"
+    question = "Does reflection help?"
+    first = "gpt-4o+reflect5"
+    second = "gpt-4o"
+
+A contrast is about the metrics of the board, or about those that its entry names in ``metrics``. The file's SHA-256
+stands in each release whose settings name the file (``board.contrasts``), so readers can tell whether it was changed.
+
+All contrasts and metrics of one evaluation LM form a family, over which Holm's method corrects: once for the plain
+differences and once for those at equal length (`gre_bench.stats.length`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from gre_bench.core import strict
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.known_names import resolved
+from gre_bench.pipeline.ranking import reading, words_of
+from gre_bench.ranking.rank_statistics import Pairs, texts_of
+from gre_bench.reports.signatures import shown_signatures
+from gre_bench.stats.effects import holm
+from gre_bench.stats.length import LengthContrast, contrast_at_length, length_slope
+from gre_bench.stats.pair_tests import detectable, pair_tests
+from gre_bench.stats.ranks import consistency
+from gre_bench.store import Store
+from gre_bench.store.queries import (
+    BOARD_LENGTHS,
+    BOARD_PAIRS,
+    LEADERBOARD,
+    PLANNED_SIGNATURES,
+    SignatureRow,
+)
+
+LEVEL, POWER, SPLITS = 0.95, 0.8, 200
+
+
+class PlannedContrast(strict.NamedEntry):
+    """A question that the difference *first* less *second* answers.
+
+    *first*, *second*: two candidates, by their names or the ends of their names. *metrics*: empty means all metrics of
+    the board.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
+    question: str = ""
+    first: str = Field(min_length=1)
+    second: str = Field(min_length=1)
+    metrics: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_two(self) -> PlannedContrast:
+        if self.first == self.second:
+            raise ValueError("first and second are one candidate")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastsFile:
+    """The contrasts of a file, in its order, and the SHA-256 of the file."""
+
+    contrasts: tuple[PlannedContrast, ...]
+    sha256: str
+
+
+def load(path: Path) -> ContrastsFile:
+    """Returns the contrasts of the TOML file *path*.
+
+    Raises `SettingsError` if the file is missing, cannot be read, has no contrast or a wrong one.
+    """
+    entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
+    if not entries:
+        raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
+    return ContrastsFile(tuple(entries.values()), hashlib.sha256(read_bytes(path)).hexdigest())
+
+
+def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
+    """Tests the contrasts of the file *path* on one edition.
+
+    *metrics*: the metrics to compare; None means those shown on the board. The result has
+
+    - *contrasts*: one row per evaluation LM, metric and contrast, as `contrast_rows` returns them;
+    - *stability*: one row per evaluation LM and metric, as `stability` returns them;
+    - *sha256*: the digest of the file.
+
+    The evaluation LM of the board comes first; another one follows if it has scored the same metrics. Raises
+    `SettingsError` for an unknown candidate or metric, or a wrong file.
+    """
+    file, store = load(path), Store(state, edition)
+    shown = shown_signatures(store, metrics)
+    if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
+        there = ", ".join(row["metric"] for row in shown)
+        raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; there are: {there}")
+    signatures = [*shown, *_of_other_lms(shown, store.read(PLANNED_SIGNATURES))]
+    rows = contrast_rows(store, file.contrasts, signatures)
+    return {
+        "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
+        "contrasts": rows, "stability": [row for each in signatures if (row := stability(store, each))],
+    }  # fmt: skip
+
+
+def _of_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]) -> list[SignatureRow]:
+    """Returns the signatures of *planned* that differ from those *shown* by the evaluation LM alone, newest first."""
+    kept: dict[tuple[str, str], SignatureRow] = {}
+    for own in shown:
+        for row in planned:
+            lms = row["evaluation_lm"], own["evaluation_lm"]
+            alike = all(row[name] == own[name] for name in ("metric", "writer", "synopsis_writer", "form", "chance"))
+            if alike and lms[0] != lms[1] and "none" not in lms:
+                kept.setdefault((row["evaluation_lm"], row["metric"]), row)
+    return list(kept.values())
+
+
+def contrast_rows(
+    store: Store, contrasts: Sequence[PlannedContrast], signatures: Sequence[SignatureRow]
+) -> list[dict[str, Any]]:
+    """Returns one row per signature and contrast.
+
+    - *difference*, *low*, *high*, *p*, *papers*: the mean of the paired differences by paper, with its 95% interval and
+      p-value; *p_holm*: corrected over all rows of the same evaluation LM.
+    - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
+    - *at_length*: the difference at equal length. *common* and *own* are its two forms. *p* is that of both together
+      (`LengthContrast.p`), *p_holm* is corrected, and *why_not* says why nothing is told. None without lengths.
+    - *problem*: why there is no test.
+
+    Raises `SettingsError` for an unknown candidate.
+    """
+    rows = [
+        row
+        for signature in signatures
+        for row in _of_signature(
+            store, [item for item in contrasts if not item.metrics or signature["metric"] in item.metrics], signature
+        )
+    ]
+    by_lm: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["problem"] is None:
+            by_lm[row["evaluation_lm"]].append(row)
+    for family in by_lm.values():
+        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
+            row["p_holm"], row["tests"] = p, len(family)
+        long = [row["at_length"] for row in family if row["at_length"]]
+        for at_length, p in zip(long, holm([each["p"] for each in long]), strict=True):
+            at_length["p_holm"] = p
+    return rows
+
+
+def _of_signature(store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow) -> list[dict[str, Any]]:
+    pairs = Pairs(*_columns(store, signature))
+    known = list(dict.fromkeys(pairs.candidates))
+    words = words_of(_lists(store.read(BOARD_LENGTHS, **reading(signature)._asdict())))
+    texts = texts_of(pairs, words)
+    try:
+        slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
+    except ValueError:
+        slope = None
+    rows = []
+    for contrast in contrasts:
+        names = [
+            resolved(name, known, f"edition {store.key} has no scores of candidate")
+            for name in (contrast.first, contrast.second)
+        ]
+        row: dict[str, Any] = {
+            "metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"],
+            "signature_id": signature["signature_id"], "name": contrast.name, "question": contrast.question,
+            "first": names[0], "second": names[1],
+            "difference": None, "low": None, "high": None, "p": None, "p_holm": None, "tests": 0, "papers": 0,
+            "detectable": None, "at_length": None, "problem": None,
+        }  # fmt: skip
+        rows.append(row)
+        own = pairs.of_candidates(names)
+        try:
+            (test,) = pair_tests(own.values, own.papers, own.candidates, own.references, LEVEL)
+        except ValueError:
+            row["problem"] = "fewer than two papers on which both are scored"
+            continue
+        test = test if test.first == names[0] else test.flipped()
+        row |= {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers")}
+        row["detectable"] = detectable(test.sd, test.papers, 1 - LEVEL, POWER)
+        if slope is not None:
+            row["at_length"] = _at_length(contrast_at_length(slope, *_shared(own, names, words), LEVEL))
+    return rows
+
+
+def _columns(store: Store, signature: SignatureRow) -> list[list[Any]]:
+    return _lists(store.read(BOARD_PAIRS, signature_id=signature["signature_id"]))
+
+
+def _lists(rows: Sequence[Any]) -> list[list[Any]]:
+    return [list(column) for column in zip(*(row.values() for row in rows), strict=True)] or [[], [], [], []]
+
+
+def _shared(
+    pairs: Pairs, names: Sequence[str], words: Any
+) -> tuple[list[str], list[float], list[float], list[float], list[float]]:
+    """Returns the papers that both candidates *names* reviewed, and their scores and lengths on each of these.
+
+    A reference counts only if both candidates were scored against it. Papers without lengths are left out.
+    """
+    values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
+    by_paper: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for (name, paper, reference), value in values.items():
+        other = values.get((names[1], paper, reference))
+        if name == names[0] and other is not None and all(words.get((each, paper)) for each in names):
+            by_paper[paper].append((value, other))
+    papers = list(by_paper)
+    scores = [[sum(pair[k] for pair in by_paper[paper]) / len(by_paper[paper]) for paper in papers] for k in (0, 1)]
+    lengths = [[float(words[name, paper]) for paper in papers] for name in names]
+    return papers, scores[0], scores[1], lengths[0], lengths[1]
+
+
+def _at_length(contrast: LengthContrast) -> dict[str, Any]:
+    return asdict(contrast) | {"p": contrast.p, "p_holm": None, "why_not": contrast.why_not}
+
+
+def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
+    """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
+
+    *papers*: between two halves of the papers. *references*: between two single references of each paper, one drawn at
+    random and the other ones. Each has the mean over the splits, and their 5% and 95% quantiles. Returns None for
+    fewer than three models of the largest group.
+    """
+    groups: dict[str | None, list[str]] = defaultdict(list)
+    for row in store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]):
+        if row["kind"] == "model" and row["rank"] is not None:
+            groups[row["group_name"]].append(row["candidate"])
+    names = max(groups.values(), key=len, default=[])
+    if len(names) < 3:
+        return None
+    pairs = Pairs(*_columns(store, signature)).of_candidates(names)
+    papers = sorted(set(pairs.papers))
+    references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
+                  for paper in papers}  # fmt: skip
+    random = np.random.default_rng(0)
+    splits: dict[str, dict[str, float]] = {}
+    for split in ("papers", "references"):
+        if split == "references" and min(map(len, references.values())) < 2:
+            continue
+        rho = []
+        for _ in range(SPLITS):
+            chosen = set(random.permutation(papers)[: len(papers) // 2])
+            drawn = {paper: str(random.choice(own)) for paper, own in references.items()}
+            first = [
+                paper in chosen if split == "papers" else drawn[paper] == reference
+                for paper, reference in zip(pairs.papers, pairs.references, strict=True)
+            ]
+            with suppress(ValueError):  # all means of a half may be equal
+                rho.append(consistency(*(_means(pairs, first, half) for half in (True, False))).spearman)
+        if rho:
+            low, high = np.quantile(rho, [0.05, 0.95]).tolist()
+            splits[split] = {"mean": float(np.mean(rho)), "low": low, "high": high}
+    return {"metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"], "models": len(names), **splits}
+
+
+def _means(pairs: Pairs, first: Sequence[bool], half: bool) -> dict[str, float]:
+    """Returns the mean score of each candidate over the pairs whose entry of *first* is *half*; papers weigh alike."""
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for mine, name, paper, value in zip(first, pairs.candidates, pairs.papers, pairs.values, strict=True):
+        if mine is half:
+            scores[name][paper].append(value)
+    return {name: fmean(fmean(values) for values in papers.values()) for name, papers in scores.items()}
