@@ -198,7 +198,7 @@ def contrasts_of(store: Store, path: Path | None, signatures: Sequence[Signature
     file = contrasts.load(path)
     return {
         "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
-        "rows": contrasts.contrast_rows(store, file.contrasts, signatures),
+        "rows": contrasts.contrast_rows(store, file.contrasts, signatures, with_specific(store, signatures)),
     }  # fmt: skip
 
 

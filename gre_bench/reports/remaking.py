@@ -140,7 +140,7 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
             raise _Unlike("claims of its manifest.json are others")
         if about.get("contrasts"):
-            _contrasts(store, about, bool(withheld))
+            _contrasts(store, about, kept, bool(withheld))
     pages, figures, without = _pages(folder, about)
     return {
         "scores": scores, "statistics": [name for name in STATISTICS if not (withheld and name == "lengths")],
@@ -149,12 +149,12 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _contrasts(store: Store, about: Mapping[str, Any], withheld: bool) -> None:
+def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[SignatureRow], withheld: bool) -> None:
     """Tests the contrasts of the manifest again; what depends on lengths is not compared if texts are *withheld*."""
     entries = [PlannedContrast.model_validate(entry) for entry in about["contrasts"]["entries"]]
     stated, made = (
         about["contrasts"]["rows"],
-        plain({"rows": contrast_rows(store, entries, about["signatures"])})["rows"],
+        plain({"rows": contrast_rows(store, entries, about["signatures"], known)})["rows"],
     )
     dropped = {"at_length"} if withheld else set[str]()
     sides = [[{name: row[name] for name in row if name not in dropped} for row in side] for side in (stated, made)]

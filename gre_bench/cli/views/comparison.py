@@ -64,8 +64,9 @@ def show_candidates(report: dict[str, Any]) -> None:
         screen.say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
         screen.say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
         screen.say(f"  {_p_values(row)}")
-        if above := row["above_chance"]:
-            screen.say(f"  above chance: {_interval(above)}; p {p_value(above['p'])} alone")
+        for name in ("chance", "above_chance"):
+            if part := row[name]:
+                screen.say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
         screen.say(f"  papers: {first} higher on {row['won']}, lower on {row['lost']}")
         for name, papers in ((first, row["most"]), (other, row["least"])):
             leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)

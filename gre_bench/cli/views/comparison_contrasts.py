@@ -27,6 +27,13 @@ def show_contrasts(report: dict[str, Any]) -> None:
                 f"    {_interval(row)}, p {p_value(row['p_holm'])}; {counted(row['papers'], 'paper')} could show "
                 f"{row['detectable']:.2f}"
             )
+            parts = [
+                f"{name.replace('_', ' ')} {_interval(row[name])}, p {p_value(row[name]['p_holm'])}"
+                for name in ("chance", "above_chance")
+                if row[name]
+            ]
+            if parts:
+                screen.say(f"    of it: {'; '.join(parts)}")
             screen.say(f"    at equal length: {_at_length(row['at_length'])}")
         for row in report["stability"]:
             if (row["evaluation_lm"], row["metric"]) == (lm, metric):

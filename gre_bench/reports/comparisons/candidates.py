@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.pipeline.ranking import specific_of
+from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.reports.comparisons.contrasts import columns_of, paired, parts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests
 from gre_bench.store import Store
@@ -33,7 +34,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     - *p*: not corrected for multiple tests, so valid only if these two candidates were chosen beforehand.
     - *board*: the Holm-corrected p-value (*p_holm*) and the number of *tests* on the board that the correction covers.
       None unless both candidates are ranked in one group.
-    - *above_chance*: the same test on scores above each candidate's own chance; None if there are no such scores.
+    - *chance*, *above_chance*: the same test on the two parts of the scores: what the candidates' reviews of other
+      papers score, and the rest. None if there are no such scores.
     - *problem*: why there is no test.
 
     *metrics*: the metrics to compare; None means those shown on the board. Raises `SettingsError` for an unknown
@@ -56,8 +58,9 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         signature, board = signatures[signature_id], boards.get(signature_id, [])
         row = _compared(store, signature, names)
         row["board"] = None if row["problem"] else _on_the_board(store, board, names)
-        specific = specific_of(signature, planned)
-        row["above_chance"] = _above_chance(store, specific, names) if specific else None
+        pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
+        parts = {name: paired(part, names, 0.90) for name, part in parts_of(store, signature, pairs, planned).items()}
+        row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
         rows.append(row)
     return {"edition": store.key, "compared": list(names), "candidates": rows}
 
@@ -105,22 +108,6 @@ def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence
         return None
     (own,) = (test for test in tests if {test.first, test.second} == set(names))
     return {"p_holm": own.p_holm, "tests": len(tests) + len(others)}
-
-
-def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the paired test of the two candidates' scores above chance; None if they share fewer than two papers.
-
-    *specific_id*: the signature of the metric's specific form, whose scores are those above chance.
-    """
-    rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
-    scored = [row for row in rows if row["state"] == "scored"]
-    if len({row["candidate_id"] for row in scored}) < 2:
-        return None
-    try:
-        (test,) = _tested(scored)
-    except ValueError:
-        return None
-    return asdict(test if test.first == names[0] else test.flipped())
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:

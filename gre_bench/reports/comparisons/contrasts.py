@@ -19,7 +19,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,12 +31,12 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.known_names import resolved
-from gre_bench.pipeline.ranking import reading, words_of
+from gre_bench.pipeline.ranking import reading, specific_of, words_of
 from gre_bench.ranking.rank_statistics import Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import LengthContrast, contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import detectable, pair_tests
+from gre_bench.stats.pair_tests import PairTest, detectable, pair_tests
 from gre_bench.stats.ranks import consistency
 from gre_bench.store import Store
 from gre_bench.store.queries import (
@@ -102,12 +102,13 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     `SettingsError` for an unknown candidate or metric, or a wrong file.
     """
     file, store = load(path), Store(state, edition)
+    planned = store.read(PLANNED_SIGNATURES)
     shown = shown_signatures(store, metrics)
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
         there = ", ".join(row["metric"] for row in shown)
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; there are: {there}")
-    signatures = [*shown, *_of_other_lms(shown, store.read(PLANNED_SIGNATURES))]
-    rows = contrast_rows(store, file.contrasts, signatures)
+    signatures = [*shown, *_of_other_lms(shown, planned)]
+    rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
         "contrasts": rows, "stability": [row for each in signatures if (row := stability(store, each))],
@@ -127,26 +128,28 @@ def _of_other_lms(shown: Sequence[SignatureRow], planned: Sequence[SignatureRow]
 
 
 def contrast_rows(
-    store: Store, contrasts: Sequence[PlannedContrast], signatures: Sequence[SignatureRow]
-) -> list[dict[str, Any]]:
+    store: Store, contrasts: Sequence[PlannedContrast], signatures: Sequence[SignatureRow],
+    known: Sequence[SignatureRow],
+) -> list[dict[str, Any]]:  # fmt: skip
     """Returns one row per signature and contrast.
+
+    *known*: further signatures, among them the specific forms of *signatures*. A row has
 
     - *difference*, *low*, *high*, *p*, *papers*: the mean of the paired differences by paper, with its 95% interval and
       p-value; *p_holm*: corrected over all rows of the same evaluation LM.
     - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
+    - *chance*, *above_chance*: the two parts of the difference, each with its interval, *p* and *p_holm*. *chance* is
+      what the candidates' reviews of other papers score, *above_chance* the rest. None if there are no such scores.
     - *at_length*: the difference at equal length. *common* and *own* are its two forms. *p* is that of both together
       (`LengthContrast.p`), *p_holm* is corrected, and *why_not* says why nothing is told. None without lengths.
     - *problem*: why there is no test.
 
     Raises `SettingsError` for an unknown candidate.
     """
-    rows = [
-        row
-        for signature in signatures
-        for row in _of_signature(
-            store, [item for item in contrasts if not item.metrics or signature["metric"] in item.metrics], signature
-        )
-    ]
+    rows: list[dict[str, Any]] = []
+    for signature in signatures:
+        own = [item for item in contrasts if not item.metrics or signature["metric"] in item.metrics]
+        rows += _of_signature(store, own, signature, known)
     by_lm: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["problem"] is None:
@@ -154,15 +157,19 @@ def contrast_rows(
     for family in by_lm.values():
         for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
             row["p_holm"], row["tests"] = p, len(family)
-        long = [row["at_length"] for row in family if row["at_length"]]
-        for at_length, p in zip(long, holm([each["p"] for each in long]), strict=True):
-            at_length["p_holm"] = p
+        for part in ("chance", "above_chance", "at_length"):
+            parts = [row[part] for row in family if row[part]]
+            for each, p in zip(parts, holm([each["p"] for each in parts]), strict=True):
+                each["p_holm"] = p
     return rows
 
 
-def _of_signature(store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow) -> list[dict[str, Any]]:
-    pairs = Pairs(*_columns(store, signature))
-    known = list(dict.fromkeys(pairs.candidates))
+def _of_signature(
+    store: Store, contrasts: Sequence[PlannedContrast], signature: SignatureRow, known: Sequence[SignatureRow]
+) -> list[dict[str, Any]]:
+    pairs = Pairs(*columns_of(store, signature))
+    parts = parts_of(store, signature, pairs, known)
+    candidates = list(dict.fromkeys(pairs.candidates))
     words = words_of(_lists(store.read(BOARD_LENGTHS, **reading(signature)._asdict())))
     texts = texts_of(pairs, words)
     try:
@@ -172,7 +179,7 @@ def _of_signature(store: Store, contrasts: Sequence[PlannedContrast], signature:
     rows = []
     for contrast in contrasts:
         names = [
-            resolved(name, known, f"edition {store.key} has no scores of candidate")
+            resolved(name, candidates, f"edition {store.key} has no scores of candidate")
             for name in (contrast.first, contrast.second)
         ]
         row: dict[str, Any] = {
@@ -180,24 +187,56 @@ def _of_signature(store: Store, contrasts: Sequence[PlannedContrast], signature:
             "signature_id": signature["signature_id"], "name": contrast.name, "question": contrast.question,
             "first": names[0], "second": names[1],
             "difference": None, "low": None, "high": None, "p": None, "p_holm": None, "tests": 0, "papers": 0,
-            "detectable": None, "at_length": None, "problem": None,
+            "detectable": None, "chance": None, "above_chance": None, "at_length": None, "problem": None,
         }  # fmt: skip
         rows.append(row)
         own = pairs.of_candidates(names)
-        try:
-            (test,) = pair_tests(own.values, own.papers, own.candidates, own.references, LEVEL)
-        except ValueError:
+        if (test := paired(own, names)) is None:
             row["problem"] = "fewer than two papers on which both are scored"
             continue
-        test = test if test.first == names[0] else test.flipped()
-        row |= {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers")}
+        row |= _of_test(test)
+        for name, part in parts.items():
+            if (part_test := paired(part.of_candidates(names), names)) is not None:
+                row[name] = _of_test(part_test) | {"p_holm": None}
         row["detectable"] = detectable(test.sd, test.papers, 1 - LEVEL, POWER)
         if slope is not None:
             row["at_length"] = _at_length(contrast_at_length(slope, *_shared(own, names, words), LEVEL))
     return rows
 
 
-def _columns(store: Store, signature: SignatureRow) -> list[list[Any]]:
+def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequence[SignatureRow]) -> dict[str, Pairs]:
+    """Returns the chance term of each of *pairs* and its score above chance, by name.
+
+    The chance term is what the candidate's review of another paper scores. The result is empty if the specific form of
+    *signature* is not among the *known* signatures.
+    """
+    specific = next((row for row in known if row["signature_id"] == specific_of(signature, known)), None)
+    if specific is None:
+        return {}
+    above = Pairs(*columns_of(store, specific))
+    values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
+    kept = [index for index, key in enumerate(zip(*above.columns[:3], strict=True)) if key in values]
+    above = above.at(kept)
+    chance = [values[key[:3]] - key[3] for key in zip(*above.columns, strict=True)]
+    return {"chance": replace(above, values=chance), "above_chance": above}
+
+
+def paired(pairs: Pairs, names: Sequence[str], level: float = LEVEL) -> PairTest | None:
+    """Returns the paired test of the two candidates *names*; None if they share fewer than two papers."""
+    if len(set(pairs.candidates)) < 2:
+        return None
+    try:
+        (test,) = pair_tests(pairs.values, pairs.papers, pairs.candidates, pairs.references, level)
+    except ValueError:
+        return None
+    return test if test.first == names[0] else test.flipped()
+
+
+def _of_test(test: PairTest) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers")}
+
+
+def columns_of(store: Store, signature: SignatureRow) -> list[list[Any]]:
     return _lists(store.read(BOARD_PAIRS, signature_id=signature["signature_id"]))
 
 
@@ -242,7 +281,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     names = max(groups.values(), key=len, default=[])
     if len(names) < 3:
         return None
-    pairs = Pairs(*_columns(store, signature)).of_candidates(names)
+    pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
     papers = sorted(set(pairs.papers))
     references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
                   for paper in papers}  # fmt: skip

@@ -1,0 +1,189 @@
+"""Prints what the chance term of a score is: how many contrasts of LM reviewers it tells apart, and under what form.
+
+    python -m tests.bench.chance_terms EDITION --state STATE [--metric METRIC] [--stance criticizes]
+
+The chance term of a pair is the score of the candidate's review of another paper; the score less it is the score above
+chance. Every two ranked models of the largest group are compared by Student's test by paper, Holm-corrected over all
+contrasts of one line. A line counts the contrasts told apart at 5%, in four forms: plain, per word of the reference, at
+equal length with one slope of log words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
+
+With --stance, only judgments of this stance count, in reviews and references: such as ``criticizes``. The pairs are then
+scored again, by --lm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scipy import stats
+
+from gre_bench.api import open_lm
+from gre_bench.core.records import Prediction
+from gre_bench.pipeline.ranking import reading, specific_of, words_of
+from gre_bench.reports.comparisons.contrasts import columns_of
+from gre_bench.stats.effects import holm
+from gre_bench.stats.length import contrast_at_length, length_slope
+from gre_bench.store import Store
+from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATURES, SignatureRow
+
+Key = tuple[str, str, str]
+"""Candidate, paper, reference."""
+TERMS = ("score", "chance", "above chance")
+FORMS = ("plain", "per word of the reference", "equal length", "equal length, both forms")
+
+
+def models_of(store: Store, signature: SignatureRow) -> list[str]:
+    """Returns the ranked models of the largest group of the board."""
+    groups: dict[str | None, list[str]] = defaultdict(list)
+    for row in store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]):
+        if row["kind"] == "model" and row["rank"] is not None:
+            groups[row["group_name"]].append(row["candidate"])
+    return max(groups.values(), key=len)
+
+
+def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key, tuple[float, float]]:
+    """Returns score and score above chance of each pair that has both."""
+    specific = next(row for row in store.read(PLANNED_SIGNATURES) if row["signature_id"] == specific_id)
+    first, second = (
+        {(c, p, r): v for c, p, r, v in zip(*columns_of(store, row), strict=True)} for row in (signature, specific)
+    )
+    return {key: (value, second[key]) for key, value in first.items() if key in second}
+
+
+def of_one_stance(
+    store: Store, signature: SignatureRow, names: Iterable[str], stance: str, lm_name: str
+) -> tuple[dict[Key, tuple[float, float]], dict[tuple[str, str], int], dict[str, int]]:
+    """Scores the pairs of the candidates *names* by judgments of one *stance* alone.
+
+    Returns score and score above chance of each pair, the words of each candidate's text by candidate and paper, and
+    those of each reference.
+    """
+    lm = open_lm(lm_name).lm
+    with store.reading() as connection:
+        texts = dict(
+            connection.execute(
+                "select review_id, text from judgments where writer = ?", [signature["writer"]]
+            ).fetchall()
+        )
+        moved = {
+            (c, p): r
+            for c, p, r in connection.execute(
+                "select candidate_id, paper_id, review_id from moved where writer = ?", [signature["writer"]]
+            ).fetchall()
+        }
+        own = {
+            (c, p): r for c, p, r in connection.execute("select candidate, paper_id, review_id from reviews").fetchall()
+        }
+        abstracts = dict(connection.execute("select paper_id, abstract from papers").fetchall())
+    kept = {
+        name: "\n".join(line for line in text.splitlines() if line.startswith(f"The reviewer {stance}"))
+        for name, text in texts.items()
+    }
+    wanted = set(names)
+    keys = [(c, p, r) for c, p, r, _ in zip(*columns_of(store, signature), strict=True) if c in wanted]
+    scores: dict[Key, tuple[float, float]] = {}
+    for count, (candidate, paper, reference) in enumerate(keys, 1):
+        x, other, y = (
+            kept.get(name or "", "") for name in (own.get((candidate, paper)), moved.get((candidate, paper)), reference)
+        )
+        if not (x and other and y):
+            continue
+        synopsis = abstracts[paper] if signature["metric"] == "gem_s_abstract" else None
+        totals = [span.total for span in lm.logprob([Prediction(each, synopsis, y) for each in (x, other, None)])]  # pyright: ignore[reportAttributeAccessIssue]
+        scores[candidate, paper, reference] = totals[0] - totals[2], totals[0] - totals[1]
+        if count % 100 == 0:
+            print(f"{count}/{len(keys)} pairs", file=sys.stderr, flush=True)
+    words = {(c, p): len(kept[own[c, p]].split()) for c, p, _ in scores}
+    return scores, words, {r: len(kept[r].split()) for _, _, r in scores}
+
+
+def told_apart(
+    scores: Mapping[Key, tuple[float, float]],
+    words: Mapping[tuple[str, str], int],
+    reference_words: Mapping[str, int],
+    names: list[str],
+) -> dict[str, dict[str, int]]:
+    """Returns form → term → the number of contrasts of *names* that the term tells apart."""
+    counts: dict[str, dict[str, int]] = {form: {} for form in FORMS}
+    for term in TERMS:
+        for form in FORMS:
+            by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
+            for (name, paper, reference), (score, above) in scores.items():
+                value = {"score": score, "above chance": above, "chance": score - above}[term]
+                scale = reference_words[reference] if form == "per word of the reference" else 1
+                by_text[name, paper].append(value / scale)
+            means = {key: fmean(values) for key, values in by_text.items()}
+            known = [key for key in means if words.get(key) and (key[0] in names or key[0] == "human")]
+            slope = length_slope(
+                [means[key] for key in known], [words[key] for key in known],
+                [paper for _, paper in known], candidates=[name for name, _ in known],
+            )  # fmt: skip
+            ps = []
+            for one, other in combinations(names, 2):
+                papers = [
+                    paper
+                    for name, paper in known
+                    if name == one and (other, paper) in means and words.get((other, paper))
+                ]
+                sides = [[means[name, paper] for paper in papers] for name in (one, other)]
+                if not form.startswith("equal length"):
+                    ps.append(float(stats.ttest_rel(*sides).pvalue))
+                    continue
+                lengths = [[words[name, paper] for paper in papers] for name in (one, other)]
+                contrast = contrast_at_length(slope, papers, *sides, *lengths)
+                ps.append(contrast.common.p if form == "equal length" else contrast.p)
+            counts[form][term] = sum(p < 0.05 for p in holm(ps))
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("edition")
+    parser.add_argument("--state", type=Path, default=Path("state"))
+    parser.add_argument("--metric")
+    parser.add_argument("--stance")
+    parser.add_argument("--lm", default="cache-ngram", help="evaluation LM that scores the judgments of one stance")
+    asked = parser.parse_args()
+    store = Store(asked.state, asked.edition)
+    planned = store.read(PLANNED_SIGNATURES)
+    rows: list[dict[str, Any]] = []
+    for signature in planned:
+        specific_id = specific_of(signature, planned)
+        if specific_id is None or asked.metric not in (None, signature["metric"]):
+            continue
+        names = models_of(store, signature)
+        if asked.stance:
+            scores, words, reference_words = of_one_stance(store, signature, [*names, "human"], asked.stance, asked.lm)
+        else:
+            scores = stored(store, signature, specific_id)
+            columns = zip(
+                *(row.values() for row in store.read(BOARD_LENGTHS, **reading(signature)._asdict())), strict=True
+            )
+            words = dict(words_of(columns))
+            with store.reading() as connection:
+                reference_words = dict(connection.execute(
+                    "select review_id, len(string_split_regex(trim(text), '\\s+')) from judgments where writer = ?", [signature["writer"]]
+                ).fetchall())  # fmt: skip
+        counts = told_apart(scores, words, reference_words, names)
+        texts: dict[str, list[float]] = defaultdict(list)
+        for (name, _, _), (score, above) in scores.items():
+            texts[name].append(score - above)
+        rows.append({
+            "metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"], "stance": asked.stance,
+            "pairs": len(scores), "contrasts": len(names) * (len(names) - 1) // 2, "told_apart": counts,
+            "chance": {name: round(fmean(values), 3) for name, values in texts.items() if name in names},
+            "words": {name: round(fmean(words[key] for key in words if key[0] == name), 1) for name in names},
+        })  # fmt: skip
+    print(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
