@@ -74,10 +74,10 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     rows = _Reader(store)
-    asked = [(claim, metric) for claim in claims if claim.test not in ON_STUDIES for metric in claim.metrics]
+    tests = [(claim, metric) for claim in claims if claim.test not in ON_STUDIES for metric in claim.metrics]
     return _rows(
         (claim, metric, _on_edition(rows, by_metric[metric], claim, by_metric) if metric in by_metric else _UNSCORED)
-        for claim, metric in asked
+        for claim, metric in tests
     )
 
 

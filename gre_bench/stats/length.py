@@ -20,10 +20,13 @@ From the slope β follow three estimates, each with the uncertainty of β in its
   where s_p is the influence of paper p on β. The interval is Student's with P − 1 degrees of freedom.
 - `gre_bench.stats.effects.effect_at_length`: the effect of a change of reviews at the length of the unchanged review.
 
-All candidates share β. A second form of the contrast lets each of the two candidates have a slope of its own. Both
-slopes come from d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m), where log a_p and log b_p are the log lengths of the
-two reviews, m is the middle of their means, and c is the difference at length m. The interval is robust against unequal
-variances (HC3), with P − 3 degrees of freedom. The difference at equal length is told only if both forms tell it.
+All candidates share β. A second form of the contrast lets each of the two candidates have a slope of its own:
+
+    d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m).
+
+Here log a_p and log b_p are the log lengths of the two reviews. m is the middle of their means, and c the difference at
+this length. The interval of c is robust against unequal variances (HC3), with P − 3 degrees of freedom. The difference
+at equal length is told only if both forms tell it.
 
 β is no causal effect: a longer review may well say more.
 """
@@ -136,8 +139,8 @@ def length_slope(
     - *groups* (n,): the group of each score; None: its paper.
     - *candidates* (n,): the candidate of each score; None: no candidate has an effect of its own.
 
-    Raises ValueError for fewer than two papers or a review without tokens, or if no group has reviews of different
-    lengths, apart from the candidates' effects.
+    Raises ValueError for fewer than two papers or a review without tokens. Also raises it if no group has reviews of
+    different lengths, apart from the candidates' effects.
     """
     scores, logs = finite(values, at_least=3), _logs(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
@@ -211,12 +214,12 @@ def contrast_at_length(
 
     Raises ValueError for fewer than two papers or a review without tokens.
     """
-    one, other = finite(first, at_least=2), finite(second, at_least=2)
+    scores, other_scores = finite(first, at_least=2), finite(second, at_least=2)
     logs, other_logs = _logs(first_tokens), _logs(second_tokens)
     count = len(papers)
-    if not count == len(set(papers)) == len(one) == len(other) == len(logs) == len(other_logs):
+    if not count == len(set(papers)) == len(scores) == len(other_scores) == len(logs) == len(other_logs):
         raise ValueError("a contrast needs one score and one length of both candidates on each paper")
-    difference, longer = one - other, logs - other_logs
+    difference, longer = scores - other_scores, logs - other_logs
     away = float(longer.mean())
     moved = difference - slope.value * longer
     influence = dict.fromkeys(slope.influence, 0.0) | dict(

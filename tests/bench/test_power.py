@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.bench import power
-from tests.bench.test_board_questions import SAID
 from tests.flows.refreshing import EDITION, add_reviews, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -23,6 +22,13 @@ def test_the_terms_of_made_differences_are_told_apart(paper, reference):
     assert found.paper == pytest.approx(paper, abs=0.15) and found.reference == pytest.approx(reference, rel=0.05)
     pairs = [rng.normal(0, paper) + rng.normal(0, reference, 2) for _ in range(4000)]
     assert found.error(4000, 2) == pytest.approx(power.measured(pairs, rng, None), rel=0.05)
+
+
+SAID = {
+    "careful": "The reviewer criticizes the missing baselines of paper {n}.\nThe reviewer suggests more seeds.",
+    "hasty": "The reviewer appreciates the idea of paper {n}.",
+    "fond": "The reviewer appreciates the clear proofs.\nThe reviewer appreciates the experiments of paper {n}.",
+}
 
 
 def test_one_reference_a_paper_tells_nothing_of_the_terms():

@@ -15,12 +15,13 @@ import pytest
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core import settings
+from gre_bench.reports.comparisons.contrasts import PlannedContrast
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks
 from tests.flows.refreshing import with_papers_read
 
-KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
+KINDS = {"sh", "python", "sql", "text", "toml", "toml models", "toml contrasts"}
 ALL = [block for page in PAGES for block in blocks(page)]
 RUN = {
     page.stem: [block for block in blocks(page) if block.kind in ("sh", "python") and block.reason is None]
@@ -63,6 +64,9 @@ def test_settings_and_models_that_are_shown_are_taken():
         elif block.kind == "toml models":
             for entry in tomllib.loads(block.text).get("model", ()):
                 Model.model_validate(entry)
+        elif block.kind == "toml contrasts":
+            for entry in tomllib.loads(block.text)["contrast"]:
+                PlannedContrast.model_validate(entry)
 
 
 @pytest.fixture(scope="module")

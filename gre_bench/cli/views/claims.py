@@ -33,10 +33,10 @@ def show(report: dict[str, Any], details: bool) -> None:
             screen.say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())
         for row in rows:
             count, deciding = len(row["contrasts"]), row["contrasts"][row["deciding"]]
-            of = f", of {count}" if count > 1 else ""
+            among = f", of {count}" if count > 1 else ""
             more = [row["why"]] if row["why"] else []
             more += [f"{row['needed']:,} would tell, if further scores are like these"] if row["needed"] else []
-            screen.say(f"  {row['metric']}: {_difference(deciding)}{of}; p {p_value(row['p'])}" + "".join(
+            screen.say(f"  {row['metric']}: {_difference(deciding)}{among}; p {p_value(row['p'])}" + "".join(
                 f"; {text}" for text in more
             ))  # fmt: skip
             for contrast in row["contrasts"] if details and count > 1 else ():

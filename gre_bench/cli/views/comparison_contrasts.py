@@ -37,9 +37,9 @@ def show_contrasts(report: dict[str, Any]) -> None:
             screen.say(f"    at equal length: {_at_length(row['at_length'])}")
         for row in report["stability"]:
             if (row["evaluation_lm"], row["metric"]) == (lm, metric):
-                told = [f"{row[split]['mean']:.2f} between halves of the {split}"
+                splits = [f"{row[split]['mean']:.2f} between halves of the {split}"
                         for split in ("papers", "references") if split in row]  # fmt: skip
-                screen.say(f"  order of {row['models']} models: Spearman {', '.join(told)}")
+                screen.say(f"  order of {row['models']} models: Spearman {', '.join(splits)}")
     tests = max((row["tests"] for row in report["contrasts"]), default=0)
     screen.say(
         f"\nmean differences by paper with 95% intervals; p: Holm-corrected over {counted(tests, 'test')} of an LM"
@@ -59,5 +59,5 @@ def _at_length(test: dict[str, Any] | None) -> str:
     if test is None:
         return "not known: no lengths, or none that vary"
     own = f", own {_interval(test['own'], 'value')}" if test["own"] else ""
-    told = f"not told: {test['why_not']}" if test["why_not"] else f"p {p_value(test['p_holm'])}"
-    return f"{_interval(test['common'], 'value')}{own}, {told}; lengths overlap {test['overlap']:.2f}"
+    outcome = f"not told: {test['why_not']}" if test["why_not"] else f"p {p_value(test['p_holm'])}"
+    return f"{_interval(test['common'], 'value')}{own}, {outcome}; lengths overlap {test['overlap']:.2f}"

@@ -64,9 +64,9 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "above_chance": (
         "Above chance",
-        "The candidate's score less that of its own reviews of other papers, on the same human reviews. Style is the "
-        "same on both sides, so the difference is due to what a review says of its paper. Not above chance: the test "
-        "of the difference does not show one at 5%.",
+        "The candidate's score less that of its own reviews of other papers, on the same human reviews: does it say "
+        "anything of its papers? Not above chance: the test of the difference does not show one at 5%. It is no order "
+        "of candidates, because longer reviews of other papers score lower.",
     ),
     "rank": (
         "Rank",

@@ -105,8 +105,8 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     planned = store.read(PLANNED_SIGNATURES)
     shown = shown_signatures(store, metrics)
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
-        there = ", ".join(row["metric"] for row in shown)
-        raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; there are: {there}")
+        known = ", ".join(row["metric"] for row in shown)
+        raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; there are: {known}")
     signatures = [*shown, *_of_other_lms(shown, planned)]
     rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
