@@ -44,7 +44,14 @@ LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
 
 
 class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    pass
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_of_one(cls, tree: Any) -> Any:
+        """Makes a list of a text that is given where a list of texts belongs: ``scoring.metrics = "gem"``."""
+        if not isinstance(tree, dict):
+            return tree
+        lists = {name for name, field in cls.model_fields.items() if "tuple[str, ..." in str(field.annotation)}
+        return {name: [value] if name in lists and isinstance(value, str) else value for name, value in tree.items()}
 
 
 class EditionSettings(_Group, frozen=True):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import hint, located, refuse_changed
+from gre_bench.core.pretrained import entries, hint, located, refuse_changed
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
@@ -269,7 +269,8 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
     package, _, name = kind.rpartition(".")
     if not package.startswith("sentence_transformers.") or name not in MODULES:
         known = ", ".join(sorted(MODULES))
-        raise LMError(f"embedder {folder}: its module {kind} can run code and is refused; accepted: {known}")
+        problem = f"its module {kind} can run code and is refused; accepted: {known}{_nearest()}"
+        raise LMError(f"embedder {folder}: {problem}")
     if not module_folder.resolve().is_relative_to(folder.resolve()) or not module_folder.is_dir():
         raise LMError(f"embedder {folder}: modules.json names the folder {module_folder}, which is not there")
     sound = any(module_folder.glob("*.safetensors"))
@@ -279,7 +280,7 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
     if (module_folder / "adapter_config.json").is_file():
         raise LMError(f"embedder {module_folder}: it is an adapter; merge it into its base and give that folder")
     if name == "Transformer" and (file := _file_that_needs_code(folder, module_folder)):
-        raise LMError(f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused")
+        raise LMError(f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused{_nearest()}")
     if name == "Dense":
         # sentence-transformers silently replaces an activation function that is not one of torch by tanh.
         config = _json(folder, module_folder / "config.json")
@@ -287,6 +288,12 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
         if not (isinstance(function, str) and function.startswith("torch.")):
             raise LMError(f"embedder {module_folder}: its activation function is not one of torch, and is refused")
     return module_folder
+
+
+def _nearest() -> str:
+    """Returns the end of an error message that names the embedders which run here, with how to get them."""
+    names = [name for name, entry in entries().items() if entry.kind == "embedder"]
+    return f"; one that needs none: gre-bench models get {' or '.join(names)}"
 
 
 def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:

@@ -56,6 +56,16 @@ def test_the_boards_have_the_models_of_their_tables():
         assert set(load(Path(ALL[name].name)).writing.candidates) == printed
 
 
+def test_no_paper_that_a_fine_tuned_lm_was_learnt_from_can_be_drawn():
+    """Appendix E: the papers of the fine-tuning are separate from those of the experiments."""
+    tuned = {name: one for name, one in ALL.items() if "fine-tuned" in one.title}
+    assert set(tuned) == {"004_finetuned", "004_board_finetuned"}
+    for one in tuned.values():
+        assert "edition.avoid_learnt" in one.files and load(Path(one.name)).edition.sample == "finetuned"
+        settings = load(Path(one.name), ("evaluation_lm.folder=tuned", "edition.avoid_learnt=tuned"))
+        assert settings.edition.avoid_learnt == ("tuned",)
+
+
 def test_a_name_finds_its_file_with_and_without_the_folder():
     assert (
         settings_file(Path("papers/004_board")) == settings_file(Path("papers/004_board.toml")) == ALL["004_board"].path

@@ -75,6 +75,13 @@ def test_a_mistake_in_an_override_is_named(override):
         settings.load(None, (override,))
 
 
+def test_one_name_makes_a_list_of_names():
+    assert settings.load(None, ("scoring.metrics=gem",)).scoring.metrics == ("gem",)
+    assert settings.load(None, ("writing.candidates=openai/gpt-4o",)).writing.candidates == ("openai/gpt-4o",)
+    with pytest.raises(SettingsError, match="papers"):
+        settings.load(None, ("edition.papers=many",))
+
+
 def test_a_missing_file_is_named():
     with pytest.raises(SettingsError, match="no settings file nowhere.toml"):
         settings.load(Path("nowhere.toml"))

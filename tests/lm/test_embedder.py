@@ -273,7 +273,10 @@ FAULTS = [
     (only_pickles, "no *.safetensors; other weight formats can run code and are refused"),
     (pickles_of_a_later_module, "2_Dense: no *.safetensors"),
     (own_module, "its module canary.Pooling can run code and is refused; accepted: Dense"),
-    (own_model, "it needs custom code (auto_map in config.json), which is refused"),
+    (
+        own_model,
+        "it needs custom code (auto_map in config.json), which is refused; one that needs none: gre-bench models get minilm",
+    ),
     (own_tokenizer, "it needs custom code (auto_map in tokenizer_config.json), which is refused"),
     (own_activation, "2_Dense: its activation function is not one of torch"),
     (without_a_weight, "the files lack 1 weights of the model, such as encoder.layer.1.output.dense.weight"),
