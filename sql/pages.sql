@@ -6,19 +6,19 @@ select
     m.title,
     l.candidate,
     l.kind,
-    l.difference,
-    l.difference_low,
-    l.difference_high,
-    (l.difference_high - l.difference) / t.q90 as se,
-    l.difference_papers as papers,
+    l.vs_human as difference,
+    l.vs_human_low as difference_low,
+    l.vs_human_high as difference_high,
+    (l.vs_human_high - l.vs_human) / t.q90 as se,
+    l.vs_human_papers as papers,
     l.above_chance,
     l.above_chance_high
 from leaderboard l
 join signatures s using (signature_id)
 join signatures_shown w using (signature_id)
 left join metrics m on m.metric = s.metric
-left join student_t t on t.df = least(l.difference_papers - 1, 1000)
-where l.difference is not null
+left join student_t t on t.df = least(l.vs_human_papers - 1, 1000)
+where l.vs_human is not null
 order by w.place, l.candidate;
 
 -- name: boards
@@ -39,7 +39,7 @@ join signatures_shown w using (signature_id)
 left join metrics m using (metric)
 left join candidates c on c.candidate_id = l.candidate
 left join models k on k.model = c.model
-order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.mean desc nulls last, l.candidate;
+order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.score desc nulls last, l.candidate;
 
 -- name: candidates
 -- one row per candidate of the boards shown: its maker, its prompts, and what is known of its model
@@ -145,13 +145,13 @@ with sizes as (
     where paper_id in (select paper_id from sample)
     group by stratum, value
 )
-select z.stratum, z.value, z.sampled, coalesce(m.title, g.metric) as title, s.candidate, s.papers, s.mean, s.high
+select z.stratum, z.value, z.sampled, coalesce(m.title, g.metric) as title, s.candidate, s.papers, s.score, s.high
 from sizes z
 left join strata s using (stratum, value)
 join signatures_shown w using (signature_id)
 join signatures g using (signature_id)
 left join metrics m on m.metric = g.metric
-order by z.stratum <> 'PDF version', z.stratum, z.sampled desc, z.value, w.place, s.kind <> 'human', s.mean desc, s.candidate;
+order by z.stratum <> 'PDF version', z.stratum, z.sampled desc, z.value, w.place, s.kind <> 'human', s.score desc, s.candidate;
 
 -- name: outcomes
 -- one row per board shown, state and reason of pairs: their number, their candidates, and one message

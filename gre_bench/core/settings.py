@@ -418,6 +418,9 @@ class BoardSettings(_Group, frozen=True):
         default={}, description="groups of candidates, each ranked separately: names or patterns such as lab/*"
     )
     notes: dict[str, str] = Field(default={}, description="note that readers see beside a candidate, by its name")
+    headline: str | None = Field(
+        default=None, description="metric that the board shows first; default: the first that is validated"
+    )
     contrasts: Path | None = Field(
         default=None, description="file of contrasts fixed before the scores; a release publishes them and its digest"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.board.words import answer
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
@@ -53,6 +54,7 @@ def _board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
         signature_id=signature["signature_id"],
+        answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
         validation=board_rows[0]["validation"],
         auc=auc_text,
         order=tuple(order(board_rows)),
@@ -71,23 +73,22 @@ def _board(
 
 
 def _entry(row: Row, tied: bool, writer: str) -> Entry:
-    holm = row.get("difference_p_holm")
-    own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
+    own = ("candidate", "kind", "low", "high", "rank")
     later = ("rank_low", "rank_high", "words", "extrapolated", "usd", "conflict", "above_chance", "above_chance_high",
              "surely_above_chance")  # fmt: skip
-    above_holm = row.get("above_chance_p_holm")
     contamination = row.get("contamination")
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
     return Entry(
         **{name: row[name] for name in own},  # pyright: ignore[reportArgumentType]
         **{name: row.get(name) for name in later},  # pyright: ignore[reportArgumentType]
+        mean=row["score"],
+        difference=row["vs_human"],
+        difference_low=row["vs_human_low"],
+        difference_high=row["vs_human_high"],
         tied=tied,
         at_length=None if row.get("extrapolated") else row.get("at_length"),
         contamination=contamination if contamination != "none" else None,
-        p=row["difference_p"] if holm is None else holm,
-        p_is_holm=holm is not None,
-        above_chance_p=row.get("above_chance_p") if above_holm is None else above_holm,
-        above_chance_p_is_holm=above_holm is not None,
+        p=row["p"],
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row.get("judged") else None,
         scored=row["scored"],

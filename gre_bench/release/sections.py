@@ -28,7 +28,7 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
         tables = []
         for title in titles:
             titled = [row for row in own if row["title"] == title]
-            cells = {(row["candidate"], row["value"]): StratumCell(row["mean"], row["high"]) for row in titled}
+            cells = {(row["candidate"], row["value"]): StratumCell(row["score"], row["high"]) for row in titled}
             names = dict.fromkeys(row["candidate"] for row in titled)
             tables.append(
                 (

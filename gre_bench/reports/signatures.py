@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import resolved
+from gre_bench.core.settings import load_over
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.store import Store, find_editions
-from gre_bench.store.queries import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES, SignatureRow
+from gre_bench.store.queries import (
+    BOARD_SETTINGS,
+    CURRENT_SIGNATURES,
+    KNOWN_CANDIDATES,
+    PLANNED_SIGNATURES,
+    SignatureRow,
+)
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
@@ -30,6 +38,12 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
     if not current:
         raise UnfinishedError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
     return current
+
+
+def headline_metric(store: Store) -> str | None:
+    """Returns the metric that the settings of the board's run name as its headline; None if they name none."""
+    planned_with = store.read(BOARD_SETTINGS)
+    return load_over(json.loads(planned_with[0]["settings"])).board.headline if planned_with else None
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:

@@ -78,7 +78,7 @@ def why(
 
 def _check_mean(answer: Why) -> None:
     scored = [row["value"] for row in answer.pairs if row["state"] == "scored"]
-    stored = answer.board and answer.board["mean"]
+    stored = answer.board and answer.board["score"]
     if stored is None or not scored:
         return
     mean = math.fsum(scored) / len(scored)

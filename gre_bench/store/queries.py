@@ -191,17 +191,17 @@ PAIR_LOGPROBS = Query("pair_logprobs", PairLogprobsRow)
 
 # board.sql
 LeaderboardRow = TypedDict("LeaderboardRow", {
-    "metric": str, "rank": int | None, "candidate": str, "kind": str, "mean": float | None, "low": float | None,
-    "high": float | None, "flat_low": float | None, "flat_high": float | None, "difference": float | None,
-    "difference_low": float | None, "difference_high": float | None, "difference_p": float | None,
-    "difference_papers": int | None, "chance": float | None, "above_chance": float | None,
+    "metric": str, "rank": int | None, "candidate": str, "kind": str, "score": float | None, "low": float | None,
+    "high": float | None, "flat_low": float | None, "flat_high": float | None, "vs_human": float | None,
+    "vs_human_low": float | None, "vs_human_high": float | None, "p": float | None, "p_alone": float | None,
+    "vs_human_papers": int | None, "chance": float | None, "above_chance": float | None,
     "above_chance_low": float | None, "above_chance_high": float | None, "above_chance_p": float | None,
     "above_chance_p_holm": float | None, "above_chance_papers": int | None, "surely_above_chance": bool | None,
     "expected": int, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int, "papers": int,
     "unranked": str | None, "validation": str, "rank_low": int | None, "rank_high": int | None,
     "likely_low": int | None, "likely_high": int | None, "next_candidate": str | None, "next_difference": float | None,
     "next_low": float | None, "next_high": float | None, "next_p": float | None, "tied": bool | None,
-    "more_papers": int | None, "difference_p_holm": float | None, "tests": int | None, "untested": str | None,
+    "more_papers": int | None, "tests": int | None, "untested": str | None,
     "words": float | None, "human_words": float | None, "at_length": float | None, "at_length_low": float | None,
     "at_length_high": float | None, "extrapolated": bool | None, "shortest": int | None, "longest": int | None,
     "asked": int | None, "unusable": int | None, "judged": int | None, "unparsable": int | None, "lines": int | None,
@@ -236,9 +236,9 @@ AnchoredRow = TypedDict("AnchoredRow", {
 })
 ANCHORED = Query("anchored", AnchoredRow)
 StrataRow = TypedDict("StrataRow", {
-    "signature_id": str, "stratum": str, "value": str, "candidate": str, "kind": str, "papers": int, "mean": float,
-    "low": float | None, "high": float | None, "difference": float | None, "difference_low": float | None,
-    "difference_high": float | None,
+    "signature_id": str, "stratum": str, "value": str, "candidate": str, "kind": str, "papers": int, "score": float,
+    "low": float | None, "high": float | None, "vs_human": float | None, "vs_human_low": float | None,
+    "vs_human_high": float | None,
 })
 STRATA = Query("strata", StrataRow)
 SampledStrataRow = TypedDict("SampledStrataRow", {"stratum": str, "value": str, "papers": int})

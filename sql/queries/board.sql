@@ -10,7 +10,7 @@ select l.* exclude (board), p.papers as plan_papers, (select count(distinct pape
 from boards l
 left join planned p using (signature_id)
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
-order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
+order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.score desc nulls last, l.candidate;
 
 -- name: ranked
 -- one row per requested signature, board and ranked candidate: group by group, best first
@@ -173,7 +173,7 @@ select
     f.difference - t.q90 * f.se as low,
     f.difference + t.q90 * f.se as high,
     f.se,
-    l.mean,
+    l.score as mean,
     l.above_chance,
     l.above_chance_high,
     l.surely_above_chance,
@@ -194,16 +194,16 @@ select
     candidate,
     kind,
     papers,
-    mean,
+    score,
     low,
     high,
-    difference,
-    difference_low,
-    difference_high
+    vs_human,
+    vs_human_low,
+    vs_human_high
 from strata
 where signature_id in (select unnest($signature_ids::varchar[]))
 order by signature_id, stratum, max(papers) over (partition by signature_id, stratum, value) desc, value,
-         kind <> 'human', mean desc, candidate;
+         kind <> 'human', score desc, candidate;
 
 -- name: sampled_strata
 -- one row per stratum of the sampled papers and value: how many papers, by version of the PDF first

@@ -64,13 +64,13 @@ select
     m.candidate_id as candidate,
     m.kind,
     m.papers,
-    m.mean,
+    m.mean as score,
     m.mean - t.q90 * e.se as low,
     m.mean + t.q90 * e.se as high,
-    m.difference,
-    m.difference - u.q90 * m.difference_se as difference_low,
-    m.difference + u.q90 * m.difference_se as difference_high,
-    m.both as difference_papers
+    m.difference as vs_human,
+    m.difference - u.q90 * m.difference_se as vs_human_low,
+    m.difference + u.q90 * m.difference_se as vs_human_high,
+    m.both as vs_human_papers
 from means m
 left join errors e using (signature_id, candidate_id, stratum, value)
 left join student_t t on t.df = least(m.papers - 1, 1000)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from gre_bench.cli.views.board import with_half
+from gre_bench.board.words import with_half
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import plain, say
 from gre_bench.stats.intervals import FEW, FEW_MEANS
@@ -51,7 +51,7 @@ def _table(title: str, rows: Sequence[Row]) -> None:
     for row in rows:
         papers[row["value"]] = max(row["papers"], papers.get(row["value"], 0))
     values = sorted(papers, key=lambda value: (-papers[value], value))[:SHOWN]
-    cells = {(row["candidate"], row["value"]): with_half(row["mean"], row["high"]) for row in rows}
+    cells = {(row["candidate"], row["value"]): with_half(row["score"], row["high"]) for row in rows}
     names = list(dict.fromkeys(row["candidate"] for row in rows))
     columns = [Column("candidate", [plain(name) for name in names], kind="name")]
     for order, value in enumerate(values):

@@ -50,7 +50,7 @@ def _scores(row: Row, first: str, second: str) -> None:
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
     table(heads, [
-        (line["candidate"], *map(_signed, line["mean"]), *map(_whole, line["rank"]),
+        (line["candidate"], *map(_signed, line["score"]), *map(_whole, line["rank"]),
          *map(_signed, line["above_chance"]), *map(_whole, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
     ])  # fmt: skip
@@ -60,7 +60,7 @@ def _scores(row: Row, first: str, second: str) -> None:
 def has_changed(line: Row) -> bool:
     """Whether a candidate's scores, pairs or rank differ between two releases; *line* is its row of the comparison."""
     own = ("only_first", "only_second", "other_state", "other_score")
-    means = line["mean"]
+    means = line["score"]
     is_new = (means[0] is None) != (means[1] is None)
     return is_new or line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own)
 

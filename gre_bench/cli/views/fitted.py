@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from types import MappingProxyType
 
 from rich.cells import cell_len, set_cell_size
 
@@ -29,6 +30,7 @@ class Column:
 
     - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
+    - *widest*: the preferred width of a longer name.
     - *natural*: the width of the uncut column, in characters.
     - *least*: the smallest possible width.
     - *wanted*: the preferred width.
@@ -38,6 +40,7 @@ class Column:
     cells: Sequence[str]
     order: int = 0
     kind: str = "number"
+    widest: int = WIDEST_NAME
 
     @property
     def natural(self) -> int:
@@ -50,13 +53,20 @@ class Column:
 
     @property
     def wanted(self) -> int:
-        return min(self.natural, {"name": WIDEST_NAME, "note": WIDEST_NOTE}.get(self.kind, self.natural))
+        return min(self.natural, {"name": self.widest, "note": WIDEST_NOTE}.get(self.kind, self.natural))
 
 
-def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> list[str]:
+def show(
+    title: str,
+    columns: Sequence[Column],
+    styles: Sequence[str],
+    width: int | None = None,
+    breaks: Mapping[int, str] = MappingProxyType({}),
+) -> list[str]:
     """Prints *columns* as a table under *title*, in *width* characters (None: the width of the screen).
 
-    *styles* has one style of rich for each row. Returns the heads of the columns that were shown.
+    *styles* has one style of rich for each row. *breaks*: index of a row → a line to print before it. Returns the heads
+    of the columns that were shown.
     """
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
@@ -71,6 +81,8 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
     _line(_row(chosen, [column.head for column in chosen], widths), "bold")
     _line("─" * _width(widths), "dim")
     for index, style in enumerate(styles):
+        if index in breaks:
+            _line(breaks[index], "dim")
         cells = [_wrapped(column, column.cells[index], cells) for column, cells in zip(chosen, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             _line(_row(chosen, line, widths), style)
@@ -161,13 +173,15 @@ def shortened(name: str, width: int) -> str:
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
     """Returns the columns that fit in *room* characters, in their original order.
 
-    Required columns (order 0) always stay, even if they do not fit.
+    Required columns (order 0) always stay, even if they do not fit. No column stays if one of a lower order goes.
     """
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
-        wanted = [columns[k].wanted for k in sorted({*shown, index})]
-        if column.order and _width(wanted) <= room:
-            shown.add(index)
+        if not column.order:
+            continue
+        if _width([columns[k].wanted for k in sorted({*shown, index})]) > room:
+            break
+        shown.add(index)
     return [columns[index] for index in sorted(shown)]
 
 

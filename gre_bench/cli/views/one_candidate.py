@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.words import with_half
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board import with_half
 from gre_bench.cli.views.fitted import Column, shortened, show
 from gre_bench.cli.views.screen import p_value, say
 from gre_bench.core.records import HUMAN
@@ -67,8 +67,8 @@ def show_one(report: dict[str, Any]) -> None:
     columns = (
         Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
         Column("rank", [_rank(row) for row in rows]),
-        Column("score", [with_half(row["mean"], row["high"]) for row in rows]),
-        Column("− human", [with_half(row["difference"], row["difference_high"]) for row in rows]),
+        Column("score", [with_half(row["score"], row["high"]) for row in rows]),
+        Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
     )
     show(f"{shortened(name, 40)} on {edition}", columns, [""] * len(rows))
@@ -92,16 +92,16 @@ def _rank(row: Row) -> str:
 
 
 def _against_human(row: Row) -> str | None:
-    if row["difference"] is None:
+    if row["vs_human"] is None:
         return None
-    p = row["difference_p_holm"] if row["difference_p_holm"] is not None else row["difference_p"]
+    p = row["p"] if row["p"] is not None else row["p_alone"]
     if p is None:
-        return f"against human: {row['difference']:+.2f}, not tested"
-    verdict = ("above" if row["difference"] > 0 else "below") if p < ALPHA else "not told apart"
-    if row["difference_p_holm"] is None:
-        return f"against human: {row['difference']:+.2f}, {verdict} (p {p_value(p)} alone; no rank, so not corrected)"
+        return f"against human: {row['vs_human']:+.2f}, not tested"
+    verdict = ("above" if row["vs_human"] > 0 else "below") if p < ALPHA else "not told apart"
+    if row["p"] is None:
+        return f"against human: {row['vs_human']:+.2f}, {verdict} (p {p_value(p)} alone; no rank, so not corrected)"
     corrected = f"p {p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
-    return f"against human: {row['difference']:+.2f}, {verdict} ({corrected}; {p_value(row['difference_p'])} alone)"
+    return f"against human: {row['vs_human']:+.2f}, {verdict} ({corrected}; {p_value(row['p_alone'])} alone)"
 
 
 def _against_chance(row: Row) -> str | None:

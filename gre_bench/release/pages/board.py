@@ -24,10 +24,8 @@ class Entry:
 
     - *rank_low*, *rank_high*: the range of ranks that the tests allow.
     - *tied*: whether no test tells the candidate apart from a neighbour in rank.
-    - *difference*: *mean* less that of the human baseline, paired by paper. *p*: p-value of the difference.
-    - *p_is_holm*: whether *p* is Holm-corrected.
+    - *difference*: *mean* less that of the human baseline, paired by paper. *p*: its p-value, Holm-corrected.
     - *above_chance*: *mean* less the score of the candidate's own reviews moved to other papers.
-    - *above_chance_p_is_holm*: whether *above_chance_p* is Holm-corrected.
     - *surely_above_chance*: whether a test shows that *above_chance* is above zero.
     - *scored*: number of pairs with a score. *expected*: number of pairs that any candidate has.
     - *words*: mean length of the candidate's texts in words.
@@ -54,11 +52,8 @@ class Entry:
     difference_low: float | None = None
     difference_high: float | None = None
     p: float | None = None
-    p_is_holm: bool = False
     above_chance: float | None = None
     above_chance_high: float | None = None
-    above_chance_p: float | None = None
-    above_chance_p_is_holm: bool = False
     surely_above_chance: bool | None = None
     scored: int | None = None
     expected: int | None = None
@@ -92,6 +87,7 @@ class Board:
     """All candidates under one metric and signature: ranked ones first, from the best, then the others.
 
     - *validation*: outcome of the metric's validation, in words. *auc*: the AUC with its interval, as text.
+    - *answer*: who leads and who is not told apart, in a sentence or two; empty for a published table.
     - *order*: sentences about candidates that no test tells apart.
     - *exposed*: sentences about the LMs that may have been trained on the reviews.
     - *about*: names and values of the parts of the signature. *place*: position of the metric in the catalogue.
@@ -103,6 +99,7 @@ class Board:
     unit: str
     entries: tuple[Entry, ...]
     signature_id: str = ""
+    answer: str = ""
     validation: str = "unvalidated"
     auc: str = ""
     order: tuple[str, ...] = ()

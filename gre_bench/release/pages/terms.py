@@ -53,14 +53,14 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "interval.",
     ),
     "difference": (
-        "− human",
+        "vs human",
         "The candidate's score less the human baseline's on the same pairs: surer than two intervals side by side, "
         "as hard papers are hard for both.",
     ),
     "p": (
         "p",
         "How often a difference to the human baseline as large as this would come from chance alone, paired by "
-        "paper; for ranked candidates Holm-corrected for all comparisons of the board, in parentheses (controls) not.",
+        "paper, Holm-corrected for all comparisons of the board. Candidates without a rank have none.",
     ),
     "above_chance": (
         "Above chance",
@@ -70,8 +70,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "rank": (
         "Rank",
-        "In parentheses the ranks that the tests allow, 95% for all at once. Tied: no test tells it apart from a "
-        "neighbour, whatever the order of the means.",
+        "In parentheses the ranks that the tests allow, 95% for all at once: no test tells these candidates apart.",
     ),
     "at_length": (
         "At human length",

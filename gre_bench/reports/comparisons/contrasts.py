@@ -50,7 +50,7 @@ from gre_bench.store.queries import (
 LEVEL, POWER, SPLITS = 0.95, 0.8, 200
 
 
-class PlannedContrast(strict.NamedEntry):
+class PlannedContrast(strict.NamedEntry, frozen=True):
     """A question that the difference *first* less *second* answers.
 
     *first*, *second*: two candidates, by their names or the ends of their names. *metrics*: empty means all metrics of

@@ -96,7 +96,7 @@ def _metric(metric: str, first: Side, second: Side, pairs: Mapping[tuple[str, st
     boards = first.board.get(ids[0], {}), second.board.get(ids[1], {})
     candidates = [
         {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
-        | (_both(boards, name, ("mean",)) if level == "scores" else {})
+        | (_both(boards, name, ("score",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]

@@ -21,7 +21,7 @@ from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
 
 Kind = Literal["board", "effects"]
-_ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
+_ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ from gre_bench.core.settings import load
 from gre_bench.store import Store
 
 NEXT = (
-    "",
-    "next:",
-    "  gre-bench why {edition} gem_s_abstract human   # from a score to its pairs",
-    "  gre-bench rank REVIEWS.csv --edition {edition} --as NAME   # your own model",
-    "  gre-bench publish {edition}   # the board as a page",
+    "next: gre-bench leaderboard --all   # the other boards; --details: behind them",
+    "      gre-bench view   # the board as a page, in a browser",
+    "      gre-bench rank REVIEWS.csv --edition {edition} --as NAME   # your model",
 )
 
 
@@ -31,7 +29,7 @@ def demo(
     if as_json:
         screen.print_json(summary)
     else:
-        board.summary(summary, Store(state, summary["edition"]))
+        board.summary(summary, Store(state, summary["edition"]), brief=True)
         for line in NEXT:
             screen.say(line.format(edition=summary["edition"]))
     raise ended(summary)

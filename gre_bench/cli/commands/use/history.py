@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gre_bench.board.words import with_half
 from gre_bench.cli.commands import completion, options
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board import with_half
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import plain, say
 from gre_bench.core.records import HUMAN

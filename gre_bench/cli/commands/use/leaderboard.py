@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gre_bench.board.words import answer, headline
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import screen
@@ -18,7 +19,7 @@ from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
-from gre_bench.reports.signatures import shown_signatures, the_edition
+from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import (
     CLEAN_GAP,
@@ -66,12 +67,13 @@ Which = Annotated[
         "--board", help="clean: no rank for models that may have read the reviews; all: a rank for every model."
     ),
 ]
+Every = Annotated[bool, typer.Option("--all", help="Print the boards of all metrics and groups in full.")]
 Details = Annotated[bool, typer.Option("--details", help="Also length, cost, contamination, scores by kind of paper.")]
 
 
 IN_A_TEXT = (
-    "metric", "rank", "candidate", "group_name", "mean", "low", "high", "difference", "difference_p_holm",
-    "above_chance", "scored", "expected", "unranked",
+    "metric", "rank", "candidate", "group_name", "score", "low", "high", "vs_human", "p", "above_chance", "scored",
+    "expected", "unranked",
 )  # fmt: skip
 """The columns of a board in Markdown, which people read; the other formats have all columns."""
 
@@ -84,6 +86,7 @@ def leaderboard(
     group: Groups = None,
     sort: Sort = None,
     board: Which = Board.clean,
+    every: Every = False,
     details: Details = False,
     form: options.Form = Format.table,
     out: options.Out = None,
@@ -91,10 +94,10 @@ def leaderboard(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Show an edition's board: scores, intervals and ranks.
+    """Show an edition's board: who leads, who is told apart, scores and ranks.
 
-    The tests behind the ranks are shown too. The command never waits for a run. With --figures it writes the figures of
-    the board instead, and prints their names.
+    The board of one metric is shown, and a line for each other metric. The command never waits for a run. With
+    --figures it writes the figures of the board instead, and prints their names.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:
@@ -109,15 +112,20 @@ def leaderboard(
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
+    wanted = headline_metric(store)
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:
-        report = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
+        first = headline(rows, wanted)
+        own = [row for row in rows if row["signature_id"] == first]
+        report = {"edition": store.key, "headline": {"metric": own[0]["metric"], "answer": answer(own)},
+                 "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
                  "strata": store.read(STRATA, signature_ids=ids)}  # fmt: skip
         return screen.print_json(report)
-    show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
+    gaps = gaps if board is Board.clean else ()
+    show_leaderboard(store.key, rows, signatures, separations, exposures, gaps, details, wanted, every or bool(metric))
     show_uncovered(uncovered)
     if details:
         show_examples(store.read(JUDGED_EXAMPLES, writers=sorted({row["writer"] for row in signatures})))

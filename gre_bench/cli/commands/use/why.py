@@ -66,9 +66,9 @@ def why(
 def show(explanation: Why) -> None:
     """Prints an explanation: the score, its pairs, the details of the requested paper, and whether each check holds."""
     board, signature = explanation.board, explanation.signature
-    if board and board["mean"] is not None:
+    if board and board["score"] is not None:
         rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
-        say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['mean']:+.4f}, {rank}")
+        say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['score']:+.4f}, {rank}")
     say(
         f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:16]}, "
         f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}"

@@ -1,0 +1,181 @@
+"""What a board says in words: who leads, who is told apart, who is not ranked and why, and what a control is.
+
+All functions take rows of the view ``leaderboard`` (`LeaderboardRow`) of one metric. The answer is about the candidates
+that belong to no group; groups are ranked among themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.terminal import counted
+from gre_bench.store.queries import LeaderboardRow
+
+MOST_NAMED = 4
+"""A sentence names no more candidates than this, and counts the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a board: its *head*, the same everywhere, what it means, and the text of a cell.
+
+    The columns are shown in the order of `COLUMNS`. Where room is short, they are left out from the right.
+    """
+
+    head: str
+    meaning: str
+    cell: Callable[[LeaderboardRow], str]
+
+
+def number(value: float | None) -> str:
+    """Returns *value* with its sign and two decimals; empty if None."""
+    return "" if value is None else f"{value:+.2f}"
+
+
+def with_half(value: float | None, end: float | None) -> str:
+    """Returns *value* with ± half the width of its interval, such as ``+1.20 ±0.31``; *end* is the upper end.
+
+    The text is empty if *value* is None, and has no ± if *end* is None.
+    """
+    return number(value) + ("" if value is None or end is None else f" ±{end - value:.2f}")
+
+
+def p_value(p: float | None) -> str:
+    """Returns *p* with three decimals, ``<0.001`` below that; empty if None."""
+    return "" if p is None else "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def ranks(row: LeaderboardRow) -> str:
+    """Returns the rank with the range that the tests allow, such as ``2 (2–4)``; a dash without a rank."""
+    if row["rank"] is None:
+        return "–"
+    low, high = row["rank_low"], row["rank_high"]
+    return str(row["rank"]) if low is None or low == high else f"{row['rank']} ({low}–{high})"
+
+
+def note(row: LeaderboardRow) -> str:
+    """Returns the note on a candidate: why it has no rank, which of its pairs lack a score, and cautions."""
+    states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
+    no_more = row["surely_above_chance"] is False and row["kind"] != "control"
+    chance = "not above chance" if no_more else None
+    few = f"few judgments ({row['median_lines']:.0f}, human {row['human_lines']:.0f})" if row["few_lines"] else None
+    unranked = row["unranked"] if row["kind"] != "control" else None
+    return ", ".join(filter(None, [unranked, *states, chance, few, row["note"]]))
+
+
+COLUMNS = (
+    Column("rank", "in parentheses the ranks that the tests allow, 95% for all candidates at once", ranks),
+    Column("candidate", "who wrote the reviews", lambda row: row["candidate"]),
+    Column(
+        "score",
+        "mean over papers, each the mean over its references, ± half of the 90% interval by paper",
+        lambda row: with_half(row["score"], row["high"]),
+    ),
+    Column(
+        "vs human",
+        "less the human baseline, paired by paper",
+        lambda row: with_half(row["vs_human"], row["vs_human_high"]),
+    ),
+    Column(
+        "p",
+        "of vs human, Holm-corrected",
+        lambda row: p_value(row["p"]),
+    ),
+    Column(
+        "above chance",
+        "less its own reviews of other papers",
+        lambda row: with_half(row["above_chance"], row["above_chance_high"]),
+    ),
+    Column("note", "why there is no rank or score, and what else to know", note),
+)
+CONTROLS = (
+    "Controls are made by rule. One that copies the paper can stand above reviewers: human reviews quote the paper "
+    "too, and the score rewards whatever they share."
+)
+
+
+def answer(rows: Sequence[LeaderboardRow]) -> str:
+    """Returns the answer of one board: who leads, who is not told apart, and who is not ranked, with the reason.
+
+    A metric that is not validated orders nobody. The answer then says why, and names no leader.
+    """
+    own = [row for row in rows if row["group_name"] is None]
+    ranked = [row for row in own if row["rank"] is not None]
+    sentences = []
+    if not is_validated(rows):
+        sentences.append(f"No order: {_unvalidated(rows)}.")
+    elif len(ranked) < 2:
+        sentences.append("Fewer than two candidates are ranked, so there is no order.")
+    elif problems := sorted({row["untested"] for row in ranked if row["untested"]}):
+        sentences.append(f"The order is not tested: {'; '.join(problems)}.")
+    elif all(row["tests"] is None for row in ranked):
+        sentences.append("The order is not tested yet: the refresh that adds scores has not ended.")
+    else:
+        sentences += _order(ranked)
+    if reasons := unranked(own):
+        sentences.append(reasons)
+    return " ".join(sentences)
+
+
+def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
+    """Returns whether the board's metric is validated with its evaluation LM and writer."""
+    return bool(rows) and rows[0]["validation"].startswith("validated")
+
+
+def headline(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
+    """Returns the signature of the board to read first: that of the metric *wanted*, else the first of *rows*.
+
+    Boards of validated metrics come first in *rows*.
+    """
+    return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
+
+
+def unranked(rows: Sequence[LeaderboardRow]) -> str:
+    """Returns a sentence on the candidates without a rank, with the reasons; empty if there are none."""
+    without = [row for row in rows if row["rank"] is None and row["kind"] != "control"]
+    if not without:
+        return ""
+    if len(without) == 1:
+        return f"{without[0]['candidate']} is not ranked: {without[0]['unranked']}."
+    reasons = Counter((row["unranked"] or "").split(":")[0] for row in without)
+    why = "; ".join(f"{reason} ({count})" if count > 1 else reason for reason, count in reasons.items())
+    return f"{len(without)} entries are not ranked: {why}."
+
+
+def ties(rows: Sequence[LeaderboardRow]) -> list[list[str]]:
+    """Returns the runs of neighbours in rank that no test tells apart, best first."""
+    runs: list[list[str]] = []
+    joined = False
+    for row in (row for row in rows if row["rank"] is not None):
+        if joined:
+            runs[-1].append(row["candidate"])
+        else:
+            runs.append([row["candidate"]])
+        joined = bool(row["tied"])
+    return [run for run in runs if len(run) > 1]
+
+
+def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
+    runs = ties(ranked)
+    first = runs.pop(0) if runs and ranked[0]["candidate"] in runs[0] else [ranked[0]["candidate"]]
+    if len(first) == len(ranked):
+        return [f"No two neighbours of these {len(ranked)} candidates are told apart."]
+    lead = f"{first[0]} leads." if len(first) == 1 else f"{_listed(first)} lead and are not told apart."
+    if not runs:
+        return [lead]
+    apart = [f"{_listed(runs[0])} are not told apart", *(f"nor {_listed(run)}" for run in runs[1:])]
+    return [lead, "; ".join(apart) + "."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{names[0]}, {names[1]} and {counted(len(names) - 2, 'candidate')} after them"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _unvalidated(rows: Sequence[LeaderboardRow]) -> str:
+    """Returns ``not validated`` with what is known, such as ``(fail on ICLR-2020)``."""
+    known = rows[0]["validation"].partition(": ")[2] if rows else ""
+    return f"not validated ({known})" if known else "not validated"
