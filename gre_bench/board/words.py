@@ -144,11 +144,27 @@ def unranked(rows: Sequence[LeaderboardRow]) -> str:
     return f"{len(without)} entries are not ranked: {why}."
 
 
-def ties(rows: Sequence[LeaderboardRow]) -> list[list[str]]:
-    """Returns the runs of neighbours in rank that no test tells apart, best first."""
+def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
+    """Returns who leads and who is not told apart, from the ranks that the tests allow and the ties of neighbours.
+
+    A candidate leads if no test puts another one above it.
+    """
+    leaders = [row["candidate"] for row in ranked if row["rank_low"] == 1]
+    if len(leaders) == len(ranked):
+        return [f"No test tells any two of these {len(ranked)} candidates apart."]
+    lead = f"{leaders[0].rpartition('/')[2]} leads." if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
+    runs = _ties([row for row in ranked if row["candidate"] not in leaders])
+    apart = [
+        f"{_listed(run)} are not told apart" if index == 0 else f"nor {_listed(run)}" for index, run in enumerate(runs)
+    ]
+    return [lead, *([f"{'; '.join(apart)}."] if apart else [])]
+
+
+def _ties(ranked: Sequence[LeaderboardRow]) -> list[list[str]]:
+    """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first."""
     runs: list[list[str]] = []
     joined = False
-    for row in (row for row in rows if row["rank"] is not None):
+    for row in ranked:
         if joined:
             runs[-1].append(row["candidate"])
         else:
@@ -157,22 +173,13 @@ def ties(rows: Sequence[LeaderboardRow]) -> list[list[str]]:
     return [run for run in runs if len(run) > 1]
 
 
-def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
-    runs = ties(ranked)
-    first = runs.pop(0) if runs and ranked[0]["candidate"] in runs[0] else [ranked[0]["candidate"]]
-    if len(first) == len(ranked):
-        return [f"No two neighbours of these {len(ranked)} candidates are told apart."]
-    lead = f"{first[0]} leads." if len(first) == 1 else f"{_listed(first)} lead and are not told apart."
-    if not runs:
-        return [lead]
-    apart = [f"{_listed(runs[0])} are not told apart", *(f"nor {_listed(run)}" for run in runs[1:])]
-    return [lead, "; ".join(apart) + "."]
-
-
 def _listed(names: Sequence[str]) -> str:
+    """Returns *names* as a list in words, without the makers of models; only the first two of many."""
+    short = [name.rpartition("/")[2] for name in names]
+    short = short if len(set(short)) == len(short) else list(names)
     if len(names) > MOST_NAMED:
-        return f"{names[0]}, {names[1]} and {counted(len(names) - 2, 'candidate')} after them"
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"{short[0]}, {short[1]} and {counted(len(names) - 2, 'candidate')} after them"
+    return f"{', '.join(short[:-1])} and {short[-1]}"
 
 
 def _unvalidated(rows: Sequence[LeaderboardRow]) -> str:
