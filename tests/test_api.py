@@ -98,10 +98,10 @@ def test_an_edition_and_its_release_have_the_same_board_and_pairs(state, monkeyp
     assert call("publish", EDITION, "--state", state)[0] == 0
     board = gre_bench.leaderboard(EDITION, "gem", state)
     released = gre_bench.leaderboard(f"{EDITION}-r1", "gem", state)
-    assert board["mean"].tolist() == pytest.approx(released["mean"].tolist(), rel=1e-12)
+    assert board["score"].tolist() == pytest.approx(released["score"].tolist(), rel=1e-12)
     assert board["candidate"].tolist() == released["candidate"].tolist()
     pairs = gre_bench.pairs(EDITION, "gem", "human", state)
-    human = board["mean"].tolist()[board["candidate"].tolist().index("human")]
+    human = board["score"].tolist()[board["candidate"].tolist().index("human")]
     assert sum(pairs["value"].tolist()) / len(pairs) == pytest.approx(human)
     pandas.testing.assert_frame_equal(pairs, gre_bench.pairs(f"{EDITION}-r1", "gem", "human", state))
     for asked in (EDITION, f"{EDITION}-r1"):

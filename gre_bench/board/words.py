@@ -18,7 +18,7 @@ MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BoardColumn:
     """A column of a board: its *head*, the same everywhere, what it means, and the text of a cell.
 
     The columns are shown in the order of `COLUMNS`. Where room is short, they are left out from the right.
@@ -66,29 +66,29 @@ def note(row: LeaderboardRow) -> str:
 
 
 COLUMNS = (
-    Column("rank", "in parentheses the ranks that the tests allow, 95% for all candidates at once", ranks),
-    Column("candidate", "who wrote the reviews", lambda row: row["candidate"]),
-    Column(
+    BoardColumn("rank", "in parentheses the ranks that the tests allow, 95% for all candidates at once", ranks),
+    BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
+    BoardColumn(
         "score",
         "mean over papers, each the mean over its references, ± half of the 90% interval by paper",
         lambda row: with_half(row["score"], row["high"]),
     ),
-    Column(
+    BoardColumn(
         "vs human",
         "less the human baseline, paired by paper",
         lambda row: with_half(row["vs_human"], row["vs_human_high"]),
     ),
-    Column(
+    BoardColumn(
         "p",
         "of vs human, Holm-corrected",
         lambda row: p_value(row["p"]),
     ),
-    Column(
+    BoardColumn(
         "above chance",
         "less its own reviews of other papers",
         lambda row: with_half(row["above_chance"], row["above_chance_high"]),
     ),
-    Column("note", "why there is no rank or score, and what else to know", note),
+    BoardColumn("note", "why there is no rank or score, and what else to know", note),
 )
 CONTROLS = (
     "Controls are made by rule. One that copies the paper can stand above reviewers: human reviews quote the paper "
@@ -154,10 +154,10 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
         return [f"No test tells any two of these {len(ranked)} candidates apart."]
     lead = f"{leaders[0].rpartition('/')[2]} leads." if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
     runs = _ties([row for row in ranked if row["candidate"] not in leaders])
-    apart = [
-        f"{_listed(run)} are not told apart" if index == 0 else f"nor {_listed(run)}" for index, run in enumerate(runs)
-    ]
-    return [lead, *([f"{'; '.join(apart)}."] if apart else [])]
+    if not runs:
+        return [lead]
+    apart = [f"{_listed(runs[0])} are not told apart", *(f"nor {_listed(run)}" for run in runs[1:])]
+    return [lead, f"{'; '.join(apart)}."]
 
 
 def _ties(ranked: Sequence[LeaderboardRow]) -> list[list[str]]:

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.cli.views.bar import left
-from gre_bench.cli.views.board import _flagged, _flags
 from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.board_formats import Format, write
 from gre_bench.core.errors import SettingsError
@@ -60,7 +59,7 @@ def test_candidates_and_kinds_are_chosen_and_keep_their_ranks(call):
 def test_a_board_is_sorted_by_any_column_each_metric_apart(call):
     words = [row["words"] for row in rows(call, "-m", "gem", "-k", "model", "-k", "human", "--sort", "words:up")]
     assert words == sorted(words)
-    found = rows(call, "--sort", "mean")
+    found = rows(call, "--sort", "score")
     assert [row["metric"] for row in found] == sorted(row["metric"] for row in found)
 
 
@@ -69,7 +68,7 @@ def test_a_board_is_sorted_by_any_column_each_metric_apart(call):
     [
         (("-c", "nobody"), "the board of SAMPLE-2026 has no candidate nobody; known, nearest first: "),
         (("--sort", "beauty"), "cannot sort by 'beauty'; columns are: metric, rank"),
-        (("--sort", "mean:sideways"), "cannot sort by"),
+        (("--sort", "score:sideways"), "cannot sort by"),
         (("--format", "parquet"), "name a file, --out FILE"),
         (("--format", "csv", "--out", "/no/such/folder/board.csv"), "cannot write /no/such/folder/board.csv"),
     ],
@@ -82,10 +81,12 @@ def test_what_cannot_be_shown_is_one_line(call, arguments, part):
 def test_every_format_holds_the_same_numbers(call, tmp_path):
     expected = rows(call, "-m", "gem")
     by_csv = list(csv.DictReader(io.StringIO(call("leaderboard", "-m", "gem", "--format", "csv")[1])))
-    assert [(row["candidate"], float(row["mean"])) for row in by_csv] == [(r["candidate"], r["mean"]) for r in expected]
+    assert [(row["candidate"], float(row["score"])) for row in by_csv] == [
+        (r["candidate"], r["score"]) for r in expected
+    ]
     file = tmp_path / "board.parquet"
     assert call("leaderboard", "-m", "gem", "-f", "parquet", "-o", file)[0] == 0
-    assert pq.read_table(file)["mean"].to_pylist() == [row["mean"] for row in expected]
+    assert pq.read_table(file)["score"].to_pylist() == [row["score"] for row in expected]
     lines = call("leaderboard", "-m", "gem", "--format", "markdown")[1].splitlines()
     assert len(lines) == len(expected) + 2 and lines[0].startswith("| metric | rank |")
 
@@ -111,14 +112,14 @@ def test_ties_are_shown_with_the_papers_that_would_end_them_and_details_beneath(
     board = {row["candidate"]: row for row in rows(call, "-m", "gem")}
     tied = [row for row in board.values() if row["tied"]]
     for row in tied:
-        assert f"  ranks {row['rank']} and {row['rank'] + 1}: p " in shown
-    assert ("=" in shown.split("candidate")[1].split("AUC")[0]) == bool(tied)
+        assert f"  {row['candidate']} and {row['next_candidate']}: p " in shown
+    assert "AUC, human against other-paper" in shown and "signature " in shown
     assert "human length" in shown and "tokens in" in shown
 
 
 def test_sql_answers_and_names_its_columns(call):
     code, shown = call(
-        "sql", EDITION, "select candidate, round(mean, 1) as mean from leaderboard where rank = 1", "-f", "json"
+        "sql", EDITION, "select candidate, round(score, 1) as score from leaderboard where rank = 1", "-f", "json"
     )
     assert code == 0
     assert {row["candidate"] for row in json.loads(shown)} == {"human"}
@@ -176,28 +177,45 @@ def test_the_board_fits_the_columns_there_are_and_cuts_no_number(call, monkeypat
     shown = call("leaderboard", "-m", "gem")[1]
     table = shown.split("\n\n")[1].splitlines()
     assert max(map(len, table)) <= width and "─" in table[1]
-    for head in ("rank", "candidate", "nats", "− human"):
-        assert head in table[0]
+    heads = ["rank", "candidate", "score", "vs human", "p", "above chance", "note"]
+    found = [head for head in heads if re.search(rf"(^|  ){head}(  |$)", table[0])]
+    assert found[:4] == heads[:4] and found == heads[: len(found)], "left out from the right, never renamed"
     for row in rows(call, "-m", "gem"):
         (line,) = [line for line in table[2:] if re.search(rf"\s{row['candidate']}\s+[+-]\d", line)]
-        assert f"{row['mean']:+.2f} ±{row['high'] - row['mean']:.2f}" in line
-        assert row["difference"] is None or f"{row['difference']:+.2f}" in line
-    if "flags" in table[0]:
-        assert "flags: b baseline · c control" in shown
-    else:
-        assert "baseline" in table[2] or "baseline" in table[3]
+        assert f"{row['score']:+.2f} ±{row['high'] - row['score']:.2f}" in line
+        assert row["vs_human"] is None or f"{row['vs_human']:+.2f}" in line
 
 
-def test_a_flag_that_a_letter_cannot_tell_is_told_in_full(capsys):
-    row = {
-        "kind": "model", "unranked": "only 3 of 32 pairs scored", "failed": 29, "missing": 0, "excluded": 0,
-        "surely_above_chance": False, "few_lines": True, "median_lines": 2, "human_lines": 12, "candidate": "m", "note": None,
-    }  # fmt: skip
-    assert _flags(row) == "nm!j"
-    _flagged([row], "w")
-    told = capsys.readouterr().out
-    assert told.startswith("flags: n no rank · m pairs without a score · ! not above chance · j few judgments")
-    assert "m: only 3 of 32 pairs scored, 29 failed, not above chance, few judgments by w (2, human 12)" in told
+def test_one_answer_comes_first_and_a_line_tells_of_each_other_metric(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    first, sentence, *_ = call("leaderboard")[1].splitlines()
+    assert first == f"{EDITION} · GEM in nats · 16 papers" and sentence == "No order: not validated."
+    brief, whole = call("leaderboard")[1], call("leaderboard", "--all")[1]
+    assert "GEM-raw: No order: not validated" in brief and f"{EDITION} · GEM-raw in nats" not in brief
+    assert f"{EDITION} · GEM-raw in nats" in whole
+    report = json.loads(call("leaderboard", "--json")[1])
+    assert report["headline"] == {"metric": "gem", "answer": "No order: not validated."}
+
+
+def test_controls_stand_below_the_candidates_and_notes_below_a_narrow_table(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = call("leaderboard", "-m", "gem")[1].splitlines()
+    places = {
+        name: next(k for k, line in enumerate(lines) if f" {name} " in f"{line} ") for name in ("human", "generic")
+    }
+    assert places["human"] < lines.index("controls") < places["generic"]
+
+
+def test_the_headline_is_the_metric_that_the_settings_name(tmp_path):
+    state = run_with_headline(tmp_path)
+    assert shown("leaderboard", "--state", state)[1].startswith(f"{EDITION} · GEM-raw in nats")
+    assert json.loads(shown("leaderboard", "--state", state, "--json")[1])["headline"]["metric"] == "gem_raw"
+
+
+def run_with_headline(folder):
+    use(OverlapLM())
+    run(folder, "scoring.metrics=['gem', 'gem_raw']", "board.headline=gem_raw")
+    return folder
 
 
 def test_validated_metrics_come_first_in_every_form(state, tmp_path):
@@ -212,9 +230,9 @@ def test_validated_metrics_come_first_in_every_form(state, tmp_path):
         verdict = {"signature_id": last, "verdict": "pass", "edition": "X-2020", "detail": "", "validated_at": now()}
         store.write(("put_validations", [verdict]))
         store.copy_for_readers()
-    for more in ((), ("--sort", "mean"), ("--board", "all")):
+    for more in ((), ("--sort", "score"), ("--board", "all")):
         assert rows(call, *more)[0]["metric"] == "gem_raw"
-    assert call("leaderboard")[1].startswith(f"{EDITION} · gem_raw")
+    assert call("leaderboard")[1].startswith(f"{EDITION} · GEM-raw in nats")
     assert next(csv.DictReader(io.StringIO(call("leaderboard", "-f", "csv")[1])))["metric"] == "gem_raw"
 
 
@@ -228,7 +246,7 @@ def test_the_score_at_the_human_length_is_blank_where_it_would_be_a_guess():
 def test_a_reader_who_has_enough_is_no_fault(call, state):
     command = f"{sys.executable} -m gre_bench.cli.app leaderboard {EDITION} --details --state {state} | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
-    assert (done.stdout.splitlines(), done.stderr) == ([f"{EDITION} · gem", "0"], "")
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{EDITION} · GEM in nats · 16 papers", "0"], "")
 
 
 @pytest.mark.parametrize(

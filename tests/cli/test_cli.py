@@ -52,11 +52,9 @@ def test_a_refresh_prints_the_board_and_where_the_results_are(call):
     code, out, _ = call("refresh", *SCRIPTED)
     assert code == DONE
     for part in (
-        f"{EDITION} · gem",
-        "baseline",
+        f"{EDITION} · GEM in nats · 16 papers",
+        "No order: not validated.",
         "other-paper",
-        "AUC, human against other-paper",
-        "signature",
         "done: 256 pairs scored now, 16 of 16 papers",
         "read.duckdb",
     ):

@@ -243,8 +243,8 @@ def test_rows_wider_than_the_screen_are_records_and_nothing_is_cut(state, monkey
     for block, row in zip(blocks, rows, strict=True):
         found = dict([*line.split(None, 1), ""][:2] for line in block.splitlines()[1:])
         assert list(found) == names
-        assert found["candidate"] == row["candidate"] and found["mean"] == (
-            "" if row["mean"] is None else f"{row['mean']:.6g}"
+        assert found["candidate"] == row["candidate"] and found["score"] == (
+            "" if row["score"] is None else f"{row['mean']:.6g}"
         )
 
 

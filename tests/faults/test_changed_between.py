@@ -69,7 +69,7 @@ def board(state: Path) -> list[tuple]:
     store = Store(state, EDITION)
     ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
     rows = store.read(LEADERBOARD, signature_ids=ids)
-    return sorted((row["metric"], row["candidate"], row["scored"], round(row["mean"] or 0.0, 6)) for row in rows)
+    return sorted((row["metric"], row["candidate"], row["scored"], round(row["score"] or 0.0, 6)) for row in rows)
 
 
 CHANGES = {

@@ -43,7 +43,7 @@ def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(s
     values = query(state, "select candidate_id, paper_id, value from pairs where state = 'scored' order by all")
     board = {
         row[0]: row[1:]
-        for row in query(state, "select candidate, mean, expected, scored, unranked, low, high from leaderboard")
+        for row in query(state, "select candidate, score, expected, scored, unranked, low, high from leaderboard")
     }
     for candidate in ("human", "other-paper"):
         papers = {}
@@ -62,7 +62,7 @@ def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(s
 
 def test_a_difference_to_the_human_candidate_uses_the_references_of_both(state):
     ((difference, papers),) = query(
-        state, "select difference, difference_papers from leaderboard where candidate = 'other-paper'"
+        state, "select vs_human, vs_human_papers from leaderboard where candidate = 'other-paper'"
     )
     scores = {(row[0], row[1], row[2]): row[3] for row in query(
         state, "select candidate_id, paper_id, reference_id, value from pairs where state = 'scored'")}  # fmt: skip

@@ -94,7 +94,9 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
         tmp_path, "select signature_id, candidate_id, paper_id, value from pairs where state = 'scored'"
     ):
         by_row[signature_id, candidate].append((paper, value))
-    names = "signature_id, candidate, mean, low, high, flat_low, flat_high, difference, difference_low, difference_high, difference_p"
+    names = (
+        "signature_id, candidate, score, low, high, flat_low, flat_high, vs_human, vs_human_low, vs_human_high, p_alone"
+    )
     checked = 0
     for signature_id, candidate, *numbers in query(tmp_path, f"select {names} from leaderboard where scored > 0"):
         papers, values = zip(*by_row[signature_id, candidate], strict=True)
@@ -143,7 +145,7 @@ def test_a_second_run_does_no_work(tmp_path, lm):
 
 def test_a_candidate_added_later_costs_only_its_own_predictions(tmp_path, lm):
     refreshed(tmp_path)
-    own = "candidate, mean, low, high, flat_low, flat_high, difference, difference_p, expected, scored, unranked"
+    own = "candidate, score, low, high, flat_low, flat_high, vs_human, p_alone, expected, scored, unranked"
     others = f"select {own} from leaderboard where kind <> 'model' order by signature_id, candidate"
     before = query(tmp_path, others)
     lm.asked.clear()
@@ -229,7 +231,7 @@ def test_a_nan_is_a_fault_that_names_the_pair_and_reaches_no_table(tmp_path):
     assert "paper s" in summary["message"]
     assert "reference s" in summary["message"]
     assert query(tmp_path, "select count(*) from scores where value is not null and not isfinite(value)") == [(0,)]
-    assert query(tmp_path, "select count(*) from leaderboard where mean is not null and not isfinite(mean)") == [(0,)]
+    assert query(tmp_path, "select count(*) from leaderboard where score is not null and not isfinite(score)") == [(0,)]
     assert sum(row["scored"] + row["failed"] + row["excluded"] for row in summary["metrics"]) == 288
 
 
@@ -406,7 +408,7 @@ def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
             "where candidate_id = 'human' group by paper_id))"
         )
     ((difference, papers),) = query(
-        tmp_path, "select difference, difference_papers from leaderboard where candidate = 'twin'"
+        tmp_path, "select vs_human, vs_human_papers from leaderboard where candidate = 'twin'"
     )
     assert difference == pytest.approx(0.0, abs=1e-12)
     assert papers == 16

@@ -172,7 +172,7 @@ def test_a_board_ranks_candidates_by_an_examiner(study, tmp_path):
         overrides = ('scoring.metrics=["examiner.p1"]', 'writing.candidates=["extractive-full"]')
         summary = refresh(Job(settings.load(study(server), overrides), tmp_path / "state"), steps.undecorated())
     assert summary["outcome"] == "done"
-    rows = query(tmp_path / "state", "select candidate, mean from leaderboard where mean is not null order by 1")
+    rows = query(tmp_path / "state", "select candidate, score from leaderboard where score is not null order by 1")
     assert rows == [("extractive-full", 4.0), ("human", 4.0), ("other-paper", 4.0)]
 
 

@@ -46,7 +46,9 @@ def test_each_group_has_ranks_and_tests_of_its_own(state):
 
 def test_a_group_is_shown_apart_and_alone(state):
     code, text = shown("leaderboard", EDITION, "--state", state)
-    assert code == 0 and "group lab, ranked among itself" in text and "paraphrased" in text
+    assert code == 0 and "group lab: " in text and "lab/b" not in text and "paraphrased" in text
+    code, text = shown("leaderboard", EDITION, "--all", "--state", state)
+    assert code == 0 and "group lab, ranked among itself" in text and "lab/b" in text
     code, text = shown("leaderboard", EDITION, "--group", "lab", "--state", state)
     assert code == 0 and "model-a" not in text and "lab/b" in text
     assert shown("leaderboard", EDITION, "--group", "lob", "--state", state)[0] == 2

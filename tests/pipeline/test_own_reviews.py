@@ -219,7 +219,7 @@ def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch
     assert len(out.splitlines()) <= 24
     board = json.loads(call("leaderboard", EDITION, "--json")[1])["rows"]
     (own,) = [row for row in board if (row["candidate"], row["metric"]) == ("my-model", "gem")]
-    assert f"{own['rank']} of 2" in out and f"{own['mean']:+.2f}" in out
+    assert f"{own['rank']} of 2" in out and f"{own['score']:+.2f}" in out
 
 
 def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):

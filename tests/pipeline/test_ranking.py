@@ -70,7 +70,7 @@ def paired(state, one: str, other: str):
 
 
 def test_each_rank_stands_on_students_test_by_paper_with_holm_over_all_pairs_of_the_ranked(state):
-    rows = board(state, "next_candidate, next_difference, next_p, difference_p_holm, tied, tests", "rank is not null")
+    rows = board(state, "next_candidate, next_difference, next_p, p, tied, tests", "rank is not null")
     names = [row[0] for row in rows]
     assert set(names) == {"human", "model-a"}
     tests = {(one, other): paired(state, one, other) for k, one in enumerate(names) for other in names[k + 1 :]}
@@ -126,7 +126,7 @@ def test_words_are_those_of_the_judgments_and_the_human_score_stays_at_the_human
     (words,) = [row[1] for row in board(state, "words", "candidate = 'model-a'")]
     texts = [row["judgments"] for row in reviews_by("model-a")]
     assert words == pytest.approx(np.mean([len(text.split()) for text in texts]))
-    ((_, mean, at, human_words),) = board(state, "mean, at_length, human_words", "kind = 'human'")
+    ((_, mean, at, human_words),) = board(state, "score, at_length, human_words", "kind = 'human'")
     assert at == pytest.approx(mean)
     lengths = query(
         state,

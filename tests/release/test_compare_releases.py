@@ -61,7 +61,7 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     found = compare_releases((FIRST, SECOND), own)
     row = candidate(of(found, "gem"), model)
     assert (row["other_score"], row["other_state"], row["only_first"], row["only_second"]) == (4, 2, 2, 0)
-    assert row["scored"] == [12, 8] and row["mean"][0] != row["mean"][1]
+    assert row["scored"] == [12, 8] and row["score"][0] != row["score"][1]
     for name in ("gem_s_abstract", "gem_s_assw"):
         assert all(line["other_score"] == 0 for line in of(found, name)["candidates"])
     assert {row["table"] for row in found["tables"]} == {"plan", "scores"}
@@ -75,7 +75,7 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     ("means", "listed"), [((None, None), False), ((1.0, 1.0), False), ((1.0, None), True), ((None, 1.0), True)]
 )
 def test_a_candidate_without_scores_in_both_releases_is_not_listed_as_changed(means, listed):
-    assert has_changed({"candidate": "m", "rank": [None, None], "mean": list(means)}) == listed
+    assert has_changed({"candidate": "m", "rank": [None, None], "score": list(means)}) == listed
 
 
 def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):
@@ -86,7 +86,7 @@ def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_bas
     for row in found["metrics"]:
         assert row["compares"] == "differences"
         for line in row["candidates"]:
-            assert "mean" not in line
+            assert "score" not in line
             if line["change"]:
                 one, other = line["differences"]
                 assert line["change"]["value"] == pytest.approx(other["difference"] - one["difference"])
@@ -110,7 +110,7 @@ def test_of_two_signatures_ranks_alone_compare(own, call):
     row = of(compare_releases((FIRST, SECOND), own), "gem")
     assert (row["compares"], row["differ_in"]) == ("ranks", {"writer": ["made-up-writer", "somebody"]})
     assert row["agreement"]["spearman"] == pytest.approx(1) and row["agreement"]["shared"] == 4
-    assert not any({"mean", "differences", "other_score"} & set(line) for line in row["candidates"])
+    assert not any({"score", "differences", "other_score"} & set(line) for line in row["candidates"])
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
     assert code == 0 and "writer: made-up-writer | somebody" in out and "ranks compare, scores do not" in out
 

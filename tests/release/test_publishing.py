@@ -196,8 +196,8 @@ def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to
         LEADERBOARD, signature_ids=[row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
     )
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
-    assert f"{row['difference']:+.2f}".replace("-", "−") in years
-    assert f"{row['mean']:+.2f}" not in years
+    assert f"{row['vs_human']:+.2f}".replace("-", "−") in years
+    assert f"{row['score']:+.2f}" not in years
 
 
 def leads(store, candidate):

@@ -76,16 +76,16 @@ def test_a_stratum_has_the_mean_and_the_intervals_of_a_board_of_its_papers_alone
         ids = {f"p{n:05d}" for n in wanted}
         own = [one for one in pairs if one[:2] == (row["signature_id"], row["candidate"]) and one[2] in ids]
         expected = clustered_interval([one[4] for one in own], [one[2] for one in own])
-        assert (row["mean"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
+        assert (row["score"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
         assert row["papers"] == len(ids)
         if row["kind"] == "human":
-            assert row["difference"] is None
+            assert row["vs_human"] is None
             continue
         leads = {one: [] for one in ids}
         for one in own:
             leads[one[2]].append(one[4] - human[one[0], one[2], one[3]])
         test = paired_test([float(np.mean(values)) for values in leads.values()])
-        told = (row["difference"], row["difference_low"], row["difference_high"])
+        told = (row["vs_human"], row["vs_human_low"], row["vs_human_high"])
         assert told == pytest.approx((test.value, test.low, test.high))
 
 

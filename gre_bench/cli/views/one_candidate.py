@@ -95,7 +95,7 @@ def _answer(name: str, row: Row) -> str:
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
     doubt = "" if row["validation"].startswith("validated") else f" ({row['validation']}, so an order proves nothing)"
-    return f"{name} is {_rank(row)} under {title}{doubt}{above}."
+    return f"{name} has rank {_rank(row)} under {title}{doubt}{above}."
 
 
 def _rank(row: Row) -> str:

@@ -129,7 +129,7 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(tmp_path):
 def read(store: Store) -> None:
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)])
     assert rows
-    assert all(row["mean"] is None or row["mean"] > -1e9 for row in rows)
+    assert all(row["score"] is None or row["score"] > -1e9 for row in rows)
 
 
 @pytest.mark.slow

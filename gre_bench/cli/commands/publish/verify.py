@@ -13,7 +13,9 @@ from gre_bench.cli.views.snapshots import show_changes, show_counts
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.terminal import counted
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a snapshot, or of a release.")]
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Folder of a snapshot or of a release, or the name of a release.")
+]
 Against = Annotated[
     Path | None, typer.Option("--against", metavar="FOLDER", help="An earlier snapshot: report what changed since.")
 ]
@@ -59,7 +61,10 @@ def verify(
     --again needs nothing but the release: it names the first number or page that differs, and what it could not make.
     """
     from gre_bench.release.manifest import is_release
+    from gre_bench.reports.release_rows import release_folder
 
+    if not folder.exists():
+        folder = release_folder(str(folder), state) or folder
     if is_release(folder) and not (against or public):
         return _verify_release(folder, state if in_store else None, key or [], log_head, again, as_json)
     if in_store or key or log_head or again:

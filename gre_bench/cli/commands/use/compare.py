@@ -20,7 +20,8 @@ from gre_bench.ranking.published import beside
 from gre_bench.reports.comparisons.boards import correlated, ranked
 from gre_bench.reports.comparisons.sides import Side, from_run, from_table
 from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
-from gre_bench.store import Store
+from gre_bench.store import Store, find_editions
+from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
 
 Runs = Annotated[
     list[str] | None,
@@ -90,6 +91,7 @@ def compare(
         name = the_edition(edition or (runs[0] if runs else None), state)
         report = compare_contrasts(state, name, contrasts, metric)
         return screen.print_json(report) if as_json else show_contrasts(report)
+    edition = edition or _the_only_edition(runs or (), bool(table or benchmarks), state)
     if edition is not None:
         return _within(edition, list(runs or ()), metric, state, as_json)
     if runs and len(runs) == 2 and not (table or benchmarks) and _are_releases(runs, state):
@@ -104,6 +106,23 @@ def compare(
     if as_json:
         return screen.print_json(report)
     shown.show(report)
+
+
+def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
+    """Returns the only edition under *state* if *names* are two of its candidates or evaluation LMs; else None.
+
+    *other*: whether the comparison has a side that is not in *names*.
+    """
+    editions = find_editions(state)
+    if other or len(names) != 2 or len(editions) != 1:
+        return None
+    store = Store(state, next(iter(editions)))
+    if not store.read_file.is_file():
+        return None
+    known = {row["candidate_id"] for row in store.read(CANDIDATES)} | {
+        row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)
+    }
+    return store.key if all(any(one == name or one.endswith(f"/{name}") for one in known) for name in names) else None
 
 
 def _look_like_boards(names: Sequence[str]) -> None:

@@ -94,9 +94,10 @@ def leaderboard(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Show an edition's board: who leads, who is told apart, scores and ranks.
+    """Show an edition's board: who leads, scores and ranks.
 
-    The board of one metric is shown, and a line for each other metric. The command never waits for a run. With
+    The answer comes first: who leads, who is not told apart, who is not ranked. Then comes the board of the headline
+    metric, and a line for each other one. The command never waits for a run. With
     --figures it writes the figures of the board instead, and prints their names.
     """
     store = Store(state, the_edition(edition, state))
