@@ -177,9 +177,9 @@ def test_the_board_fits_the_columns_there_are_and_cuts_no_number(call, monkeypat
     shown = call("leaderboard", "-m", "gem")[1]
     table = shown.split("\n\n")[1].splitlines()
     assert max(map(len, table)) <= width and "─" in table[1]
-    heads = ["rank", "candidate", "score", "vs human", "p", "above chance", "note"]
+    heads = ["rank", "candidate", "score", "vs human", "p", "note"]
     found = [head for head in heads if re.search(rf"(^|  ){head}(  |$)", table[0])]
-    assert found[:4] == heads[:4] and found == heads[: len(found)], "left out from the right, never renamed"
+    assert len(found) > 3 and found == heads[: len(found)], "left out from the right, never renamed"
     for row in rows(call, "-m", "gem"):
         (line,) = [line for line in table[2:] if re.search(rf"\s{row['candidate']}\s+[+-]\d", line)]
         assert f"{row['score']:+.2f} ±{row['high'] - row['score']:.2f}" in line

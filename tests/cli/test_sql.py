@@ -244,7 +244,7 @@ def test_rows_wider_than_the_screen_are_records_and_nothing_is_cut(state, monkey
         found = dict([*line.split(None, 1), ""][:2] for line in block.splitlines()[1:])
         assert list(found) == names
         assert found["candidate"] == row["candidate"] and found["score"] == (
-            "" if row["score"] is None else f"{row['mean']:.6g}"
+            "" if row["score"] is None else f"{row['score']:.6g}"
         )
 
 

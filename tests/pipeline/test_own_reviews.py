@@ -211,7 +211,7 @@ def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch
     assert code == DONE
     for part in (
         "mine.csv: reviews by my-model; columns read: paper_id, review", "papers: 16 of the 16 of SAMPLE-2026",
-        "judgments a review: ", "(human ", "my-model on SAMPLE-2026", "against human: ", "against chance, ",
+        "judgments a review: ", "(human ", "my-model has rank ", "against human: ", "against chance, ",
         "best papers: ", "worst: ", "next:", f"gre-bench compare my-model human --edition {EDITION}",
     ):  # fmt: skip
         assert part in out

@@ -10,7 +10,7 @@ from typing import Any
 
 from gre_bench.board.words import with_half
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.fitted import Column, shortened, show
+from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import p_value, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
@@ -66,7 +66,7 @@ def show_one(report: dict[str, Any]) -> None:
     if not rows:
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
     first = next((row for row in rows if row["scored"]), rows[0])
-    say(_answer(name, first))
+    say(_answer(name, edition, first))
     columns = (
         Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
         Column("rank", [_rank(row) for row in rows]),
@@ -74,7 +74,7 @@ def show_one(report: dict[str, Any]) -> None:
         Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
     )
-    show(f"{shortened(name, 40)} on {edition}", columns, [""] * len(rows))
+    show("", columns, [""] * len(rows))
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     say(f"{first['metric']} ({first['validation']}{few}):")
     for line in (_against_human(first), _against_chance(first), _papers(report["papers"])):
@@ -85,17 +85,17 @@ def show_one(report: dict[str, Any]) -> None:
         say(f"  {line}")
 
 
-def _answer(name: str, row: Row) -> str:
+def _answer(name: str, edition: str, row: Row) -> str:
     """Returns one sentence: the rank of the candidate *name* on the board of *row*, and how it stands to humans."""
     title = recipe_of(row["metric"]).title
     if row["rank"] is None:
-        return f"{name} has no rank under {title}: {row['unranked']}."
+        return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
     above = "" if row["vs_human"] is None else (
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    doubt = "" if row["validation"].startswith("validated") else f" ({row['validation']}, so an order proves nothing)"
-    return f"{name} has rank {_rank(row)} under {title}{doubt}{above}."
+    doubt = "" if row["validation"].startswith("validated") else " (not validated)"
+    return f"{name} has rank {_rank(row)} on {edition} under {title}{doubt}{above}."
 
 
 def _rank(row: Row) -> str:

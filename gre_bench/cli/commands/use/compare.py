@@ -84,25 +84,24 @@ def compare(
     if contrasts is not None:
         if table or benchmarks or len(runs or ()) + (edition is not None) > 1:
             raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
-        from gre_bench.cli.views.comparison_contrasts import show_contrasts
-        from gre_bench.reports.comparisons.contrasts import compare_contrasts
-        from gre_bench.reports.signatures import the_edition
-
-        name = the_edition(edition or (runs[0] if runs else None), state)
-        report = compare_contrasts(state, name, contrasts, metric)
-        return screen.print_json(report) if as_json else show_contrasts(report)
+        return _contrasts(edition or (runs[0] if runs else None), contrasts, metric, state, as_json)
     edition = edition or _the_only_edition(runs or (), bool(table or benchmarks), state)
     if edition is not None:
         return _within(edition, list(runs or ()), metric, state, as_json)
-    if runs and len(runs) == 2 and not (table or benchmarks) and _are_releases(runs, state):
+    _sides_by_side(list(runs or ()), list(table or ()), benchmarks, state, as_json)
+
+
+def _sides_by_side(runs: list[str], tables: list[str], benchmarks: Path | None, state: Path, as_json: bool) -> None:
+    """Compares two releases, or two sides that are boards or effects of changes, and prints the result."""
+    if len(runs) == 2 and not (tables or benchmarks) and _are_releases(runs, state):
         from gre_bench.cli.views.comparison_releases import show_releases
         from gre_bench.reports.comparisons.releases import compare_releases
 
         report = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(report) if as_json else show_releases(report)
-    if not table:
-        _look_like_boards(runs or ())
-    report = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
+    if not tables:
+        _look_like_boards(runs)
+    report = _compared(_sides(runs, tables, benchmarks, state), benchmarks)
     if as_json:
         return screen.print_json(report)
     shown.show(report)
@@ -122,7 +121,9 @@ def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | N
     known = {row["candidate_id"] for row in store.read(CANDIDATES)} | {
         row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)
     }
-    return store.key if all(any(one == name or one.endswith(f"/{name}") for one in known) for name in names) else None
+    return (
+        store.key if all(any(each == name or each.endswith(f"/{name}") for each in known) for name in names) else None
+    )
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
@@ -199,6 +200,16 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
         return screen.print_json(report) if as_json else show_lms(report)
     report = compare_candidates(state, edition, names, metrics)
     return screen.print_json(report) if as_json else shown.show_candidates(report)
+
+
+def _contrasts(edition: str | None, path: Path, metrics: list[str] | None, state: Path, as_json: bool) -> None:
+    """Tests the contrasts of the file *path* on *edition*, or on the only one, and prints the result."""
+    from gre_bench.cli.views.comparison_contrasts import show_contrasts
+    from gre_bench.reports.comparisons.contrasts import compare_contrasts
+    from gre_bench.reports.signatures import the_edition
+
+    report = compare_contrasts(state, the_edition(edition, state), path, metrics)
+    return screen.print_json(report) if as_json else show_contrasts(report)
 
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
