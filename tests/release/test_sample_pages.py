@@ -74,8 +74,8 @@ def test_every_board_offers_itself_as_csv_with_its_own_numbers(tab, release):
     assert len({text for _, _, text in links}) == 4
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(links[0][1].partition(",")[2]).decode())))
     with opened(release) as run:
-        means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem_s_abstract'").fetchall())
-    assert {row["candidate"]: float(row["mean"]) for row in rows} == means
+        means = dict(run.sql("select candidate, score from leaderboard where metric = 'gem_s_abstract'").fetchall())
+    assert {row["candidate"]: float(row["score"]) for row in rows} == means
 
 
 def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):

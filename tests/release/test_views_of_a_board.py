@@ -207,7 +207,7 @@ def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beat
     with opened(release) as run:
         rows = run.sql(
             f"from (from leaderboard l left join (select model, parameters, released as model_released from models) m "
-            f"on m.model = l.candidate) select candidate, mean, {column_of} where metric = 'gem' and {column_of} is not null"
+            f"on m.model = l.candidate) select candidate, score, {column_of} where metric = 'gem' and {column_of} is not null"
         ).fetchall()
     told = tab.ask(
         "[...document.querySelectorAll('#points [aria-roledescription=point]')].map(e => e.getAttribute('aria-label'))"
@@ -238,7 +238,7 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
         and card["Came out"] == "2024-05-13"
     )
     with opened(release) as run:
-        board = run.execute("select metric, rank, mean from leaderboard where candidate = $1", [FIRST]).fetchall()
+        board = run.execute("select metric, rank, score from leaderboard where candidate = $1", [FIRST]).fetchall()
         found = run.execute(
             "select paper_id, avg(p.value - h.value) as lead from pairs p join pairs h using (signature_id, paper_id, reference_id) "
             "join signatures using (signature_id) where metric = 'gem' and p.candidate_id = $1 and h.candidate_id = 'human' "

@@ -9,6 +9,10 @@ from gre_bench.core.terminal import csv_table
 from gre_bench.release.pages.board import Board, Entry
 
 _LEFT_OUT = {"flags", "href"}
+_NAMES = {
+    "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
+}  # fmt: skip
+"""Fields of an entry → the names that their columns have everywhere."""
 _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in _LEFT_OUT)
 
 
@@ -19,7 +23,8 @@ def as_csv(board: Board) -> str:
     """
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
-    return csv_table(["metric", "unit", "signature_id", *_COLUMNS], rows)
+    heads = (_NAMES.get(name, name) for name in _COLUMNS)
+    return csv_table(["metric", "unit", "signature_id", *heads], rows)
 
 
 def as_link(board: Board) -> str:
