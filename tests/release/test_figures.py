@@ -124,7 +124,7 @@ def test_a_name_in_a_boards_csv_is_never_a_formula(text):
     board = Board("gem", "GEM", "nats", (Entry(text, "model", -1.5, low=-2.0, high=-1.0, rank=1),))
     (row,) = csv.DictReader(io.StringIO(as_csv(board)))
     assert row["candidate"].lstrip("'") == text and not row["candidate"].startswith(("=", "+", "-", "@"))
-    assert (float(row["mean"]), float(row["low"]), row["difference"]) == (-1.5, -2.0, "")
+    assert (float(row["score"]), float(row["low"]), row["vs_human"]) == (-1.5, -2.0, "")
 
 
 def test_nothing_is_drawn_of_a_board_without_models():
