@@ -18,6 +18,7 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
+from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import placed
 from gre_bench.core.records import Edition
@@ -371,9 +372,8 @@ class ScoringSettings(_Group, frozen=True):
     @model_validator(mode="after")
     def _metrics_are_known(self) -> ScoringSettings:
         for name in self.metrics:
-            if name not in (*METRICS, *(f"examiner.{known}" for known in self.examiners)):
-                known = ", ".join((*METRICS, *(f"examiner.{examiner}" for examiner in self.examiners)))
-                raise ValueError(f"no metric {name!r}; known: {known}")
+            if name not in (known := (*METRICS, *(f"examiner.{examiner}" for examiner in self.examiners))):
+                raise ValueError(f"no metric {name!r}; {did_you_mean(name, known)}")
         return self
 
 
@@ -631,7 +631,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         tree = strict.read_toml(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
+        raise SettingsError(f"no settings file {path}; {did_you_mean(str(path), settings_names())}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     tree.pop(EXPERIMENT, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import resolved
+from gre_bench.core.known_names import did_you_mean, resolved
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.reports.publishing import release_store_of
@@ -68,5 +68,5 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
     with opened(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
         if metric is not None and metric not in signatures:
-            raise SettingsError(f"{folder.name} has no scores of {metric}; there are: {', '.join(sorted(signatures))}")
+            raise SettingsError(f"{folder.name} has no scores of {metric}; {did_you_mean(metric, signatures)}")
         yield connection, signatures if metric is None else {metric: signatures[metric]}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import resolved
+from gre_bench.core.known_names import did_you_mean, resolved
 from gre_bench.core.settings import load_over
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.store import Store, find_editions
@@ -32,8 +32,8 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
         planned = store.read(PLANNED_SIGNATURES)
         unknown = sorted(set(metrics) - {row["metric"] for row in planned})
         if unknown:
-            known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
-            raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
+            meant = did_you_mean(unknown[0], (row["metric"] for row in planned))
+            raise SettingsError(f"edition {store.key} has no scores of {unknown[0]}; {meant}")
         current = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
     if not current:
         raise UnfinishedError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.terminal import counted
@@ -61,8 +62,8 @@ def why(
     if paper_id is not None:
         answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
         if not answer.pairs:
-            known = ", ".join(list(dict.fromkeys(row["paper_id"] for row in pairs))[:5])
-            raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; there are: {known}, ...")
+            meant = did_you_mean(paper_id, (row["paper_id"] for row in pairs))
+            raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
     due = cases(store, signature, candidate_of(store, candidate_id), source)
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}

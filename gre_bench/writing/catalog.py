@@ -16,6 +16,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.records import LMIdentity, Paper, Sampling, Written, digest
 from gre_bench.core.settings import BudgetSettings
@@ -150,7 +151,7 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
     models = load_models(writer_context.models)
     model, guideline = guided(name)
     if model not in models:
-        raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
+        raise SettingsError(f"no writer {name!r}; {did_you_mean(name, (*NAMES, *models))}")
     chosen = models[model].sampled(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, HttpWriter)
     judging = domain_of(writer_context.domain).judgments

@@ -170,7 +170,7 @@ def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, 
 
 
 def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
-    with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: rule, extractive-full"):
+    with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: .*and \\d+ more"):
         run(tmp_path, "writing.judgments=gpt-9", limit=2)
 
 

@@ -144,7 +144,7 @@ def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
     [
         (("gem", "nobody"), "has no candidate nobody; known, nearest first: "),
         (("length", "human"), "has no scores of length"),
-        (("gem", "human", "--paper", "zz"), "no pair of paper zz; there are: s01"),
+        (("gem", "human", "--paper", "zz"), "no pair of paper zz; known: s"),
     ],
 )
 def test_what_is_not_there_is_one_line(state, arguments, part):

@@ -30,7 +30,7 @@ from pydantic import Field, model_validator
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import resolved
+from gre_bench.core.known_names import did_you_mean, resolved
 from gre_bench.pipeline.ranking import reading, specific_of, words_of
 from gre_bench.ranking.rank_statistics import Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures
@@ -105,8 +105,8 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
     planned = store.read(PLANNED_SIGNATURES)
     shown = shown_signatures(store, metrics)
     if unknown := sorted({name for item in file.contrasts for name in item.metrics} - {row["metric"] for row in shown}):
-        known = ", ".join(row["metric"] for row in shown)
-        raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; there are: {known}")
+        meant = did_you_mean(unknown[0], (row["metric"] for row in shown))
+        raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
     signatures = [*shown, *_of_other_lms(shown, planned)]
     rows = contrast_rows(store, file.contrasts, signatures, planned)
     return {
