@@ -202,9 +202,14 @@ class Store:
             return
         if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)
-        raise NothingCommitted(
-            f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}"
-        )
+        raise NothingCommitted(f"edition {self.key} has nothing to read yet; {self.way_on}")
+
+    @property
+    def way_on(self) -> str:
+        """The end of an error message about a missing board: what a user does now to get one."""
+        if self.is_being_written():
+            return "a run is writing it now; follow it: gre-bench status, then ask again"
+        return f"run: gre-bench refresh --edition {self.key}"
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Replaces the copy for readers by a copy of the store as it is now.

@@ -146,6 +146,15 @@ def test_a_killed_writer_leaves_no_lock(tmp_path, holder):
         assert store.rows(PAPERS) == []
 
 
+def test_who_reads_before_anything_is_there_is_told_whether_a_run_is_at_it(tmp_path, holder):
+    with pytest.raises(StoreError, match="a run is writing it now; follow it: gre-bench status"):
+        Store(tmp_path, EDITION).read(PAPERS)
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    with pytest.raises(StoreError, match="nothing to read yet; run: gre-bench refresh"):
+        Store(tmp_path, EDITION).read(PAPERS)
+
+
 def test_a_reader_sees_the_copy_and_not_what_came_after(store):
     with pytest.raises(StoreError, match="nothing to read yet"):
         store.read(PAPERS)

@@ -105,17 +105,17 @@ def confirm(change: str) -> None:
 
 
 @contextmanager
-def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
+def progress_bar(store: Store, quiet: bool, engine: bool = False) -> Iterator[None]:
     """Shows the progress of the run on *store* until the block ends.
 
-    Nothing is shown if *quiet*, or without a terminal.
+    Nothing is shown if *quiet*, or without a terminal. *engine*: whether Prefect runs it, whose server starts first.
     """
     if quiet or not screen.err.is_terminal:
         yield
         return
     from gre_bench.cli.views.bar import drawn
 
-    with drawn(store):
+    with drawn(store, "starting Prefect's server" if engine else "starting"):
         yield
 
 

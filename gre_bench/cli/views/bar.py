@@ -23,10 +23,11 @@ from gre_bench.tuning.record import HISTORY
 
 
 @contextmanager
-def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
+def drawn(store: Store, begins: str = "starting", every_s: float = 0.25) -> Iterator[None]:
     """Shows a progress bar for the run on *store* until the block ends; updates the bar every *every_s* seconds.
 
-    The bar shows only runs of this process.
+    *begins*: what the bar says before the run has a stage, such as what it waits for. The bar shows only runs of this
+    process.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -36,7 +37,7 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
     )
     stop = threading.Event()
     with Progress(*columns, console=err, transient=True) as progress:
-        bar = progress.add_task("starting", total=None, left="")
+        bar = progress.add_task(begins, total=None, left="")
 
         def follow() -> None:
             while not stop.wait(every_s):

@@ -76,7 +76,7 @@ def run_refresh(
     if summary := unchanged(store, job):
         return summary
     configure_prefect(state)
-    with progress_bar(store, quiet):
+    with progress_bar(store, quiet, engine):
         from gre_bench.flows.annual_refresh import annual_refresh, usable
         from gre_bench.flows.annual_refresh import refresh as plain
         from gre_bench.tasks import steps
