@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation
 OWN    := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test test-all test-vllm wheel-test faults lint docs lock audit sbom bench clean
+.PHONY: demo test test-all test-vllm wheel-test faults lint docs lock audit sbom bench measurements clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench demo
@@ -48,6 +48,9 @@ bench: $(VENV)/.test              ## measured ratios against the obvious alterna
 	@for bench in tests/bench/bench_*.py; do \
 		echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py); \
 	done
+
+measurements: $(VENV)/.test       ## the records of data/measurements again, as far as they need no outside data; lists the rest
+	@$(BIN)/python -m tests.bench.measure
 
 audit: $(TOOLS)/.installed        ## known vulnerabilities of the locked versions, as pypi.org knows them
 	@$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off $(AUDIT) --requirement constraints.txt || { \

@@ -11,12 +11,14 @@ from typing import Any
 from code_pages import commands_page, python_page
 from picture import rooms_picture
 from prompt_pages import prompts_page
+from records import measurements_page, stale
 from settings_pages import deployments_page, settings_page
 from table_pages import tables_page
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands_page,
     "reference/deployments.md": deployments_page,
+    "reference/measurements.md": measurements_page,
     "reference/prompts.md": prompts_page,
     "reference/python.md": python_page,
     "reference/settings.md": settings_page,
@@ -25,7 +27,12 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference pages and the picture of the rooms to the *files* of the site."""
+    """Adds the reference pages and the picture of the rooms to the *files* of the site.
+
+    Raises RuntimeError if a page differs from the records of its tables.
+    """
+    if differing := stale():
+        raise RuntimeError(f"{', '.join(differing)}: other than their records; python docs/hooks/records.py --write")
     from mkdocs.structure.files import File
 
     for name, page in PAGES.items():

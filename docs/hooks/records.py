@@ -1,0 +1,86 @@
+"""Measurements as records: one file each in ``data/measurements``, and the tables of the pages that come from them.
+
+A record has
+
+- *title*, *notes*: what was measured, and what to know when you read it, in Markdown;
+- *commands*: what measures it, and *needs*: the files or servers from elsewhere that these commands need;
+- *printed_by*: the command that prints the table from what is part of the project; None: there is none;
+- *measured*: the day, *commit*: that of the program, and *inputs*: file → SHA-256;
+- *table*: its *head* and *rows*, cells as text. None: the notes hold the figures.
+
+A page holds the table of a record between two marks, and the docs build puts it there:
+
+    <!-- record NAME -->
+    <!-- end of record -->
+
+``python docs/hooks/records.py`` names the pages that differ from their records; ``--write`` renews them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from escaping import MADE
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "data" / "measurements"
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "data").glob("evaluation_lm/*/*.md")),
+)
+MARKED = re.compile(r"(<!-- record ([\w.-]+) -->\n).*?(<!-- end of record -->)", re.DOTALL)
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """Name → record, sorted by name."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def table(record: dict[str, Any]) -> str:
+    """The table of *record* as Markdown, one line per row."""
+    head, rows = record["table"]["head"], record["table"]["rows"]
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def filled(page: str, known: dict[str, dict[str, Any]]) -> str:
+    """*page* with the table of each record that it names; raises KeyError for a record that is not there."""
+    return MARKED.sub(lambda match: f"{match[1]}\n{table(known[match[2]])}\n{match[3]}", page)
+
+
+def stale(write: bool = False) -> list[str]:
+    """The names of the pages that differ from their records; with *write*, the pages are renewed."""
+    known, names = records(), []
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        if (renewed := filled(text, known)) != text:
+            names.append(path.relative_to(ROOT).as_posix())
+            if write:
+                path.write_text(renewed, encoding="utf-8")
+    return names
+
+
+def measurements_page() -> str:
+    """Every record: its table, what to know about it, and the commands that measure it."""
+    lines = ["# All measurements", "", "One file each in `data/measurements`.", ""]
+    lines += ["[Measurements](../measurements.md) has what a user decides by.", ""]
+    for name, record in records().items():
+        lines += [f"## {record['title']} {{#{name}}}", "", *[f"{note}\n" for note in record["notes"]]]
+        lines += [table(record)] if record["table"] else []
+        commands = [*record["commands"], *([record["printed_by"]] if record["printed_by"] else [])]
+        lines += ["```sh", *commands, "```", ""] if commands else []
+        needs = f"; needs {', '.join(record['needs'])}" if record["needs"] else ""
+        lines += [f"Measured on {record['measured']} at {record['commit']}{needs}.", ""]
+    return MADE + "\n".join(lines)
+
+
+if __name__ == "__main__":
+    changed = stale("--write" in sys.argv)
+    for name in changed:
+        print(f"{name}: {'renewed' if '--write' in sys.argv else 'differs from its records; renew it with --write'}")
+    sys.exit(bool(changed) and "--write" not in sys.argv)

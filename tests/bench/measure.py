@@ -1,0 +1,84 @@
+"""Makes the records of ``data/measurements`` again, as far as that needs nothing from elsewhere: ``make measurements``.
+
+- A table that a command prints from what is part of the project is printed again, and its record renewed.
+- Other commands without needs run one after the other, and what they print goes into ``build/measurements/NAME.txt``.
+  A file that is there is kept, so a stopped run continues. Their tables are entered by hand: read both, then the record.
+- What needs files or a server from elsewhere is listed, with the commands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "docs" / "hooks"))
+import records
+
+KEPT = ROOT / "build" / "measurements"
+
+
+def rows_of(markdown: str) -> dict[str, Any]:
+    """Returns head and rows of the table in *markdown*; raises ValueError if there is none."""
+    lines = [line.strip().strip("|").split("|") for line in markdown.splitlines() if line.startswith("|")]
+    if len(lines) < 3:
+        raise ValueError("no table")
+    head, _, *rows = [[cell.strip() for cell in line] for line in lines]
+    return {"head": head, "rows": rows}
+
+
+def printed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the table that the record's *printed_by* prints."""
+    done = subprocess.run(words_of(record["printed_by"]), capture_output=True, text=True, check=True, cwd=ROOT)
+    return rows_of(done.stdout)
+
+
+def words_of(command: str) -> list[str]:
+    """Returns the words of *command*, with the Python and the programs of this environment."""
+    first, *rest = shlex.split(command)
+    here = Path(sys.executable)
+    return [str(here if first == "python" else here.with_name(first) if first != "make" else first), *rest]
+
+
+def main() -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout[:8]
+    elsewhere: list[str] = []
+    known = records.records()
+    for number, (name, record) in enumerate(known.items(), 1):
+        begun = time.monotonic()
+        if record["printed_by"]:
+            if (table := printed(record)) != record["table"]:
+                renewed = record | {"table": table, "measured": time.strftime("%Y-%m-%d"), "commit": commit}
+                path = records.FOLDER / f"{name}.json"
+                path.write_text(json.dumps(renewed, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            print(f"{number}/{len(known)} {name}: printed again")
+        elif record["needs"] or not record["commands"]:
+            needs = f"needs {', '.join(record['needs'])}" if record["needs"] else "no command is kept"
+            elsewhere += [f"{name}: {needs}", *(f"  {command}" for command in record["commands"])]
+        elif (kept := KEPT / f"{name}.txt").exists():
+            print(f"{number}/{len(known)} {name}: {kept.relative_to(ROOT)} is there")
+        else:
+            beside = kept.with_suffix(".part")
+            with beside.open("w") as stream:
+                for command in record["commands"]:
+                    stream.write(f"$ {command}\n")
+                    stream.flush()
+                    subprocess.run(words_of(command), stdout=stream, stderr=subprocess.STDOUT, cwd=ROOT, env=os.environ)
+            beside.replace(kept)
+            print(f"{number}/{len(known)} {name}: {kept.relative_to(ROOT)}, {time.monotonic() - begun:.0f} s")
+    for page in records.stale(write=True):
+        print(f"{page}: renewed")
+    print("not made here:", *elsewhere, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
