@@ -106,7 +106,7 @@ from gre_bench.tasks import steps
 chosen = settings.load(Path("tests/given_judgments.toml"), (
     "edition.papers=4", "evaluation_lm.backend=even", "scoring.metrics=['gem', 'word_recall']"))
 summary = refresh(Job(chosen, Path("state")), steps.undecorated())
-rows = Store(Path("state"), "SAMPLE-2026").query("select metric, candidate, mean, unranked from leaderboard")[1]
+rows = Store(Path("state"), "SAMPLE-2026").query("select metric, candidate, score, unranked from leaderboard")[1]
 print(json.dumps({
     "package": gre_bench.__file__,
     "model": models.load()["added-model"].endpoint,
@@ -200,7 +200,7 @@ def test_what_was_added_is_listed_known_and_filled_in(added):
 def test_an_added_metric_and_an_added_backend_score_the_sample(added):
     said, _ = added
     assert said["outcome"] == "done"
-    of = {(row["metric"], row["candidate"]): row["mean"] for row in said["board"]}
+    of = {(row["metric"], row["candidate"]): row["score"] for row in said["board"]}
     assert 0 < of["word_recall", "human"] < 1
     # What the LM says of a reply never depends on the first review: GEM is 0.
     assert of["gem", "human"] == 0

@@ -101,7 +101,7 @@ def test_the_wheel_brings_one_name_and_every_file_of_the_package(installed):
 def test_the_demo_needs_nothing_but_the_installation(installed, engine):
     shutil.rmtree(installed.folder / "state", ignore_errors=True)
     shown = installed.done("demo", *engine)
-    assert f"{EDITION} · gem_s_abstract" in shown and "30 of 30 papers" in shown
+    assert f"{EDITION} · GEM-S (abstract) in nats · 30 papers" in shown and "reviewer-thorough leads." in shown
     assert "validated on ICLR-2023" in shown, (
         "the records of validations come along, and signatures are those of a checkout"
     )
