@@ -67,6 +67,8 @@ def show_leaderboard(
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
     """
+    if not rows:
+        return
     by_id = {row["signature_id"]: row for row in signatures}
     auc = {row["signature_id"]: row for row in separations}
     gap = {row["signature_id"]: row for row in gaps}
