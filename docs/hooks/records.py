@@ -70,7 +70,9 @@ def measurements_page() -> str:
     lines = ["# All measurements", "", "One file each in `data/measurements`.", ""]
     lines += ["[Measurements](../measurements.md) has what a user decides by.", ""]
     for name, record in records().items():
-        lines += [f"## {record['title']} {{#{name}}}", "", *[f"{note}\n" for note in record["notes"]]]
+        # Links in notes are those of a page in docs; this page lies one folder deeper.
+        notes = [re.sub(r"\]\((?=[\w-]+\.md)", "](../", note) for note in record["notes"]]
+        lines += [f"## {record['title']} {{#{name}}}", "", *[f"{note}\n" for note in notes]]
         lines += [table(record)] if record["table"] else []
         commands = [*record["commands"], *([record["printed_by"]] if record["printed_by"] else [])]
         lines += ["```sh", *commands, "```", ""] if commands else []
