@@ -43,8 +43,8 @@ def with_half(value: float | None, end: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, ``<0.001`` below that; empty if None."""
-    return "" if p is None else "<0.001" if p < 0.0005 else f"{p:.3f}"
+    """Returns *p* with three decimals, ``<0.001`` below that; empty if None. Screens, pages and files write p so."""
+    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def ranks(row: LeaderboardRow) -> str:
@@ -130,6 +130,13 @@ def headline(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
     Boards of validated metrics come first in *rows*.
     """
     return next((row["signature_id"] for row in rows if row["metric"] == wanted), rows[0]["signature_id"])
+
+
+def headline_lacks(rows: Sequence[LeaderboardRow], wanted: str | None) -> str:
+    """Returns a sentence if the metric *wanted*, which the settings name as headline, is not among *rows*; else ""."""
+    if wanted is None or not rows or any(row["metric"] == wanted for row in rows):
+        return ""
+    return f"board.headline names {wanted}, which has no board here: {rows[0]['metric']} comes first."
 
 
 def unranked(rows: Sequence[LeaderboardRow]) -> str:

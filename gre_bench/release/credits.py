@@ -64,17 +64,22 @@ def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> t
 
 
 def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a line for each kind of text, candidate and licence: how many texts there are, and how many are included.
+    """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
 
-    *licences*: the rows of the query ``rights``.
+    *licences*: the rows of the query ``rights``. Candidates are in one line if the words of all of their texts are
+    included, or of none.
     """
+    by_licence: dict[tuple[str, str, str], list[tuple[int, str | None]]] = {}
     for row in licences:
         words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
             row["shown"], f"words of {row['shown']:,} are here"
         )
-        by = f" by {row['candidate']}" if row["candidate"] else ""
-        licence = f"under {row['licence']}" if row["licence"] else "under unknown licence"
-        yield f"{row['known']:,} {row['texts']}{by} {licence}: {words_here}."
+        key = row["texts"], row["licence"] or "unknown licence", words_here
+        by_licence.setdefault(key, []).append((row["known"], row["candidate"]))
+    for (texts, licence, words_here), counts in by_licence.items():
+        names = [f"{name} {known:,}" for known, name in counts if name]
+        by = f" by {counts[0][1]}" if len(names) == 1 else f" ({', '.join(names)})" if names else ""
+        yield f"{sum(known for known, _ in counts):,} {texts}{by} under {licence}: {words_here}."
 
 
 def citation(about: Mapping[str, Any]) -> str:

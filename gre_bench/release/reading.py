@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import duckdb
 
-from gre_bench.board.words import answer
+from gre_bench.board.words import answer, headline_lacks
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
@@ -27,16 +28,22 @@ _ABOUT = (
 )  # fmt: skip
 
 
-def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
-    """Returns the boards of a release in the order of the page; *connection* is to the release's database."""
+def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
+    """Returns the boards of a release in the order of the page; *connection* is to the release's database.
+
+    *wanted*: the metric that the settings name as headline. If it has no board, the first board's answer says so.
+    """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     board_rows = rows(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
     gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
-    return tuple(
+    ordered = [
         _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
         for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"])
-    )
+    ]
+    if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
+        ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
+    return tuple(ordered)
 
 
 def _board(

@@ -47,7 +47,7 @@ def write_site(
     - *histories*: comparisons with other editions. *errata*: (day, release, text).
     - *at*: called before each step with the name of the step. *figures*: whether to draw figures.
     """
-    shown_boards = boards(connection)
+    shown_boards = boards(connection, about["settings"]["board"]["headline"])
     listed = papers(connection)
     values = pair_values(connection)
     at("figures")

@@ -246,7 +246,7 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
-        return ClaimResult(why="no validation of it; run gre-bench study validate")
+        return ClaimResult(why="not validated on the papers of this edition; gre-bench study validate does it")
     if claim.test == "costs_less":
         contrasts = [
             _difference(f"{less} costs less than {more}", effects[less], effects[more])

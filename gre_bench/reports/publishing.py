@@ -121,22 +121,22 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
     """Returns the tables that a release adds to the edition's store: metrics, models, changes and boards.
 
-    The boards of validated metrics come first.
+    The board of the headline metric comes first, then those of validated metrics.
     """
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
     known = [_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)]
-    return replace(of_program(signatures, passed), models=known)
+    return replace(of_program(signatures, passed, settings.board.headline), models=known)
 
 
-def of_program(signatures: Sequence[SignatureRow], passed: Collection[str]) -> Additions:
+def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None) -> Additions:
     """Returns the tables of `additions` that need no store; they have no models.
 
-    *passed*: ids of the signatures whose metric passed validation.
+    *passed*: ids of the signatures whose metric passed validation. *headline*: the metric whose board comes first.
     """
     places = {name: position for position, name in enumerate(METRICS)}
-    shown = sorted(signatures, key=lambda row: (row["signature_id"] not in passed,
+    shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     return Additions(
         metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,

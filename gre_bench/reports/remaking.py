@@ -136,7 +136,7 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
         store = _Tables(about["edition"], connection)
-        exact &= _of_program(connection, shown)
+        exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
         if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
             raise _Unlike("claims of its manifest.json are others")
         if about.get("contrasts"):
@@ -209,10 +209,10 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     return exact
 
 
-def _of_program(connection: Any, shown: Sequence[SignatureRow]) -> bool:
+def _of_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
     """Makes the tables `OF_PROGRAM` for the boards *shown*, and returns whether they are equal to the last digit."""
     validations = table_rows(connection, "validations")
-    added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"})
+    added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline)
     made: dict[str, Sequence[Row]] = {
         "student_t": student_quantiles(), "metrics": added.metrics, "changes": added.changes,
         "signatures_shown": added.shown,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gre_bench.board.words import COLUMNS, answer, headline, note, ranks
+from gre_bench.board.words import COLUMNS, answer, headline, headline_lacks, note, p_value, ranks
 from gre_bench.store.queries import LeaderboardRow
 
 
@@ -85,6 +85,15 @@ def test_groups_have_answers_of_their_own():
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():
     rows = [row("a", 1, signature_id="first"), row("a", 1, metric="gem_raw", signature_id="second")]
     assert headline(rows) == "first" and headline(rows, "gem_raw") == "second" and headline(rows, "bleu") == "first"
+    assert headline_lacks(rows, None) == headline_lacks(rows, "gem_raw") == headline_lacks([], "bleu") == ""
+    assert headline_lacks(rows, "bleu") == "board.headline names bleu, which has no board here: gem comes first."
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(None, ""), (1.0, "1.000"), (0.001, "0.001"), (0.00099, "<0.001"), (0.0, "<0.001")]
+)
+def test_a_p_below_a_thousandth_is_not_rounded_up_to_it(p, text):
+    assert p_value(p) == text
 
 
 def test_cells_are_empty_without_a_value_and_p_is_the_corrected_one_alone():

@@ -17,6 +17,8 @@ from gre_bench.cli.views.bar import left
 from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.board_formats import Format, write
 from gre_bench.core.errors import SettingsError
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, now
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from tests.cli.calling import shown
@@ -210,6 +212,19 @@ def test_the_headline_is_the_metric_that_the_settings_name(tmp_path):
     state = run_with_headline(tmp_path)
     assert shown("leaderboard", "--state", state)[1].startswith(f"{EDITION} · GEM-raw in nats")
     assert json.loads(shown("leaderboard", "--state", state, "--json")[1])["headline"]["metric"] == "gem_raw"
+    published = publish_edition(Store(state, EDITION), ReleaseStore(state / "releases", EDITION)).folder
+    page = (published / "index.html").read_text()
+    assert page.index('aria-label="GEM-raw board"') < page.index('aria-label="GEM board"')
+
+
+def test_a_headline_without_a_board_is_said_on_screen_page_and_in_json(tmp_path):
+    use(OverlapLM())
+    run(tmp_path, "scoring.metrics=['gem']", "board.headline=gem_raw")
+    said = "board.headline names gem_raw, which has no board here: gem comes first."
+    assert shown("leaderboard", "--state", tmp_path)[1].startswith(said)
+    assert json.loads(shown("leaderboard", "--state", tmp_path, "--json")[1])["headline"]["lacks"] == said
+    published = publish_edition(Store(tmp_path, EDITION), ReleaseStore(tmp_path / "releases", EDITION)).folder
+    assert said in (published / "index.html").read_text()
 
 
 def run_with_headline(folder):

@@ -6,7 +6,9 @@ import base64
 import csv
 import io
 import json
+import re
 import sys
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -51,6 +53,37 @@ def tab():
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (390, False)])
 def test_a_visitor_finds_everything_in_its_place(tab, release, width, dark):
     visit(tab, release, width, dark)
+
+
+def test_a_choice_of_one_is_no_choice_and_no_button_or_plot_stands_alone(tab, release, tmp_path):
+    for width in (1280, 900, 390):
+        tab.open(release / "index.html", width)
+        assert tab.ask("document.querySelectorAll('#axes button').length") == 1 and tab.ask(
+            "document.getElementById('axes').hidden"
+        )
+        for tabbed in range(1, 5):
+            click(tab, f"#tab-{tabbed}")
+            csv_at, title_at = tab.ask(
+                f"['.csv', 'h3'].map(one => document.querySelector('#board-{tabbed} .state ' + one).getBoundingClientRect().top)"
+            )
+            assert abs(csv_at - title_at) < 12, (width, tabbed)
+    assert "no validation of it" not in tab.ask("document.querySelector('main').textContent")
+    page = (release / "index.html").read_text(encoding="utf-8")
+    few = tmp_path / "few.html"
+    for points, is_hidden in ((3, False), (2, True)):
+        few.write_text(re.sub(r'"points":\[(.*?)\]', partial(_first, points), page), encoding="utf-8")
+        tab.open(few)
+        assert tab.ask("document.getElementById('cloud').hidden") is is_hidden
+
+
+def _first(count, found):
+    """The first *count* points of a board."""
+    return f'"points":{json.dumps(json.loads(f"[{found[1]}]")[:count])}'
+
+
+def test_a_long_example_scrolls_in_a_frame(tab, release):
+    tab.open(release / "candidates" / "smollm2-135m.html")
+    assert tab.ask("Math.max(...[...document.querySelectorAll('.original')].map(one => one.offsetHeight))") <= 390
 
 
 def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(tab, release):
@@ -180,7 +213,7 @@ def test_the_release_says_how_to_cite_it_and_under_which_licences_its_texts_are(
     tab.open(release / "index.html")
     said = tab.ask("document.getElementById('data').textContent")
     assert "30 papers under CC BY 4.0: words are here." in said
-    assert "90 reviews by human under CC BY 4.0: words are here." in said
+    assert "330 reviews (human 90, extractive-abstract 30, " in said and said.count("words are here.") == 2
     manifest = json.loads((release / "manifest.json").read_text())
     cited = tab.ask("document.querySelector('.cite').textContent")
     assert "@misc{sample-2026-r1," in cited and manifest["snapshots"][0]["digest"][:16] in cited

@@ -163,7 +163,7 @@ def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made)
             test = by_metric[metric]
             signed = [f"{test[name]:+.2f}".replace("-", "−") for name in ("difference", "low", "high")]
             assert [difference, between, papers] == [signed[0], f"{signed[1]} to {signed[2]}", str(test["papers"])]
-            assert p == ("< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}")
+            assert p == ("<0.001" if test["p"] < 0.001 else f"{test['p']:.3f}")
         answer, gem = tab.ask("document.querySelector('.answer').textContent"), by_metric["gem"]
         assert f"higher on {gem['won']}, lower on {gem['lost']}." in answer
         most = tab.ask("[...document.querySelectorAll('#compared .extremes a')].map(a => a.textContent)")

@@ -11,6 +11,11 @@ from tests.conftest import ROOT
 from tests.release.browser import Tab
 
 BAD = ("serious", "critical", "moderate")
+CLIPPED = """[...document.querySelectorAll('.scroll')].flatMap(box => [...box.querySelectorAll('th, td')].filter(cell => {
+    const [own, frame] = [cell.getBoundingClientRect(), box.getBoundingClientRect()];
+    return cell.offsetWidth && own.left < frame.right - 3 && own.right > frame.right + 1;
+}).map(cell => `${box.getAttribute('aria-label')}: ${cell.textContent}`))"""
+"""Cells of tables of which the frame's right edge shows a part: a number that is cut reads as another one."""
 
 
 def click(tab: Tab, selector: str) -> None:
@@ -78,6 +83,7 @@ def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
         assert all(after <= before + 1 for before, after in pairwise(levels))
         assert tab.ask("[...document.querySelectorAll('table')].every(one => one.caption?.textContent.trim())")
         assert links_that_lead_nowhere(tab, page) == []
+        assert tab.ask(CLIPPED) == []
         if script is not None:
             assert violations(tab, script) == []
     tab.open(release / "index.html", width, dark=dark)

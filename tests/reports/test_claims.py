@@ -69,7 +69,10 @@ def test_a_claim_with_a_change_untried_does_not_hold_yet():
     del found["completion"]
     answer = _on_effects(found, ALL["degradations-lower"])
     assert (answer.verdict, answer.why) == ("cannot be told", "not tried: completion")
-    assert _on_effects({}, ALL["degradations-lower"]).why == "no validation of it; run gre-bench study validate"
+    assert (
+        _on_effects({}, ALL["degradations-lower"]).why
+        == "not validated on the papers of this edition; gre-bench study validate does it"
+    )
 
 
 def test_every_claim_names_what_there_is_and_its_cells_are_printed():

@@ -10,6 +10,7 @@ from gre_bench.board.words import (
     CONTROLS,
     answer,
     headline,
+    headline_lacks,
     is_validated,
     note,
     p_value,
@@ -74,6 +75,8 @@ def show_leaderboard(
     gap = {row["signature_id"]: row for row in gaps}
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     first = headline(rows, wanted)
+    if lacking := headline_lacks(rows, wanted):
+        say(lacking, style="yellow")
     for name in (first, *(other for other in boards if every and other != first)):
         own, signature = boards[name], by_id[name]
         for group, members in groupby(own, key=lambda row: row["group_name"]):

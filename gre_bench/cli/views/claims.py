@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from gre_bench.board.words import p_value
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.screen import p_value
 
 _ORDER = ("holds", "does not hold", "cannot be told")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gre_bench.board.words import p_value
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import table
-from gre_bench.cli.views.screen import p_value
 from gre_bench.core.terminal import counted
 from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import with_half
+from gre_bench.board.words import p_value, with_half
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import p_value, say
+from gre_bench.cli.views.screen import say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted

@@ -173,11 +173,6 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, or in scientific notation below 0.001; empty if None."""
-    return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
-
-
 def imported(report: Row, edition: str) -> None:
     """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses")

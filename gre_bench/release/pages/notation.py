@@ -47,11 +47,6 @@ def bare(value: float | None) -> str:
     return "" if value is None else repr(round(float(value), 9))
 
 
-def p_value(p: float | None) -> str:
-    """Returns the p-value *p* with three decimals; values below 0.001 are shown as ``< 0.001``."""
-    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def billions(value: float | None) -> str:
     """Returns *value*, a number of parameters in billions, as text such as ``70 B``."""
     return "" if value is None else f"{value:g} B"

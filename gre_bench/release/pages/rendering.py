@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from gre_bench.board.words import p_value
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
@@ -45,7 +46,6 @@ from gre_bench.release.pages.notation import (
     count,
     named,
     number,
-    p_value,
     percent,
     plain,
     spoken,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gre_bench.board.words import answer, headline
+from gre_bench.board.words import answer, headline, headline_lacks
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import screen
@@ -113,13 +113,14 @@ def leaderboard(
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
-    wanted = headline_metric(store)
+    wanted = None if metric else headline_metric(store)
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:
-        first = headline(rows, wanted)
+        first, lacking = headline(rows, wanted), headline_lacks(rows, wanted)
         own = [row for row in rows if row["signature_id"] == first]
-        report = {"edition": store.key, "headline": {"metric": own[0]["metric"], "answer": answer(own)},
+        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | ({"lacks": lacking} if lacking else {})
+        report = {"edition": store.key, "headline": first_board,
                  "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),

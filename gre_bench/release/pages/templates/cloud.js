@@ -7,8 +7,9 @@ const AXES = {
   words: { name: "length", said: "mean words of its reviews, as the metric reads them", of: (one) => one.words },
 };
 
+const FEWEST = 3;  // a plot of two dots tells less than the board
 const pointsOf = (board, axis) => board.points.filter((one) => one.mean !== undefined && axis.of(one) !== undefined);
-const offered = data ? Object.keys(AXES).filter((key) => data.boards.some((board) => pointsOf(board, AXES[key]).length > 1)) : [];
+const offered = data ? Object.keys(AXES).filter((key) => data.boards.some((board) => pointsOf(board, AXES[key]).length >= FEWEST)) : [];
 
 // The candidates that no other beats at the same x or less; controls are no rivals.
 const frontier = (points, axis) => {
@@ -40,8 +41,8 @@ const drawCloud = (open) => {
   const board = data.boards[open], points = pointsOf(board, axis), picture = byId("points");
   for (const button of all("#axes button")) button.setAttribute("aria-pressed", button.dataset.x === key);
   byId("cloud-what").textContent = axis.name;
-  if (points.length < 2) {
-    picture.replaceChildren(make("p", { class: "soft" }, `Fewer than two candidates of ${board.title} state it.`));
+  if (points.length < FEWEST) {
+    picture.replaceChildren(make("p", { class: "soft" }, `Fewer than three candidates of ${board.title} state it.`));
     byId("cloud-said").textContent = "";
     return;
   }
@@ -92,6 +93,7 @@ const drawCloud = (open) => {
 };
 
 if (offered.length) {
+  byId("axes").hidden = offered.length < 2;
   byId("axes").append(...offered.map((key, n) => {
     const button = make("button", { type: "button", class: "quiet", "data-x": key }, AXES[key].name);
     button.addEventListener("click", () => change({ x: n ? key : "" }));

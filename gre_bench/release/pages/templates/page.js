@@ -178,9 +178,27 @@ for (const picture of all(".picture")) {
   picture.addEventListener("blur", leave);
 }
 
+// A number that is cut off reads as another number: a table that scrolls shows whole columns, and names the others.
+const wholeColumns = (box) => {
+  const table = box.firstElementChild, caption = table.caption;
+  box.style.maxWidth = "";
+  caption.querySelector(".beyond")?.remove();
+  const heads = all("thead th", table).filter((head) => head.offsetWidth), left = box.getBoundingClientRect().left + 1 - box.scrollLeft;
+  const ends = heads.map((head) => head.getBoundingClientRect().right - left), fit = ends.filter((end) => end <= box.clientWidth + 1).length;
+  const cut = table.scrollWidth > box.clientWidth + 1 && fit > 1 && fit < heads.length;
+  box.classList.toggle("cut", cut);
+  if (cut) box.style.maxWidth = `${Math.ceil(ends[fit - 1]) + 2}px`;
+  box.style.setProperty("--seen", `${box.clientWidth}px`);
+  if (cut) caption.append(make("span", { class: "beyond" }, `To the right: ${heads.slice(fit).map((head) => (head.firstElementChild ?? head).textContent.trim()).join(", ")}.`));
+};
+const frames = new ResizeObserver((seen) => { for (const { target } of seen) wholeColumns(target.parentElement); });
+const watch = (within) => { for (const table of all(".scroll > table", within)) frames.observe(table); };
+watch(document);
+addEventListener("resize", () => all(".scroll").forEach(wholeColumns));
+
 // Numbers as the rest of the page writes them.
 const signed = (value, digits = 2) => (Number(value.toFixed(digits)) + 0 < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-const inText = (p) => p < 0.001 ? "< 0.001" : p.toFixed(3);
+const inText = (p) => p < 0.001 ? "<0.001" : p.toFixed(3);
 // Round values in [low, high]: about *count* of them, steps 1, 2 or 5 times a power of ten.
 const ticks = (low, high, count = 5) => {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));

@@ -68,6 +68,7 @@ const drawPair = (open) => {
     make("div", { class: "sides" }, furthest(`${one} leads furthest`, leads.filter(([, lead]) => lead > 0).slice(0, 3), board), furthest(`${other} leads furthest`, leads.filter(([, lead]) => lead < 0).slice(-3).reverse(), board)),
     make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "The two by metric" }, make("table", { id: "table-pair" }, make("caption", {}, `${one} less ${other}, by metric; p of each question asked alone.`),
       make("thead", {}, make("tr", {}, ...["Metric", "Difference", "90% interval", "p", "Papers"].map((name, n) => make("th", { scope: "col", class: n ? null : "name" }, name)))), make("tbody", {}, ...rows))));
+  watch(out);
 };
 
 if (data && data.boards.some((board) => board.tests.length)) {
