@@ -1,13 +1,14 @@
 """The changes by name, in the order of the tables, and functions that check and apply a change.
 
 They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The changes marked "ours" are not
-in that paper; they are tricks of a reviewer who wants a high score.
+in that paper; they are tricks of a reviewer who wants a high score. Installed packages add changes as entry points of
+the group ``gre_bench.changes``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gre_bench.changes import addition, deletion, elongation, lines
@@ -15,6 +16,7 @@ from gre_bench.changes.addition import keywords
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
+from gre_bench.core.extensions import Catalogue
 from gre_bench.core.records import HUMAN, digest
 
 Family = Literal["degradation", "manipulation"]
@@ -33,7 +35,8 @@ class Change:
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
     - *source*: the paper and section that define the change, or ``ours``.
     - *level*: what the change can be applied to: a review, judgments, or both.
-    - *made_by*: ``rule`` (see `apply`), ``writer`` (an LM) or ``control`` (another candidate's review replaces it).
+    - *made_by*: ``rule`` (see *rules*), ``writer`` (an LM) or ``control`` (another candidate's review replaces it).
+    - *rules*: level → the function that makes the change of a `ChangeInput`, and returns the changed text.
     - *task*: the writer's task; *control*: the name of the control candidate.
     - *needs*: the parts of a `ChangeInput` that the change needs.
     - *version*: a number that rises when the rule's output changes.
@@ -49,6 +52,9 @@ class Change:
     control: str | None = None
     needs: tuple[Need, ...] = ("text",)
     version: int = 1
+    rules: Mapping[Level, Callable[[ChangeInput], str]] = field(
+        default_factory=dict[Level, Callable[[ChangeInput], str]]
+    )
 
     def at(self, level: Level) -> bool:
         """Whether the change can be made of a text at *level*: a review, or judgments."""
@@ -57,52 +63,46 @@ class Change:
 
 _PAPER = "Xu et al. 2025, {}"
 _OURS = "ours"
+_LEVELS: tuple[Level, ...] = ("review", "judgments")
 
-CHANGES: Mapping[str, Change] = {
-    change.name: change
-    for change in (
-        Change("sentence_deletion", "Sentence Deletion", "degradation", _PAPER.format("D.3.1"), "review", "rule"),
-        Change("completion", "Deletion & Completion", "degradation", _PAPER.format("D.3.2"), "review", "writer",
-               task="completion"),
-        Change("abstract_only", "Abstract-only Review", "degradation", _PAPER.format("D.3.3"), "review", "writer",
-               task="abstract_only", needs=("abstract",)),
-        Change("random_replacement", "Random Replacement", "degradation", _PAPER.format("A.4"), "both", "control",
-               control=controls.OTHER_PAPER, needs=("other",)),
-        Change("line_deletion", "Line Deletion", "degradation", _OURS, "judgments", "rule"),
-        Change("generic", "Generic Review", "degradation", _OURS, "both", "control", control=controls.GENERIC,
-               needs=()),
-        Change("copied_abstract", "Copied Abstract", "degradation", _OURS, "review", "rule", needs=("abstract",)),
-        Change("rephrase_1", "Rephrase 1", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
-               task="rephrase"),
-        Change("rephrase_2", "Rephrase 2", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
-               task="rephrase"),
-        Change("elongation", "Meaningless Elongation", "manipulation", _PAPER.format("D.4.2"), "review", "writer",
-               task="elongation", needs=("text", "sections")),
-        Change("keyword_stuffing", "Keyword Stuffing", "manipulation", _OURS, "both", "rule",
-               needs=("text", "keywords")),
-        Change("concatenation", "Concatenation", "manipulation", _OURS, "both", "rule", needs=("text", "others")),
-        Change("injection", "Injection", "manipulation", _OURS, "both", "rule"),
-        Change("shuffled_lines", "Shuffled Lines", "manipulation", _OURS, "both", "rule"),
-    )
-}  # fmt: skip
-
-_RULES: dict[tuple[str, Level], Callable[[ChangeInput], str]] = {
-    ("sentence_deletion", "review"): deletion.deleted,
-    ("line_deletion", "judgments"): lines.deleted,
-    ("random_replacement", "review"): lambda material: material.others[0],
-    ("random_replacement", "judgments"): lambda material: material.others[0],
-    ("generic", "review"): lambda material: controls.GENERIC_JUDGMENTS,
-    ("generic", "judgments"): lambda material: controls.GENERIC_JUDGMENTS,
-    ("copied_abstract", "review"): lambda material: (material.abstract or "").strip(),
-    ("keyword_stuffing", "review"): addition.stuffed,
-    ("keyword_stuffing", "judgments"): addition.stuffed_judgments,
-    ("concatenation", "review"): addition.concatenated,
-    ("concatenation", "judgments"): addition.concatenated_judgments,
-    ("injection", "review"): addition.injected,
-    ("injection", "judgments"): addition.injected_judgments,
-    ("shuffled_lines", "review"): lines.shuffled_sentences,
-    ("shuffled_lines", "judgments"): lines.shuffled,
-}
+_OWN = (
+    Change("sentence_deletion", "Sentence Deletion", "degradation", _PAPER.format("D.3.1"), "review", "rule",
+           rules={"review": deletion.deleted}),
+    Change("completion", "Deletion & Completion", "degradation", _PAPER.format("D.3.2"), "review", "writer",
+           task="completion"),
+    Change("abstract_only", "Abstract-only Review", "degradation", _PAPER.format("D.3.3"), "review", "writer",
+           task="abstract_only", needs=("abstract",)),
+    Change("random_replacement", "Random Replacement", "degradation", _PAPER.format("A.4"), "both", "control",
+           control=controls.OTHER_PAPER, needs=("other",),
+           rules=dict.fromkeys(_LEVELS, lambda material: material.others[0])),
+    Change("line_deletion", "Line Deletion", "degradation", _OURS, "judgments", "rule",
+           rules={"judgments": lines.deleted}),
+    Change("generic", "Generic Review", "degradation", _OURS, "both", "control", control=controls.GENERIC,
+           needs=(),
+           rules=dict.fromkeys(_LEVELS, lambda material: controls.GENERIC_JUDGMENTS)),
+    Change("copied_abstract", "Copied Abstract", "degradation", _OURS, "review", "rule", needs=("abstract",),
+           rules={"review": lambda material: (material.abstract or "").strip()}),
+    Change("rephrase_1", "Rephrase 1", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
+           task="rephrase"),
+    Change("rephrase_2", "Rephrase 2", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
+           task="rephrase"),
+    Change("elongation", "Meaningless Elongation", "manipulation", _PAPER.format("D.4.2"), "review", "writer",
+           task="elongation", needs=("text", "sections")),
+    Change("keyword_stuffing", "Keyword Stuffing", "manipulation", _OURS, "both", "rule",
+           needs=("text", "keywords"),
+           rules={"review": addition.stuffed, "judgments": addition.stuffed_judgments}),
+    Change("concatenation", "Concatenation", "manipulation", _OURS, "both", "rule", needs=("text", "others"),
+           rules={"review": addition.concatenated, "judgments": addition.concatenated_judgments}),
+    Change("injection", "Injection", "manipulation", _OURS, "both", "rule",
+           rules={"review": addition.injected, "judgments": addition.injected_judgments}),
+    Change("shuffled_lines", "Shuffled Lines", "manipulation", _OURS, "both", "rule",
+           rules={"review": lines.shuffled_sentences, "judgments": lines.shuffled}),
+)  # fmt: skip
+CHANGES = Catalogue(
+    "gre_bench.changes",
+    {change.name: change for change in _OWN},
+    lambda name, entry: isinstance(entry, Change) and entry.name == name,
+)
 
 _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
@@ -155,7 +155,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
-    return _RULES[change.name, level](material)
+    return change.rules[level](material)
 
 
 def identity(name: str, material: ChangeInput) -> str:

@@ -1,15 +1,17 @@
 """The catalogue of all metrics, by name (Xu et al. 2025, §3.2, §4, D.1).
 
-An entry states which texts a metric reads and how it is computed. A metric that compares words has a module in
-`gre_bench.metrics` and an entry here that names its `Measure`.
+An entry states which texts a metric reads and how it is computed. A metric that compares words has a `Measure`, which
+its entry names. Installed packages add metrics as entry points of the group ``gre_bench.metrics``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.extensions import Catalogue
 from gre_bench.core.records import Source, SynopsisKind
 
 Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
@@ -45,51 +47,53 @@ SPECIFIC = "_specific"
 """Suffix of the name of a metric that is the excess of another one over chance."""
 
 
-def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
-    """Returns *recipe*, and for a PMI metric also its specific form, which is the metric's excess over chance."""
-    if recipe.formula != "pmi":
-        return (recipe,)
-    title = f"{recipe.title}, specific"
-    return recipe, replace(recipe, name=recipe.name + SPECIFIC, title=title, formula="specific")
+def _specific(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """Yields the specific form of a PMI metric, which is the metric's excess over chance; nothing for other metrics."""
+    if recipe.formula == "pmi":
+        name, title = recipe.name + SPECIFIC, f"{recipe.title}, specific"
+        yield name, replace(recipe, name=name, title=title, formula="specific")
 
 
-METRICS = {
-    recipe.name: recipe
-    for given in (
-        Recipe("gem", "GEM", "judgments", formula="pmi"),
-        Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
-        Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
-        Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
-        Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
-        Recipe("bleu", "BLEU", "review", asks="nothing", unit="share", measure="overlap:BLEU"),
-        Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share", measure="overlap:ROUGE_L"),
-        Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
-        Recipe("bertscore_tokens", "BERTScore (tokens)", "review", asks="embedder", unit="cosine"),
-        Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
-        Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
-        Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
-        Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
-        Recipe(
-            "length",
-            "Length",
-            "review",
-            asks="nothing",
-            needs_reference=False,
-            unit="words",
-            measure="overlap:LENGTH",
-        ),
-        Recipe(
-            "judgments_length",
-            "Length of judgments",
-            "judgments",
-            asks="nothing",
-            needs_reference=False,
-            unit="words",
-            measure="overlap:LENGTH",
-        ),
-    )
-    for recipe in _with_specific(given)
-}
+_WORDS = "gre_bench.metrics.overlap"
+_OWN = (
+    Recipe("gem", "GEM", "judgments", formula="pmi"),
+    Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
+    Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
+    Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
+    Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
+    Recipe("bleu", "BLEU", "review", asks="nothing", unit="share", measure=f"{_WORDS}:BLEU"),
+    Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share", measure=f"{_WORDS}:ROUGE_L"),
+    Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
+    Recipe("bertscore_tokens", "BERTScore (tokens)", "review", asks="embedder", unit="cosine"),
+    Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
+    Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
+    Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
+    Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
+    Recipe(
+        "length",
+        "Length",
+        "review",
+        asks="nothing",
+        needs_reference=False,
+        unit="words",
+        measure=f"{_WORDS}:LENGTH",
+    ),
+    Recipe(
+        "judgments_length",
+        "Length of judgments",
+        "judgments",
+        asks="nothing",
+        needs_reference=False,
+        unit="words",
+        measure=f"{_WORDS}:LENGTH",
+    ),
+)
+METRICS = Catalogue(
+    "gre_bench.metrics",
+    {recipe.name: recipe for recipe in _OWN},
+    lambda name, entry: isinstance(entry, Recipe) and entry.name == name,
+    _specific,
+)
 
 
 EXAMINER = "examiner."
@@ -97,13 +101,15 @@ EXAMINER = "examiner."
 
 
 def recipe_of(name: str) -> Recipe:
-    """Returns the catalogue's entry of the metric *name*; raises `KeyError` for an unknown name.
+    """Returns the catalogue's entry of the metric *name*; raises `SettingsError` for an unknown name.
 
     ``examiner.NAME`` stands for the examiner NAME of the settings. It is not checked whether that examiner exists.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"
         return Recipe(name, title, "review", "paper", "writer", needs_reference=False, unit="points")
+    if name not in METRICS:
+        raise SettingsError(f"no metric {name}; if it is another package's, install that package again")
     return METRICS[name]
 
 

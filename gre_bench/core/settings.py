@@ -372,8 +372,9 @@ class ScoringSettings(_Group, frozen=True):
     @model_validator(mode="after")
     def _metrics_are_known(self) -> ScoringSettings:
         for name in self.metrics:
-            if name not in (known := (*METRICS, *(f"examiner.{examiner}" for examiner in self.examiners))):
-                raise ValueError(f"no metric {name!r}; {did_you_mean(name, known)}")
+            examiners = [f"examiner.{examiner}" for examiner in self.examiners]
+            if name not in examiners and name not in METRICS:
+                raise ValueError(f"no metric {name!r}; {did_you_mean(name, (*METRICS, *examiners))}")
         return self
 
 

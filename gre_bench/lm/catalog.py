@@ -1,4 +1,4 @@
-"""Opens the evaluation LMs by the name of their backend. To add a backend, add one line to `BACKENDS`.
+"""Opens the evaluation LMs by the name of their backend. Those of installed packages are entry points.
 
 Also says of an LM that is not opened what it was learnt from, and splits its replies into the text of each token.
 """
@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.extensions import Catalogue
 from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.pretrained import located, named
@@ -73,12 +74,11 @@ def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
     return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 
 
-BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
-    "cache-ngram": _cache_ngram,
-    "gem-smollm2": _gem_smollm2,
-    "transformers": _transformers,
-    "vllm": _vllm,
-}
+BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
+    "gre_bench.evaluation_lms",
+    {"cache-ngram": _cache_ngram, "gem-smollm2": _gem_smollm2, "transformers": _transformers, "vllm": _vllm},
+    lambda _, entry: callable(entry),
+)
 
 
 def _folder_of(settings: EvaluationLMSettings) -> Path | None:

@@ -168,4 +168,4 @@ LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(cand
 def measure_of(recipe: Recipe) -> Measure:
     """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words."""
     module, _, name = (recipe.measure or "").partition(":")
-    return getattr(import_module(f"gre_bench.metrics.{module}"), name)
+    return getattr(import_module(module), name)

@@ -1,4 +1,7 @@
-"""Loads prompts and puts texts into them, for predictions that are scored and for chats that an LM answers."""
+"""Loads prompts and puts texts into them, for predictions that are scored and for chats that an LM answers.
+
+Installed packages add prompts as entry points of the group ``gre_bench.prompts``: each names a `Prompt`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from gre_bench.core.errors import PromptError
+from gre_bench.core.extensions import Catalogue
 from gre_bench.core.records import Chat, Prediction, digest
 
 FOLDER = Path(__file__).parent
@@ -41,23 +45,33 @@ class Prompt:
         return digest([self.system, self.user, self.absent])
 
 
+ADDED = Catalogue[Prompt]("gre_bench.prompts", {}, lambda name, entry: isinstance(entry, Prompt) and entry.name == name)
+
+
 @cache
 def load(name: str) -> Prompt:
     """Returns the prompt of the file ``NAME.toml`` among the prompts, where NAME is *name*.
 
-    *name* may begin with a folder, as in ``pre/summary/pairwise``. Raises `PromptError` if there is no such file, or if
-    the fields that the file lists are not those in its text.
+    *name* may begin with a folder, as in ``pre/summary/pairwise``. Prompts of installed packages have no file. Raises
+    `PromptError` if there is no such prompt, or if the fields that it lists are not those in its text.
     """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
+        if name in ADDED:
+            return _checked(ADDED[name])
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
         raise PromptError(f"no prompt {name!r}; the prompts are: {known or 'none in that folder'}")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     fields = tuple(table["fields"])
-    used = set(_FIELD.findall(table["user"]))
-    if used != set(fields):
-        raise PromptError(f"prompt {name!r} declares {sorted(fields)} but its text uses {sorted(used)}")
-    return Prompt(name, table["source"], table["kind"], table["system"], table["user"], fields, table.get("absent", ""))
+    texts = table["system"], table["user"], fields, table.get("absent", "")
+    return _checked(Prompt(name, table["source"], table["kind"], *texts))
+
+
+def _checked(prompt: Prompt) -> Prompt:
+    used = set(_FIELD.findall(prompt.user))
+    if used != set(prompt.fields):
+        raise PromptError(f"prompt {prompt.name!r} declares {sorted(prompt.fields)} but its text uses {sorted(used)}")
+    return prompt
 
 
 def render(prediction: Prediction | Chat) -> Chat:

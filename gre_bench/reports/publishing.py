@@ -135,13 +135,13 @@ def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], head
 
     *passed*: ids of the signatures whose metric passed validation. *headline*: the metric whose board comes first.
     """
-    places = {name: position for position, name in enumerate(METRICS)}
+    places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     return Additions(
         metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
                   "place": places.get(item.name, len(places))}
-                 for item in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
+                 for item in map(recipe_of, dict.fromkeys([*METRICS.own, *(row["metric"] for row in shown)]))],
         changes=[{"change": item.name, "title": item.title, "family": item.family} for item in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
                for position, row in enumerate(shown)],

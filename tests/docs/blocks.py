@@ -11,18 +11,24 @@ from tests.conftest import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
+    r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?"
+    r'^```(?P<info>[^\n]*?)(?: title="(?P<file>[^"\n]+)")?\n(?P<text>.*?)^```$',
+    re.M | re.S,
 )
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: *kind* is its language and any word after that; *reason* says why it is not run (None: it is)."""
+    """A fenced block: *kind* is its language and any word after that; *reason* says why it is not run (None: it is).
+
+    *file*: the file that the block is, if it has a title; it is written, not run.
+    """
 
     page: Path
     kind: str
     text: str
     reason: str | None
+    file: str | None
 
     @property
     def commands(self) -> list[list[str]]:
@@ -43,7 +49,7 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """All fenced blocks of *page*."""
     found = _BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [Block(page, block["info"].strip(), block["text"], block["reason"]) for block in found]
+    return [Block(page, block["info"].strip(), block["text"], block["reason"], block["file"]) for block in found]
 
 
 def without_blocks(page: Path) -> str:

@@ -65,9 +65,12 @@ def commands_of_docs() -> Iterator[Command]:
     """Commands in blocks, in backticks with or without the program's name, and on lines of their own."""
     for page in DOCS:
         where = str(page.relative_to(ROOT))
-        for block in blocks(page):
+        found = blocks(page)
+        adds_names = any(block.file for block in found)  # metrics that this page itself makes
+        for block in found:
             if block.kind == "sh":
-                yield from (Command(where, tuple(words), "..." not in words) for words in block.commands)
+                whole = [("..." not in words and not adds_names, words) for words in block.commands]
+                yield from (Command(where, tuple(words), is_whole) for is_whole, words in whole)
         yield from _in_text(without_blocks(page), where, lines=True)
 
 

@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 from gre_bench.catalogs.models import Model
+from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
+from gre_bench.core.metrics import METRICS
+from gre_bench.lm.catalog import BACKENDS
+from gre_bench.prompts.library import ADDED
 from gre_bench.reports.comparisons.contrasts import PlannedContrast
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -24,7 +28,7 @@ from tests.flows.refreshing import with_papers_read
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models", "toml contrasts"}
 ALL = [block for page in PAGES for block in blocks(page)]
 RUN = {
-    page.stem: [block for block in blocks(page) if block.kind in ("sh", "python") and block.reason is None]
+    page.stem: [block for block in blocks(page) if (block.kind in ("sh", "python") or block.file) and not block.reason]
     for page in PAGES
 }
 
@@ -59,7 +63,7 @@ def test_targets_that_are_named_exist():
 
 def test_settings_and_models_that_are_shown_are_taken():
     for block in ALL:
-        if block.kind == "toml":
+        if block.kind == "toml" and not block.file:
             settings.parse(tomllib.loads(block.text), block.page.name)
         elif block.kind == "toml models":
             for entry in tomllib.loads(block.text).get("model", ()):
@@ -86,11 +90,23 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, refreshed, tmp_path,
     for name in ("data", "deployments"):
         (here / name).symlink_to(ROOT / name)
     monkeypatch.chdir(here)
+    monkeypatch.syspath_prepend(here / "installed")
     for block in RUN[page]:
         run(block)
+    forget_additions()
+
+
+def forget_additions() -> None:
+    """What installed packages add is looked up anew from here on."""
+    for catalogue in (METRICS, CHANGES, BACKENDS, ADDED):
+        vars(catalogue).pop("added", None)
 
 
 def run(block: Block) -> None:
+    if block.file:
+        Path(block.file).parent.mkdir(exist_ok=True)
+        Path(block.file).write_text(block.text, encoding="utf-8")
+        return
     if block.kind == "python":
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(block.text, block.page.name, "exec"), {})
@@ -98,6 +114,13 @@ def run(block: Block) -> None:
     for words in block.commands:
         if words[0] == "gre-bench":
             code, _, said = call(*words[1:])
+        elif words[:3] == ["pip", "install", "--editable"]:
+            options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", "installed"]
+            done = subprocess.run(
+                [sys.executable, "-m", "pip", "install", *options, *words[3:]], text=True, capture_output=True
+            )
+            code, said = done.returncode, done.stderr
+            forget_additions()
         else:
             assert words[:2] == ["python", "-m"], f"{block.page.name}: nothing here runs {words[0]}"
             done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, text=True, capture_output=True)

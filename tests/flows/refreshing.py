@@ -32,7 +32,7 @@ def demo(*overrides: str) -> settings.Settings:
 
 def use(lm: Any) -> Any:
     """Makes *lm* the backend ``scripted``."""
-    catalog.BACKENDS["scripted"] = lambda _settings: lm
+    catalog.BACKENDS.own["scripted"] = lambda _settings: lm
     catalog.open_lm.cache_clear()
     return lm
 
@@ -66,7 +66,7 @@ def _refresh_sample(state: Path) -> None:
     use(OverlapLM())
     run(state)
     if asked_for:
-        catalog.BACKENDS["scripted"] = asked_for
+        catalog.BACKENDS.own["scripted"] = asked_for
     catalog.open_lm.cache_clear()
 
 

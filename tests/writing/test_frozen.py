@@ -48,7 +48,7 @@ def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module,
         return f"{made}," if isinstance(made, str) else ([*made[0], ","], made[1])
 
     monkeypatch.setattr(module, function, changed)
-    monkeypatch.setitem(changes._RULES, ("injection", "review"), addition.injected)
+    monkeypatch.setitem(changes.CHANGES["injection"].rules, "review", addition.injected)
     found = digests()
     assert {name for name in found if found[name] != few[name]} == names
 

@@ -213,7 +213,7 @@ def _cautions(
     if each := references_line(rows):
         say(each)
     lm = signature["evaluation_lm"]
-    by = f"{lm}{NGRAM}" if lm.startswith("cache-ngram") else lm
+    by = f"{lm}{NGRAM}" if lm.startswith("cache-ngram") else "rule" if lm == "none" else lm
     say(f"by {by}: {rows[0]['validation']}", style="green" if is_validated(rows) else "yellow")
 
 
