@@ -18,6 +18,7 @@ from gre_bench.cli.app import app
 from gre_bench.core.settings import Settings
 from gre_bench.store.schema import TABLES
 from tests.conftest import ROOT
+from tests.release import browser
 
 sys.path.insert(0, str(ROOT / "docs" / "hooks"))
 import picture
@@ -183,3 +184,23 @@ def test_no_page_of_the_site_asks_another_host_for_anything(site):
         assert not loads.findall(path.read_text()), path.name
     for path in site.rglob("*.css"):
         assert not re.search(r"(?:url\(|@import\s)\s*[\"']?(?:https?:)?//", path.read_text()), path.name
+
+
+def test_the_search_answers_where_the_site_is_opened_from_disk(site):
+    if browser.program() is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    box = "document.querySelector('.md-search__input')"
+    with browser.opened() as tab:
+        for page in ("index.html", "reference/commands.html"):
+            tab.open(site / page)
+            assert tab.ask("location.protocol") == "file:"
+            for word, place in (
+                ("signature", "signature"),
+                ("GEM-S", "gem-and-gem-s"),
+                ("above chance", "above-chance"),
+            ):
+                tab.ask(f"{box}.focus(); {box}.value = '{word}'; {box}.dispatchEvent(new Event('keyup'))")
+                links = "[...document.querySelectorAll('.md-search-result__link')]"
+                tab.until(f"{links}.some(one => /glossary.html.*#{place}$/.test(one.href))")
+            assert tab.said == [] and not [url for url in tab.asked if url.startswith("http")]
