@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from gre_bench.core.errors import ServiceDown
+from gre_bench.pipeline.runs.prefect_engine import answering
 from gre_bench.release import manifest
 from gre_bench.store import Store
 from tests.faults.commands import Ended, assert_one_line, command, refresh, sample, small_files
@@ -150,3 +152,26 @@ def test_a_release_that_finds_no_room_leaves_the_last_one_as_it_was(edition, dis
 def _place(state: Path) -> str:
     store = Store(state, EDITION)
     return (store.status() or {"stage": "before"})["stage"] if store.exists else "making"
+
+
+def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_it_runs(tmp_path, monkeypatch):
+    from prefect.exceptions import PrefectException
+
+    with mounted(tmp_path / "disk", 16 * STEP) as disk:
+        if disk is None:
+            pytest.skip("this user may mount no disk")
+        monkeypatch.setenv("PREFECT_HOME", str(disk.folder / "state" / "prefect"))
+        with (
+            pytest.raises(ServiceDown, match="the disk of .*/disk is full .0.0 MB left., so Prefect's server stopped"),
+            answering(),
+        ):
+            disk.fill()
+            raise PrefectException("500 Internal Server Error")
+        with (
+            pytest.raises(ServiceDown, match="is full .0.0 MB left., where Prefect's server keeps its database: make"),
+            answering(),
+        ):
+            raise AssertionError("nothing is begun")
+        disk.free()
+        with pytest.raises(ServiceDown, match="temporary Prefect server no longer answers"), answering():
+            raise PrefectException("500 Internal Server Error")

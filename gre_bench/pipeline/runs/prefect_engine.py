@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import Paused, ServiceDown, SettingsError, UnfinishedError
+from gre_bench.core.errors import MEND, Paused, ServiceDown, SettingsError, UnfinishedError
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -42,6 +43,8 @@ TRIES_S = (0.0, 1.0, 3.0)
 RETURN_S = 60.0
 """How many seconds a server has to come back if it does not answer when a flow ends."""
 GLANCE_S = 2.0
+ROOM, NO_ROOM = 12 * 2**20, 2**20
+"""Bytes that a disk must have left for Prefect's own server to start, which writes 6 MB; and to go on at all."""
 EVERY_S = 10.0
 """Seconds between two checks of a run in another work pool."""
 EDITION = "{settings.edition.venue}-{settings.edition.year}"
@@ -187,6 +190,8 @@ def answering() -> Iterator[None]:
             f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
             "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
         )
+    if (full := _disk_is_full(ROOM)) and not api:
+        raise ServiceDown(f"{full}, where Prefect's server keeps its database: make room, or add --no-prefect")
     client = get_current_settings().client
     retries = client.max_retries
     try:
@@ -194,6 +199,8 @@ def answering() -> Iterator[None]:
     except Exception as error:
         if not lost(error):
             raise
+        if (full := _disk_is_full(NO_ROOM)) and not api:
+            raise ServiceDown(f"{full}, so Prefect's server stopped; {MEND}") from None
         line = " ".join(str(error).split())[:200] or type(error).__name__
         raise ServiceDown(
             f"the {f'Prefect server at {api}' if api else 'temporary Prefect server'} no longer answers as it should "
@@ -208,6 +215,15 @@ def answering() -> Iterator[None]:
                 task, loop = service._task, service._loop
                 if task is not None and loop is not None and not loop.is_closed():
                     loop.call_soon_threadsafe(task.cancel)
+
+
+def _disk_is_full(least_bytes: int) -> str | None:
+    """Returns a phrase if the disk of Prefect's own database has less than *least_bytes* left, else None."""
+    home = Path(os.environ.get("PREFECT_HOME") or Path.home())
+    while not home.exists():
+        home = home.parent
+    free = shutil.disk_usage(home).free
+    return f"the disk of {home} is full ({free / 2**20:.1f} MB left)" if free < least_bytes else None
 
 
 def lost(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
 from tests.forks import CONTEXT
-from tests.holds import wait_for
+from tests.holds import LONGEST_S, wait_for
 from tests.pipeline.runs import killed
 
 KILLS = 10
@@ -111,19 +112,24 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(tmp_path):
         "--state",
         str(tmp_path),
     )
-    read(store)
-    while second.poll() is None:
-        read(store)
-        time.sleep(0.1)
+    reading_until(store, lambda: second.poll() is not None)
     _, message = second.communicate()
     assert second.returncode == 3
     assert f"edition {EDITION} is being written by process {worker.pid} on" in message
     held_at.unlink()
-    while worker.is_alive():
-        read(store)
-        time.sleep(0.02)
+    reading_until(store, lambda: not worker.is_alive())
     read(store)
     assert worker.exitcode == 0
+
+
+def reading_until(store: Store, has_ended: Callable[[], bool]) -> None:
+    """Reads the board again and again until a process *has_ended*; fails if it does not end."""
+    deadline = time.monotonic() + LONGEST_S / 2
+    read(store)
+    while not has_ended():
+        assert time.monotonic() < deadline, "a process does not end"
+        read(store)
+        time.sleep(0.05)
 
 
 def read(store: Store) -> None:
