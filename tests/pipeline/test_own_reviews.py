@@ -222,6 +222,17 @@ def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch
     assert f"{own['rank']} of 2" in out and f"{own['score']:+.2f}" in out
 
 
+def test_the_next_commands_of_rank_run_whatever_folder_the_state_is_in(ruled, monkeypatch):
+    monkeypatch.delenv("GRE_BENCH_STATE")
+    monkeypatch.setenv("COLUMNS", "400")
+    _, out, _ = call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "my-model", "--state", ruled)
+    commands = [shlex.split(line) for line in out.partition("next:")[2].splitlines() if "gre-bench " in line]
+    assert [words[1] for words in commands] == ["why", "compare", "leaderboard"]
+    for words in commands:
+        code, _, said = call(*words[1:])
+        assert code == DONE, (words, said)
+
+
 def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     Path("mine").mkdir()
     for row in rows_of(range(1, 5)):

@@ -11,7 +11,7 @@ from typing import Any
 from gre_bench.board.words import p_value, with_half
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.screen import in_state, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
@@ -57,14 +57,14 @@ def _lines(row: Row) -> str:
     return "none" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
 
 
-def show_one(report: dict[str, Any]) -> None:
+def show_one(report: dict[str, Any], state: Path) -> None:
     """Prints the candidate's ranks and scores by metric, the best and worst papers, and next steps.
 
-    Tests are shown only for the first metric that has scores.
+    Tests are shown only for the first metric that has scores. The commands work on the folder *state*.
     """
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
-        return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
+        return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{in_state(state)}")
     first = next((row for row in rows if row["scored"]), rows[0])
     say(_answer(name, edition, first))
     columns = (
@@ -81,7 +81,7 @@ def show_one(report: dict[str, Any]) -> None:
         if line:
             say(f"  {line}")
     say("next:")
-    for line in _next(report, first):
+    for line in _next(report, first, in_state(state)):
         say(f"  {line}")
 
 
@@ -137,10 +137,10 @@ def _papers(papers: list[Row]) -> str | None:
     return f"best papers: {', '.join(means[:SHOWN_PAPERS])}; worst: {', '.join(means[: -SHOWN_PAPERS - 1 : -1])}"
 
 
-def _next(report: dict[str, Any], first: Row) -> list[str]:
+def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     """Returns lines for the user on what to do next, the most urgent first: cautions and commands.
 
-    *first* is the row of the first metric with scores.
+    *first* is the row of the first metric with scores. *in_state* ends the commands.
     """
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
@@ -152,7 +152,7 @@ def _next(report: dict[str, Any], first: Row) -> list[str]:
         lines.append("not above chance: the reviews say little of their papers, or the papers are few")
     if report["papers"]:
         worst = report["papers"][-1]["paper_id"]
-        lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}")
-    lines.append(f"gre-bench compare {name} human --edition {edition}")
-    lines.append(f"gre-bench leaderboard {edition} --metric {metric}")
+        lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}{in_state}")
+    lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
+    lines.append(f"gre-bench leaderboard {edition} --metric {metric}{in_state}")
     return lines

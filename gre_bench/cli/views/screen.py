@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
@@ -171,6 +172,12 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def in_state(state: Path) -> str:
+    """Returns the option that a printed command needs to work on the folder *state*; empty where it finds it anyway."""
+    found_anyway = Path(os.environ.get("GRE_BENCH_STATE", "state"))
+    return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
 
 
 def imported(report: Row, edition: str) -> None:

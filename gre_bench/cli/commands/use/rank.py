@@ -82,7 +82,7 @@ def rank(
     if as_json:
         screen.print_json({"understood": understood, "summary": summary, **report})
     else:
-        show_one(report)
+        show_one(report, state)
         if summary["outcome"] != "done":
             screen.say(f"{summary['outcome']}: {summary['message']}")
     raise ended(summary)
