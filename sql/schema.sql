@@ -32,6 +32,17 @@ create table if not exists imports (
     happened_at timestamptz not null
 );
 
+-- name: additions
+-- one row per paper, review or judgments that an import added: the import
+create table if not exists additions (
+    run_id varchar not null,
+    file   varchar not null,
+    kind   varchar not null check (kind in ('paper', 'review', 'judgments')),
+    item   varchar not null,             -- paper_id or review_id
+    writer varchar not null,             -- of judgments; else empty
+    primary key (kind, item, writer)
+);
+
 -- name: papers
 -- one row per known paper of the venue-year
 create table if not exists papers (

@@ -25,6 +25,7 @@ from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
+from gre_bench.ingest.records.columns import AS_NAMED, Reading
 from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
@@ -49,16 +50,20 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 
 
 def import_papers(
-    store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None
-) -> dict[str, Any]:
+    store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None,
+    reading: Reading = AS_NAMED,
+) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
-    return keep(store, run_id, path, "papers", papers_from(path, known, rows), licence=licence)
+    imported = papers_from(path, known, rows, reading)
+    reading.check_used()
+    return keep(store, run_id, path, "papers", imported, licence=licence)
 
 
 def import_reviews(
     store: Store, run_id: str, path: Path, by: str | None = None, writer: str | None = None, rows: range | None = None,
     make_papers: bool = False, only: bool = False, epoch: int | None = None, licence: str | None = None,
+    reading: Reading = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
@@ -67,12 +72,15 @@ def import_reviews(
     - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
+    - *reading*: how the columns are found.
 
     Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
     is no error.
     """
     known = known_reviews(store)
-    how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
+    how: dict[str, Any] = {
+        "writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch, "reading": reading,
+    }  # fmt: skip
     imported = read_reviews(store, path, known, by=by, only=only, **how)
     if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
         raise SourceError(
@@ -92,7 +100,9 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
     judged = {
         (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
     }
-    return reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
+    imported = reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
+    how.get("reading", AS_NAMED).check_used()
+    return imported
 
 
 def row_range(text: str | None) -> range | None:
@@ -180,8 +190,15 @@ def keep(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("add_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
+    by = {"run_id": run_id, "file": report["file"]}
     store.write(
         *before,
+        ("add_paper_additions", [by | {"item": paper.paper_id} for paper in imported.papers]),
+        ("add_review_additions", [by | {"item": review.review_id} for review in imported.reviews]),
+        (
+            "add_judgments_additions",
+            [by | {"item": item.review_id, "writer": item.writer} for item in imported.judgments],
+        ),
         ("add_papers", imported.papers),
         ("add_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),

@@ -22,6 +22,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import AS_NAMED, Reading
 from gre_bench.ingest.records.row_files import CONFLICT, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
@@ -44,13 +45,14 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 def import_candidate(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False,
-    licence: str | None = None,
+    licence: str | None = None, reading: Reading = AS_NAMED,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
 
     - *writer*: the writer to assume for judgments without a named writer.
     - *replace*: whether the new reviews replace the candidate's earlier reviews.
     - *licence*: as in `gre_bench.pipeline.intake.keep`.
+    - *reading*: how the columns of *file* are found.
 
     The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
     the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
@@ -62,7 +64,7 @@ def import_candidate(
         recorded(store, "rank", job.settings, shown=False) as progress,
         limited(inputs.memory, inputs.seconds),
     ):
-        imported, before, others = _read(store, file, name, writer, replace)
+        imported, before, others = _read(store, file, name, writer, replace, reading)
         sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
         reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
         matched = [paper for paper in sampled if paper in reviews]
@@ -98,7 +100,7 @@ def import_candidate(
 
 
 def _read(
-    store: Store, file: Path, name: str, writer: str | None, replace: bool
+    store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: Reading
 ) -> tuple[Imported, list[Review], list[Review]]:
     """Reads *file*; returns its content, the stored reviews by *name*, and those by others.
 
@@ -112,7 +114,9 @@ def _read(
     if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
-    imported = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
+    imported = read_reviews(
+        store, file, others if replace else known, by=name, only=True, writer=writer, reading=reading
+    )
     lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
     if before and not replace and lost:
         raise SettingsError(

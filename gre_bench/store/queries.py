@@ -76,6 +76,10 @@ ImportedDomainRow = TypedDict("ImportedDomainRow", {"domain": str | None})
 IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
 ImportedFileRow = TypedDict("ImportedFileRow", {"file": str, "sha256": str, "kind": str})
 IMPORTED_FILES = Query("imported_files", ImportedFileRow)
+ImportRow = TypedDict("ImportRow", {
+    "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
+})
+IMPORTS = Query("imports", ImportRow)
 
 # plan.sql
 DrawRow = TypedDict("DrawRow", {
@@ -149,6 +153,7 @@ OutcomesRow = TypedDict("OutcomesRow", {
 OUTCOMES = Query("outcomes", OutcomesRow)
 
 # score.sql
+SCORE_COUNT = Query("score_count", TypedDict("ScoreCountRow", {"scores": int}))
 AnySpanRow = TypedDict("AnySpanRow", {"known": int})
 ANY_SPAN = Query("any_span", AnySpanRow)
 SpanRow = TypedDict("SpanRow", {

@@ -122,3 +122,112 @@ values (
     $run_id, $file, $sha256, $kind, $added, $unchanged, $refused, $domain,
     greatest($happened_at, (select coalesce(max(happened_at) + interval 1 microsecond, $happened_at) from imports))
 );
+
+-- name: add_paper_additions
+-- records which import added the incoming papers, for those that are not there yet
+insert or replace into additions by name
+select run_id, file, 'paper' as kind, item, '' as writer
+from incoming
+where item not in (select paper_id from papers);
+
+-- name: add_review_additions
+-- records which import added the incoming reviews, for those that are not there yet
+insert or replace into additions by name
+select run_id, file, 'review' as kind, item, '' as writer
+from incoming
+where item not in (select review_id from reviews);
+
+-- name: add_judgments_additions
+-- records which import added the incoming judgments
+insert or replace into additions by name select run_id, file, 'judgments' as kind, item, writer from incoming;
+
+-- name: imports
+-- one row per imported file, the first first: its number, and how many records that it added are still there
+with left_over as (
+    select a.run_id, a.file, a.kind, count(coalesce(p.paper_id, r.review_id, j.review_id)) as records
+    from additions a
+    left join papers p on a.kind = 'paper' and p.paper_id = a.item
+    left join reviews r on a.kind = 'review' and r.review_id = a.item
+    left join judgments j on a.kind = 'judgments' and j.review_id = a.item and j.writer = a.writer
+    group by all
+)
+select
+    row_number() over (order by i.happened_at) as number,
+    i.run_id,
+    i.file,
+    i.happened_at,
+    coalesce(max(l.records) filter (l.kind = 'paper'), 0) as papers,
+    coalesce(max(l.records) filter (l.kind = 'review'), 0) as reviews,
+    coalesce(max(l.records) filter (l.kind = 'judgments'), 0) as judgments
+from imports i
+left join left_over l using (run_id, file)
+group by i.run_id, i.file, i.happened_at
+order by number;
+
+-- name: name_undone
+-- names the imported file that undo_import takes back
+set variable undone = {'run_id': $run_id, 'file': $file};
+
+-- name: undo_import
+-- deletes what the import named by name_undone added and is still there, with the scores that it was part of
+-- A review of a candidate takes that candidate's scores of the paper with it, anything else all scores of the paper. If
+-- the sample holds such a paper, the sample and all plans go. Token log-probabilities stay: they hold no text.
+create or replace temp table undone as
+select kind, item, writer
+from additions
+where run_id = getvariable('undone').run_id and file = getvariable('undone').file;
+create or replace temp table undone_reviews as
+select review_id, paper_id, candidate
+from reviews
+where review_id in (select item from undone where kind = 'review')
+   or paper_id in (select item from undone where kind = 'paper');
+create or replace temp table undone_scores as
+select paper_id, candidate as candidate_id from undone_reviews where candidate <> 'human'
+union
+select r.paper_id, r.candidate
+from undone u join reviews r on r.review_id = u.item
+where u.kind = 'judgments' and r.candidate <> 'human'
+union
+select m.paper_id, m.candidate_id from moved m where m.review_id in (select review_id from undone_reviews);
+create or replace temp table undone_papers as
+select paper_id from undone_reviews where candidate = 'human'
+union
+select item from undone where kind = 'paper'
+union
+select r.paper_id
+from undone u join reviews r on r.review_id = u.item
+where u.kind = 'judgments' and r.candidate = 'human';
+delete from scores
+where paper_id in (select paper_id from undone_papers)
+   or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
+delete from problems
+where paper_id in (select paper_id from undone_papers)
+   or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
+delete from plan
+where exists (select 1 from sample s join undone_papers u using (paper_id))
+   or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
+delete from draws where exists (select 1 from sample s join undone_papers u using (paper_id));
+delete from sample where not exists (select 1 from draws);
+delete from moved
+where paper_id in (select paper_id from undone_papers) or review_id in (select review_id from undone_reviews);
+delete from judgments
+where review_id in (select review_id from undone_reviews)
+   or (review_id, writer) in (select (item, writer) from undone where kind = 'judgments');
+delete from review_versions where review_id in (select review_id from undone_reviews);
+delete from licences
+where (kind = 'review' and item in (select review_id from undone_reviews))
+   or (kind = 'paper' and item in (select item from undone where kind = 'paper'));
+delete from replies
+where (task in ('review', 'judgments') and item in (select review_id from undone_reviews))
+   or (task = 'assw' and item in (select item from undone where kind = 'paper'));
+delete from paper_sources where paper_id in (select item from undone where kind = 'paper');
+delete from paper_strata where paper_id in (select item from undone where kind = 'paper');
+delete from texts where paper_id in (select item from undone where kind = 'paper');
+delete from text_words where paper_id in (select item from undone where kind = 'paper');
+delete from synopses where paper_id in (select item from undone where kind = 'paper');
+delete from reviews where review_id in (select review_id from undone_reviews);
+delete from papers where paper_id in (select item from undone where kind = 'paper');
+delete from additions where run_id = getvariable('undone').run_id and file = getvariable('undone').file;
+delete from rank_statistics;
+delete from differences;
+delete from chance;

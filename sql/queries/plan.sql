@@ -101,6 +101,8 @@ delete from profiles where candidate_id = getvariable('candidate');
 delete from lengths where candidate_id = getvariable('candidate');
 delete from exposures where role = 'candidate' and name = getvariable('candidate');
 delete from candidates where candidate_id = getvariable('candidate');
+delete from additions
+where kind <> 'paper' and item in (select review_id from reviews where candidate = getvariable('candidate'));
 delete from judgments where review_id in (select review_id from reviews where candidate = getvariable('candidate'));
 delete from licences
 where kind = 'review' and item in (select review_id from reviews where candidate = getvariable('candidate'));

@@ -126,3 +126,7 @@ join spans c on c.lm_id = $lm_id and c.prediction = s.predictions[1]
 join spans m on m.lm_id = $lm_id and m.prediction = s.predictions[2]
 where p.signature_id = $signature_id and p.state = 'scored'
 order by p.paper_id, p.candidate_id, p.reference_id;
+
+-- name: score_count
+-- one row: the number of finished pairs
+select count(*) as scores from scores;

@@ -158,7 +158,7 @@ def bad_inputs(tmp_path):
         (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
         (
             ("import", "reviews", "columns.jsonl", "-e", EDITION),
-            "has no column paper_id and no column review; rename text to review",
+            "has no column paper_id and no column review; perhaps --columns review=",
         ),
         (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
         (

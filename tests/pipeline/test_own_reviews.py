@@ -92,9 +92,9 @@ def line(*arguments: object) -> str:
 
 def test_a_column_under_another_name_is_named_with_the_right_one(state):
     model = written("model.jsonl", rows_of(model="gpt-x"))
-    assert "no column candidate; rename model to candidate" in line("import", "reviews", model, "-e", EDITION)
+    assert 'no column candidate; perhaps --columns candidate="model"' in line("import", "reviews", model, "-e", EDITION)
     text = written("text.jsonl", [{"paper_id": "s01", "candidate": "m", "text": "Good."}])
-    assert "no column review; rename text to review" in line("import", "reviews", text, "-e", EDITION)
+    assert 'no column review; perhaps --columns review="text"' in line("import", "reviews", text, "-e", EDITION)
     assert query(state, "select count(*) from reviews where candidate <> 'human'") == [(0,)]
 
 

@@ -95,6 +95,13 @@ Writer = Annotated[
 OnlyWriter = Annotated[
     str | None, typer.Option("--writer", metavar="NAME", help="Only judgments that this writer wrote.")
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns", metavar='FIELD="HEADER"',
+        help="Column of the file that holds a field, such as review or paper_id; repeat it for several.",
+    ),
+]  # fmt: skip
 Licence = Annotated[
     str | None,
     typer.Option(

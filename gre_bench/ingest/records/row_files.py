@@ -1,4 +1,4 @@
-"""Reads users' files of rows (.jsonl, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
+"""Reads users' files of rows (.jsonl, .json, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
 It is the one reader of rows. Rows are numbered from 1, not counting the heading. A row that cannot be read is refused.
 In a .tsv file, quotation marks are plain text. In a .csv file, they quote cells.
@@ -17,7 +17,7 @@ from typing import Any
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes
+from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes, values_in
 from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Judgments, Paper, Review, Synopsis
 from gre_bench.core.strict import load_json
@@ -212,8 +212,17 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
             except RefusedError as reason:
                 imported.refuse(number, f"line {number}", reason)
         columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    elif kind == "json":
+        for number, row in enumerate(_array(path), start=1):
+            if isinstance(row, dict):
+                rows.append((number, row))
+            else:
+                imported.refuse(number, f"element {number}", "not a JSON object")
+        columns = list(dict.fromkeys(name for _, row in rows for name in row))
     else:
-        raise SourceError(f"{path.name}: expected a .jsonl, .csv or .parquet file (.jsonl and .csv may be gzipped)")
+        raise SourceError(
+            f"{path.name}: expected a .jsonl, .json, .csv or .parquet file (.jsonl, .json and .csv may be gzipped)"
+        )
     if not rows and not imported.refusals:
         raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
     return rows, columns
@@ -320,6 +329,21 @@ def read_folder(path: Path, imported: Imported) -> Rows:
             meter.take(2 * len(text), 2, 1)  # what is read is kept, and copied once into the edition
     if not rows:
         raise SourceError(f"no text in folder {path.absolute()}: {expected}")
+    return rows
+
+
+def _array(path: Path) -> list[Any]:
+    """Returns the elements of the JSON array in the file *path*; raises `SourceError` if it holds no array."""
+    meter = Meter(path)
+    try:
+        with opened(path) as file:
+            data = file.read()
+        meter.take(len(data), values_in(data), 1)
+        rows = load_json(data)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise SourceError(f"{path.name} cannot be read as JSON: {str(error)[:200]}") from None
+    if not isinstance(rows, list):
+        raise SourceError(f"{path.name} holds no array: expected an array of objects, or .jsonl, an object a line")
     return rows
 
 

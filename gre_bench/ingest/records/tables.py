@@ -7,9 +7,8 @@ your own reviews").
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +17,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
+from gre_bench.ingest.records.columns import AS_NAMED, PaperIds, Reading, as_id, suggested, with_fields
 from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
 from gre_bench.ingest.records.inspect_logs import is_log, read_logs
 from gre_bench.ingest.records.row_files import (
@@ -76,6 +76,7 @@ class MergeIndex:
         self.papers = set(papers)
         self.new_papers: dict[str, Paper] = {}
         self.new_reviews: dict[str, Review] = {}
+        self.slots: defaultdict[object, int] = defaultdict(lambda: 1)
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
     def whole(self, review: Review, named: bool) -> Review:
@@ -103,6 +104,12 @@ class MergeIndex:
         if _position(review) and holder != review.review_id:
             position = " ".join(str(part) for part in _position(review)[1:])
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", CONFLICT)
+
+    def next_slot(self, paper_id: object) -> int:
+        """Returns a number, from 1 on, that no human review of the paper has as its slot yet."""
+        while (paper_id, "slot", self.slots[paper_id]) in self.positions:
+            self.slots[paper_id] += 1
+        return self.slots[paper_id]
 
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
         """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
@@ -161,20 +168,14 @@ REVIEW_COLUMNS = (
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers; a .csv or .tsv file has them as text."""
 
-OFTEN_MEANT = {
-    "paper_id": ("paper", "id", "forum", "submission", "submission_id", "item_id"),
-    "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
-    "review": ("text", "review_text", "content", "body", "comment", "output"),
-}
-"""Column → names that other people's files use for it."""
-
 SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column candidate."""
 
 
 def rows_of(
-    path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None
-) -> Iterator[tuple[int, Row]]:
+    path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
+    reading: Reading = AS_NAMED, papers: PaperIds | None = None,
+) -> Iterator[tuple[int, Row]]:  # fmt: skip
     """Yields (number, cells) for the rows of *path* that *keep* selects.
 
     The number counts the rows of the file from 1. *keep* is a range of values of the column ``row``, which is the
@@ -183,6 +184,7 @@ def rows_of(
     - *columns*: the names of the columns that are read.
     - *imported*: receives the columns of the file and the refused rows.
     - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
+    - *reading*: how the columns are found. *papers*: the known papers, for ids that are spelt otherwise.
 
     Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
@@ -192,16 +194,17 @@ def rows_of(
         table, present_columns = read_folder(path, imported), {"paper_id", "review"}
     else:
         table, present = read_rows(path, imported)
-        table, present_columns = _with_known_names(table, present, columns)
+        table, present, line = with_fields(path.name, table, present, columns, reading, papers)
+        present_columns = set(present)
+        imported.notes += [line] if line else []
     imported.columns = tuple(sorted(present_columns))
     imported.ignored_columns = tuple(sorted(present_columns - {*columns}))
     lacking = [] if "paper_id" in present_columns else ["paper_id"]
     if "review" in columns and not present_columns & {"review", "judgments"}:
         lacking.append("review")
     if lacking and table:
-        renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, imported.ignored_columns))]
-        hints = f"; rename {', '.join(renamed)}" if renamed else ""
-        known = "" if len(renamed) == len(lacking) else f"; columns read: {', '.join(columns)}"
+        hints = _hints(path, table, imported, lacking, columns, papers)
+        known = "" if hints.count("--columns") >= len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
             f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
             f"{', '.join(sorted(present_columns)) or 'none'}{known}"
@@ -216,18 +219,6 @@ def rows_of(
             imported.refuse(number, f"row {number}", reason)
         elif keep is None or cells["row"] in keep:
             yield number, cells
-
-
-def _with_known_names(table: Rows, present: Sequence[str], columns: Collection[str]) -> tuple[Rows, set[str]]:
-    """Renames columns that differ from one of *columns* only in case or blanks; returns rows and columns."""
-    names = {name: name.strip().lower().replace(" ", "_") for name in present}
-    spelt = Counter(names.values())
-    renamed = {
-        name: meant for name, meant in names.items()
-        if name != meant and meant in columns and meant not in present and spelt[meant] == 1
-    }  # fmt: skip
-    rows = [(number, {renamed.get(name, name): cell for name, cell in row.items()}) for number, row in table]
-    return rows if renamed else table, {renamed.get(name, name) for name in present}
 
 
 def has(row: Row, name: str) -> bool:
@@ -268,11 +259,18 @@ def _number(cell: str | None) -> int | float | str | None:
     return cell
 
 
-def likely(name: str, unread: Collection[str]) -> str | None:
-    """Returns the column of *unread* that was probably meant by *name*, in whatever case; None if there is none."""
-    spelt = {column.strip().lower(): column for column in unread}
-    near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
-    return next((column for low, column in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)
+def _hints(
+    path: Path,
+    table: Rows,
+    imported: Imported,
+    lacking: Iterable[str],
+    columns: Collection[str],
+    papers: PaperIds | None,
+) -> str:
+    """Returns which options would name the *lacking* columns; empty if nothing suggests any."""
+    found = suggested(path.name, table, imported.columns, columns, papers)
+    options = [f'--columns {name}="{header}"' for name in lacking for header in found.get(name, ())]
+    return f"; perhaps {' '.join(options)}" if options else ""
 
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
@@ -283,15 +281,20 @@ UNNAMED = "unnamed"
 """Code of a refusal: the row names no candidate."""
 
 
-def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
+def papers_from(
+    path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: Reading = AS_NAMED
+) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*, if given, limits the import to rows whose column ``row`` is in this range.
+    *rows*, if given, limits the import to rows whose column ``row`` is in this range. *reading*: how the columns are
+    found; if it guesses, an id that is the name of a file or holds other signs is made an id as `as_id` does.
     """
     imported = Imported()
     papers = Papers(known)
-    for number, row in rows_of(path, PAPER_COLUMNS, rows, imported):
+    for number, row in rows_of(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
+            if reading.guess and isinstance(row.get("paper_id"), str):
+                row["paper_id"] = as_id(row["paper_id"])
             paper_id, title, abstract = read_name(row, "paper_id"), read_text(row, "title"), read_text(row, "abstract")
             paper = Paper(paper_id, title or "", abstract, read_text(row, "text"), read_integer(row, "row"))
             imported.count(papers.put(paper))
@@ -313,6 +316,7 @@ def reviews_from(
     rows: range | None = None,
     make_papers: bool = False,
     epoch: int | None = None,
+    reading: Reading = AS_NAMED,
 ) -> Imported:
     """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 
@@ -326,8 +330,10 @@ def reviews_from(
     - *rows*: limits the import to rows whose column ``row`` is in this range.
     - *make_papers*: adds unknown papers, with nothing but their ids.
     - *epoch*: for logs, the epoch whose reviews are read.
+    - *reading*: how the columns are found. If it guesses, a human review without an id or a slot gets the next slot.
 
-    Raises `SourceError` if the file has no usable form, or if nothing names a candidate.
+    An id that is not known may mean a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the
+    file has no usable form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -335,11 +341,19 @@ def reviews_from(
         raise SourceError(
             f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
         )
-    table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch))
+    ids = PaperIds(merge_index.papers)
+    table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
+    _name_papers(table, ids, imported, in_part=path.is_dir())
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
     for number, row in _rows_of_one(path, table, by) if only and by is not None else table:
         try:
+            if (
+                reading.guess
+                and (row.get("candidate") or by) == HUMAN
+                and not (has(row, "review_id") or has(row, "slot"))
+            ):
+                row["slot"] = merge_index.next_slot(row.get("paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews)
             review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
@@ -348,14 +362,29 @@ def reviews_from(
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             imported.refuse(number, f"review {shown(item)}", reason, reason.code, paper)
     if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
-        meant = likely("candidate", imported.ignored_columns)
-        do = f"rename {meant} to candidate" if meant else "add it"
+        do = _hints(path, table, imported, ["candidate"], REVIEW_COLUMNS, ids).removeprefix("; ") or "add it"
         raise SourceError(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
             "candidate for all of them: --as NAME, or --human for human reviews"
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     return imported
+
+
+def _name_papers(table: Rows, ids: PaperIds, imported: Imported, in_part: bool) -> None:
+    """Replaces ids in *table* that mean a known paper by its id, and adds a note on them.
+
+    *in_part* is as in `PaperIds.meant`.
+    """
+    spelt: dict[str, str] = {}
+    for _, row in table:
+        written = row.get("paper_id")
+        meant = None if written in ids.ids else ids.meant(written, in_part)
+        if meant is not None and meant != written:
+            spelt[str(written)], row["paper_id"] = meant, meant
+    if spelt:
+        written, meant = next(iter(spelt.items()))
+        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
 
 
 def _review(

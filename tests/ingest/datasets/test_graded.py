@@ -198,7 +198,7 @@ def test_a_group_is_told_by_item(tmp_path):
     ("name", "content", "part"),
     [
         ("none.csv", None, "no file"),
-        ("g.xlsx", b"x", "expected a .jsonl, .csv or .parquet file"),
+        ("g.xlsx", b"x", "expected a .jsonl, .json, .csv or .parquet file"),
         ("g.csv", b"", "g.csv is empty: no row in it"),
         ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
         ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),

@@ -179,7 +179,7 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
     ("name", "content", "part"),
     [
         ("none.jsonl", None, "no file"),
-        ("rows.xlsx", b"a,b", "expected a .jsonl, .csv or .parquet file"),
+        ("rows.xlsx", b"a,b", "expected a .jsonl, .json, .csv or .parquet file"),
         ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),
         ("rows.csv", b"paper_id;review\n", "its columns are separated by ';'; write it with commas"),
         ("rows.csv", b"paper_id,review\np1,\xff\n", "rows.csv: line 2 is not UTF-8; save the file as UTF-8"),
@@ -193,12 +193,12 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
         (
             "rows.jsonl",
             b'{"review": "x", "forum": "p"}\n',
-            "has no column paper_id; rename forum to paper_id; columns there",
+            'has no column paper_id; perhaps --columns paper_id="forum"; columns there',
         ),
         (
             "rows.jsonl",
             b'{"paper_id": "p", "text": "x"}\n',
-            "has no column review; rename text to review; columns there",
+            'has no column review; perhaps --columns review="text"; columns there',
         ),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
         ("rows.jsonl", b'{"paper_id": "p1", "review": "x"}\n', "there is no column row"),
@@ -308,7 +308,7 @@ def test_nobody_s_review_becomes_human_by_accident(tmp_path):
         with pytest.raises(SourceError, match="nothing says whose reviews these are"):
             imported(tmp_path, row, by=None)
         assert [one.candidate for one in imported(tmp_path, row, by="gpt").reviews] == ["gpt"]
-    with pytest.raises(SourceError, match=r"no column candidate; rename model to candidate"):
+    with pytest.raises(SourceError, match=r"no column candidate; perhaps --columns candidate=.model."):
         imported(tmp_path, bare | {"model": "gpt"}, by=None)
     taken = imported(tmp_path, bare | {"candidate": None}, bare | {"candidate": "gpt"}, by=None)
     assert [one.candidate for one in taken.reviews] == ["gpt"] and "names no candidate" in taken.refusals[0].reason

@@ -17,6 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
+from gre_bench.ingest.records.columns import Reading, stated
 from gre_bench.ingest.records.row_files import UNFINISHED
 from gre_bench.store import Store, no_edition
 
@@ -25,15 +26,15 @@ app = Commands("Add papers, reviews, notes or graded texts to an edition.")
 PapersFile = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help=".jsonl, .csv or .parquet with paper_id and optional title, abstract, text, row."
+        metavar="FILE", help=".jsonl, .json, .csv or .parquet with paper_id and optional title, abstract, text, row."
     ),
 ]
 ReviewsFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help=".jsonl, .csv or .parquet with paper_id, candidate, and review and/or judgments; or a folder of texts, "
-        "each named by its paper: <paper id>.txt or .md.",
+        help=".jsonl, .json, .csv or .parquet with paper_id, candidate, and review and/or judgments; or a folder of "
+        "texts, each named by its paper: <paper id>.txt or .md.",
     ),
 ]
 New = Annotated[bool, typer.Option("--new", help="Start the edition if it does not exist yet.")]
@@ -82,6 +83,7 @@ def import_papers(
     edition: options.IntoEdition,
     new: New = False,
     rows: options.Rows = None,
+    columns: options.Columns = None,
     licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
@@ -93,10 +95,10 @@ def import_papers(
     """
     from gre_bench.pipeline import intake
 
-    kept, licence = intake.row_range(rows), intake.stated_licence(licence)
+    kept, licence, reading = intake.row_range(rows), intake.stated_licence(licence), Reading(stated(columns or ()))
     import_into(
         "papers", edition, new, state, wait, as_json,
-        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence),
+        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence, reading),
     )  # fmt: skip
 
 
@@ -110,6 +112,7 @@ def import_reviews(
     new: New = False,
     rows: options.Rows = None,
     make_papers: MakePapers = False,
+    columns: options.Columns = None,
     licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
@@ -126,10 +129,10 @@ def import_reviews(
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
-    licence = intake.stated_licence(licence)
+    licence, reading = intake.stated_licence(licence), Reading(stated(columns or ()))
     import_into(
         "reviews", edition, new, state, wait, as_json,
-        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence),
+        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence, reading=reading),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from gre_bench.cli.commands import completion, options
 from gre_bench.cli.commands.running import confirm, ended, progress_bar, settings_of, stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.one_candidate import show_one, show_understood
+from gre_bench.ingest.records.columns import Reading, stated
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store.queries import CANDIDATE_COUNTS
 
@@ -45,6 +46,7 @@ def rank(
     replace: Replace = False,
     yes: options.Yes = False,
     writer: options.Writer = None,
+    columns: options.Columns = None,
     licence: options.Licence = None,
     override: options.Set = None,
     wait: options.Wait = 0.0,
@@ -71,7 +73,9 @@ def rank(
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
     run = steps.undecorated()
-    job, understood = import_candidate(store, job, run, file, name, writer, replace, licence)
+    job, understood = import_candidate(
+        store, job, run, file, name, writer, replace, licence, Reading(stated(columns or ()))
+    )
     if not as_json:
         show_understood(understood)
     with progress_bar(store, as_json):

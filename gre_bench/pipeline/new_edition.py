@@ -1,0 +1,284 @@
+"""Starts an edition from a user's own files: papers, human reviews, and reviews by candidates.
+
+All files are read before anything is stored. The new store is filled in a folder of its own and moved into place as a
+whole, so a failure or a kill leaves no part of an edition.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import check_name, irregular, limited, read_text
+from gre_bench.core.known_names import listed
+from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import Reading, as_id
+from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.snapshot.snapshot import make_snapshot
+from gre_bench.pipeline.intake import keep
+from gre_bench.pipeline.own_reviews import own_name
+from gre_bench.pipeline.reading import snapshots
+from gre_bench.pipeline.runs.job import recorded
+from gre_bench.store import Store, now
+
+FEWEST = 2
+"""Human reviews that a paper needs: one is the human candidate, the other its reference."""
+PDF = ".pdf"
+
+
+@dataclass
+class Understood:
+    """What was understood of the files of a new edition; nothing is stored yet.
+
+    - *papers*, *reviews*: the content of each file, with its path. The first file of *reviews* is that of the humans.
+    - *pdfs*, *texts*: paper id → PDF, or text as it was given.
+    """
+
+    papers: tuple[Path, Imported]
+    reviews: list[tuple[Path, Imported]] = field(default_factory=list)
+    pdfs: dict[str, Path] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[tuple[Path, Imported]]:
+        return [self.papers, *self.reviews]
+
+    @property
+    def refused(self) -> int:
+        return sum(len(imported.refusals) for _, imported in self.files)
+
+    @property
+    def all_reviews(self) -> list[Review]:
+        return [review for _, imported in self.reviews for review in imported.reviews]
+
+    @property
+    def human(self) -> Counter[str]:
+        """Paper id → number of its human reviews; papers without one count 0."""
+        counts = Counter(dict.fromkeys(self.papers[1].paper_ids, 0))
+        counts.update(review.paper_id for review in self.all_reviews if review.candidate == HUMAN)
+        return counts
+
+    def check(self) -> None:
+        """Raises `SourceError` if there are too few papers with human reviews for a board."""
+        if sum(count >= FEWEST for count in self.human.values()) < 2:
+            most = max(self.human.values(), default=0)
+            raise SourceError(
+                f"an edition needs two papers with {FEWEST} human reviews each (one is the human candidate, the other "
+                f"its reference); here no more than one has them, and the most that a paper has is {most}"
+            )
+
+    def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
+        """Returns *chosen* without what these files cannot serve; *stated* are the settings that the user named.
+
+        Metrics and controls go if no paper has the part that they need. The writer of judgments and the controls go if
+        every review has judgments, all by one writer.
+        """
+        papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
+        as_files = bool(self.pdfs or self.texts)
+        has_bodies, has_abstracts = (as_files or any(getattr(paper, name) for paper in papers)
+                                     for name in ("text", "abstract"))  # fmt: skip
+        has_reviews = any(review.text for review in self.all_reviews)
+        is_judged = len({item.writer for item in judged}) == 1 and len(judged) == len(self.all_reviews)
+        lacking = {"gem_raw": not has_reviews, "gem_s_abstract": not has_abstracts, "gem_s_assw": not has_bodies}
+        metrics = tuple(name for name in chosen.scoring.metrics if not lacking.get(name))
+        served = {
+            "extractive-full": has_bodies and not is_judged,
+            "extractive-abstract": has_abstracts and not is_judged,
+        }
+        candidates = tuple(name for name in chosen.writing.candidates if served.get(name, True))
+        writer = None if is_judged else chosen.writing.judgments
+        named = {text.partition("=")[0] for text in stated}
+        update = {
+            group: getattr(chosen, group).model_copy(
+                update={key: value for key, value in values.items() if f"{group}.{key}" not in named}
+            )
+            for group, values in {
+                "scoring": {"metrics": metrics}, "writing": {"candidates": candidates, "judgments": writer},
+            }.items()
+        }  # fmt: skip
+        return chosen.model_copy(update=update)
+
+
+def understand(
+    papers: Path,
+    human: Path,
+    candidates: Sequence[tuple[str | None, Path]],
+    reading: Reading,
+    writer: str | None = None,
+) -> Understood:
+    """Reads all files of a new edition; stores nothing.
+
+    - *papers*: a file of papers, or a folder of PDFs and texts. *human*: the human reviews.
+    - *candidates*: (name, file or folder or logs of their reviews); without a name, the rows name their candidates.
+    - *writer*: who wrote the judgments, where the files do not say.
+
+    Raises `SourceError` if a file cannot be used as a whole, and `SettingsError` for a candidate's name that a control
+    has or a stated header that no file has. Rows that cannot be used are refused, each with its reason.
+    """
+    for name, _ in candidates:
+        if name is not None:
+            own_name(name)
+    understood = Understood((papers, Imported()))
+    if papers.is_dir():
+        _read_papers(understood)
+    else:
+        understood.papers = (papers, papers_from(papers, {}, reading=reading))
+    known: dict[str, Review] = {}
+    judged: dict[tuple[str, str], str] = {}
+    for by, file in ((HUMAN, human), *candidates):
+        if not file.exists():
+            raise SourceError(f"no file or folder {file}")
+        imported = reviews_from(
+            file, known, judged, understood.papers[1].paper_ids, by=by, writer=writer, reading=reading,
+            only=by not in (None, HUMAN),
+        )  # fmt: skip
+        known |= {review.review_id: review for review in imported.reviews}
+        judged |= {(item.review_id, item.writer): item.text for item in imported.judgments}
+        understood.reviews.append((file, imported))
+    reading.check_used()
+    return understood
+
+
+def _read_papers(understood: Understood) -> None:
+    """Reads the PDFs and texts of a folder; a file's name without its ending is the paper's id."""
+    folder, imported = understood.papers
+    expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
+    files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+    for number, file in enumerate(files, start=1):
+        paper_id = as_id(file.stem)
+        try:
+            check_name(file)
+            if (reason := irregular(file)) or file.suffix.lower() not in (PDF, *TEXTS):
+                raise RefusedError(f"not a paper{f': {reason}' if reason else ''}; {expected}")
+            if not is_name(paper_id):
+                raise RefusedError("its name makes no id; use letters, digits and . _ : @ + -")
+            if paper_id in imported.paper_ids:
+                raise RefusedError(f"another file here is paper {paper_id} too")
+            if file.suffix.lower() == PDF:
+                understood.pdfs[paper_id] = file
+            else:
+                understood.texts[paper_id] = read_text(file, "utf-8-sig")
+        except UnicodeDecodeError:
+            imported.refuse(number, f"file {file.name}", "it is not UTF-8")
+        except (RefusedError, SourceError, OSError) as reason:
+            imported.refuse(number, f"file {ascii(file.name)[1:-1]}", reason)
+        else:
+            imported.papers.append(Paper(paper_id))
+            imported.paper_ids.add(paper_id)
+            imported.count(True)
+    if not imported.papers:
+        raise SourceError(f"no paper in folder {folder}: {expected}")
+
+
+def write_report(understood: Understood, path: Path) -> Path:
+    """Writes to the CSV file *path* what became of every row and file; returns *path*.
+
+    Columns: file, row (from 1; empty for what was taken), item, result (taken or refused), reason.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as out:
+        write = csv.writer(out).writerow
+        write(("file", "row", "item", "result", "reason"))
+        for file, imported in understood.files:
+            for refusal in imported.refusals:
+                write((file.name, refusal.number, refusal.item, "refused", refusal.reason))
+            for paper in imported.papers:
+                write((file.name, "", f"paper {paper.paper_id}", "taken", ""))
+            for review in imported.reviews:
+                write((file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}"))
+    return path
+
+
+def make_edition(
+    state: Path, settings: Settings, understood: Understood, wait_s: float = 0.0, licence: str | None = None
+) -> list[dict[str, Any]]:
+    """Stores all that was understood as a new edition; returns a report of each file, as `keep` does.
+
+    Raises `SettingsError` if the edition exists.
+    """
+    edition = settings.edition.edition
+    target = Store(state, edition)
+    state.mkdir(parents=True, exist_ok=True)
+    beside = state / f".new-{uuid.uuid4().hex}"
+    store = Store(beside, edition)
+    reports = []
+    try:
+        with (
+            limited(settings.inputs.memory, settings.inputs.seconds),
+            store.lock("new", wait_s),
+            recorded(store, "new", settings, shown=False) as progress,
+        ):
+            kinds = ("papers", *("reviews" for _ in understood.reviews))
+            for kind, (file, imported) in zip(kinds, understood.files, strict=True):
+                reports.append(keep(store, progress.run_id, file, kind, imported, licence=licence))
+            if understood.pdfs or understood.texts:
+                folder = snapshots(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
+                notes = [{"id": name, "forum": name} for name in (*understood.pdfs, *understood.texts)]
+                source = f"folder: {understood.papers[0].name}"
+                snapshot = make_snapshot(
+                    folder, edition, notes, pdfs=understood.pdfs, texts=understood.texts, source=source
+                )
+                row = {"digest": snapshot.digest, "path": folder.name, "imported_at": now()}
+                store.write(("add_snapshot", row))
+            progress.end("done")
+        for file in snapshots(store).glob("*") if snapshots(store).is_dir() else ():
+            snapshots(target).mkdir(parents=True, exist_ok=True)
+            os.replace(file, snapshots(target) / file.name)
+        target.folder.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists:
+            raise SettingsError(f"edition {target.key} is there already")
+        os.replace(store.folder, target.folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return reports
+
+
+def described_files(understood: Understood, settings: Settings) -> list[str]:
+    """Returns lines for the user: what each file was understood as, and what the board will be made from."""
+    lines = []
+    for file, imported in understood.files:
+        kinds = Counter(review.candidate for review in imported.reviews)
+        what = counted(len(imported.papers), "paper") if file == understood.papers[0] else "no review"
+        if kinds:
+            by = [counted(number, "human review") if name == HUMAN else f"{counted(number, 'review')} by {name}"
+                  for name, number in kinds.most_common(5)]  # fmt: skip
+            what = "; ".join(by) + (f"; and by {len(kinds) - 5} more" if len(kinds) > 5 else "")
+        lines.append(f"{file.name}: {what}")
+        lines += [f"  {note}" for note in imported.notes]
+        if imported.ignored_columns:
+            lines.append(f"  not read: {', '.join(imported.ignored_columns)}")
+        if imported.refusals:
+            first = imported.refusals[0]
+            lines.append(
+                f"  refused: {counted(len(imported.refusals), 'row')}, first {first.item} (row {first.number}): "
+                f"{first.reason}"
+            )
+    counts = understood.human
+    enough = [count for count in counts.values() if count >= FEWEST]
+    few = sorted(name for name, count in counts.items() if count < FEWEST)
+    span = f"{min(enough)} to {max(enough)}" if enough and min(enough) < max(enough) else f"{max(enough, default=0)}"
+    lines.append(f"papers with at least {FEWEST} human reviews: {len(enough)} of {len(counts)} ({span} a paper)")
+    if few:
+        lines.append(f"  not on the board: {listed(few)}")
+    of = {name for review in understood.all_reviews if (name := review.candidate) != HUMAN}
+    for name in sorted(of):
+        reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
+        lacking = sorted(paper for paper, count in counts.items() if count >= FEWEST and paper not in reviewed)
+        if lacking:
+            lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({listed(lacking)})")
+    writer = settings.writing.judgments or next(
+        (item.writer for _, imported in understood.reviews for item in imported.judgments), "nobody"
+    )
+    lines.append(f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}")
+    return lines

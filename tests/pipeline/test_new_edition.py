@@ -1,0 +1,189 @@
+"""An edition of one's own files is one command: all or nothing, and any import can be taken back."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import gre_bench
+from gre_bench.store import Store
+from gre_bench.store.queries import IMPORTS, REVIEWS, SAMPLE
+from tests.cli.calling import call
+
+GOOD, BAD_INPUT = 0, 2
+PAPERS = [f"s{n:02d}" for n in range(1, 6)]
+
+
+def text_of(paper, number):
+    return (
+        f"Summary: paper {paper} studies learning rates. Strengths: the proofs of part {number} are clear. "
+        f"Weaknesses: the comparison of {paper} lacks baselines and the seeds are {number}."
+    )
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Five papers as texts, two human reviews each under odd headers, and a candidate's JSON array."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for paper in PAPERS:
+        body = f"# On {paper}\n\n## Abstract\n\nWe study {paper} and its learning rate, with proofs.\n\n## Introduction\n\n"
+        (folder / f"{paper}.md").write_text(body + f"The method of {paper} works. We prove a bound for it.\n" * 20)
+    human_file(tmp_path / "human.csv")
+    rows = [{"Paper": f"{paper}.pdf", "Review text": text_of(paper, 3)} for paper in PAPERS]
+    (tmp_path / "mine.json").write_text(json.dumps(rows))
+    return tmp_path
+
+
+def human_file(path, extra=()):
+    with path.open("w", newline="") as out:
+        write = csv.writer(out).writerow
+        write(("Submission", "Reviewer #", "Main review", "Track"))
+        for paper in PAPERS:
+            for number in (1, 2):
+                write((f"{paper}.pdf".upper(), number, text_of(paper, number), "main"))
+        for row in extra:
+            write(row)
+
+
+def scores():
+    """{(metric, candidate): score} of the board, where there is one."""
+    board = gre_bench.leaderboard("OWN-2026").dropna(subset=["score"])
+    return dict(zip(zip(board["metric"], board["candidate"], strict=True), board["score"], strict=True))
+
+
+NEW = ("new", "OWN-2026", "--papers", "papers", "--human", "human.csv", "--candidate", "mine=mine.json", "--no-prefect")
+
+
+def test_files_with_odd_columns_become_a_board_in_one_command(files):
+    code, out, _ = call(*NEW)
+    assert code == GOOD, out
+    for line in ("papers: 5 papers", "human.csv: 10 human reviews", 'review is "Main review"', "not read: Track",
+                 "mine.json: 5 reviews by mine", "papers with at least 2 human reviews: 5 of 5", "OWN-2026 · GEM-S"):  # fmt: skip
+        assert line in out
+    store = Store(files / "state", "OWN-2026")
+    assert len(store.read(SAMPLE)) == 10
+    assert [*(files / "state").glob(".new-*")] == []
+    code, out, _ = call("refresh", "--edition", "OWN-2026", "--no-prefect")
+    assert (code, "0 pairs scored now" in out) == (GOOD, True)
+
+
+def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(files):
+    human_file(files / "human.csv", [("s99", 1, text_of("s99", 1), "main"), ("s01", 3, "", "main")])
+    code, out, line = call(*NEW)
+    assert code == BAD_INPUT
+    assert "2 rows cannot be used, so nothing was stored" in line
+    assert "refused: 2 rows, first review s99 (row 11): paper s99 is not known" in out
+    assert not (files / "state" / "editions").exists()
+    refused = [
+        row for row in csv.DictReader((files / "state" / "new-OWN-2026.csv").open()) if row["result"] == "refused"
+    ]
+    assert [(row["file"], row["row"]) for row in refused] == [("human.csv", "11"), ("human.csv", "12")]
+    assert call(*NEW, "--partial")[0] == GOOD
+    assert call(*NEW, "--partial")[2].startswith("edition OWN-2026 exists")
+
+
+def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
+    code, out, _ = call(*NEW, "--dry-run", "--json")
+    report = json.loads(out)
+    assert (code, report["refused"]) == (GOOD, 0)
+    assert "human.csv: 10 human reviews" in report["understood"]
+    assert not (files / "state" / "editions").exists()
+
+
+def test_human_reviews_may_be_texts_named_by_their_paper(files):
+    folder = files / "reviews"
+    folder.mkdir()
+    for paper in PAPERS:
+        for number in (1, 2):
+            (folder / f"{paper}-review{number}.txt").write_text(text_of(paper, number))
+    code, out, _ = call("new", "OWN-2026", "--papers", "papers", "--human", "reviews", "--no-prefect", "--dry-run")
+    assert code == GOOD
+    assert "reviews: 10 human reviews" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--human", "none.csv"), "no file or folder none.csv"),
+        (("--papers", "state"), "state"),
+        (("--candidate", "generic=mine.json"), "generic is a control"),
+        (("--candidate", "mine.json"), "nothing says whose reviews these are"),
+        (("--columns", "rating=Zz"), 'no file here has a column of that name'),
+        (("--human", "mine.json"), "an edition needs two papers with 2 human reviews each"),
+        (("--settings", "nothing.toml"), "nothing.toml"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_stores_nothing(files, options, line):
+    code, out, said = call(*NEW[:6], "--no-prefect", *options)
+    assert code == BAD_INPUT, out
+    assert line in said
+    assert "\n" not in said.strip()
+    assert not (files / "state" / "editions").exists()
+
+
+def test_a_folder_with_something_else_names_it(files):
+    (files / "papers" / "notes.docx").write_text("x")
+    (files / "papers" / "s01.txt").write_text("the same id")
+    code, out, line = call(*NEW)
+    assert code == BAD_INPUT
+    assert "2 rows cannot be used" in line
+    assert "refused: 2 rows, first file notes.docx (row 1): not a paper; expected" in out
+
+
+def test_reviews_with_judgments_by_one_writer_need_no_writer(files):
+    rows = [
+        {"paper_id": paper, "slot": number, "judgments": f"The reviewer criticizes part {number} of {paper}.", "writer": "w"}
+        for paper in PAPERS for number in (1, 2)
+    ]  # fmt: skip
+    (files / "human.json").write_text(json.dumps(rows))
+    code, out, _ = call("new", "OWN-2026", "--papers", "papers", "--human", "human.json", "--no-prefect", "--dry-run")
+    assert code == GOOD
+    assert "metrics: gem, gem_s_abstract, gem_s_assw; judgments by w" in out
+
+
+def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):
+    from gre_bench.pipeline import new_edition
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(new_edition, "make_snapshot", full)
+    with pytest.raises(OSError, match="No space left"):
+        call(*NEW)
+    assert [path.name for path in (files / "state").iterdir()] == ["new-OWN-2026.csv"]
+
+
+def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_again(files):
+    assert call(*NEW)[0] == GOOD
+    store = Store(files / "state", "OWN-2026")
+    before = scores()
+    assert [row["reviews"] for row in store.read(IMPORTS)] == [0, 10, 5]
+    code, out, _ = call("undo", "OWN-2026")
+    assert "  2 " in out
+    assert "human.csv: 10 reviews" in out
+    assert "say that you mean it with --yes" in call("undo", "OWN-2026", "2")[2]
+    assert "has no import 9" in call("undo", "OWN-2026", "9", "--yes")[2]
+    code, out, _ = call("undo", "OWN-2026", "2", "--yes")
+    assert code == GOOD
+    assert "took back human.csv from OWN-2026: 10 reviews" in out
+    assert "the next refresh draws the sample and scores it again" in out
+    assert {review["candidate"] for review in store.read(REVIEWS)} == {"mine", "extractive-full", "extractive-abstract"}
+    assert store.read(SAMPLE) == []
+    assert "nothing left to take back" in call("undo", "OWN-2026", "2", "--yes")[2]
+    columns = ("review=Main review", "paper_id=Submission", "slot=Reviewer #")
+    again = [part for column in columns for part in ("--columns", column)]
+    assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *again)[0] == GOOD
+    assert call("refresh", "--edition", "OWN-2026", "--no-prefect")[0] == GOOD
+    assert scores() == pytest.approx(before)
+
+
+def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
+    assert call(*NEW)[0] == GOOD
+    before = scores()
+    assert call("undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    assert scores() == {name: score for name, score in before.items() if name[1] != "mine"}
