@@ -18,7 +18,7 @@ from gre_bench.cli.commands.publish.publish import publish
 from gre_bench.cli.commands.publish.verify import verify
 from gre_bench.cli.commands.run import import_domains, papers
 from gre_bench.cli.commands.run.fetch import fetch
-from gre_bench.cli.commands.run.new import new, undo
+from gre_bench.cli.commands.run.new import new
 from gre_bench.cli.commands.run.plan import plan
 from gre_bench.cli.commands.run.refresh import refresh
 from gre_bench.cli.commands.run.remove import remove
@@ -65,7 +65,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     },
     "Run": {
         "new": new, "fetch": fetch, "refresh": refresh, "year": year, "plan": plan, "import": import_domains.app,
-        "undo": undo, "remove": remove, "status": status, "papers": papers.app,
+        "remove": remove, "status": status, "papers": papers.app,
     },
     "Publish": {"publish": publish, "verify": verify},
     "Study": {"study": study.app},

@@ -25,7 +25,7 @@ from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
-from gre_bench.ingest.records.columns import AS_NAMED, Reading
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
@@ -51,7 +51,7 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 
 def import_papers(
     store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None,
-    reading: Reading = AS_NAMED,
+    reading: ColumnNames = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
@@ -63,7 +63,7 @@ def import_papers(
 def import_reviews(
     store: Store, run_id: str, path: Path, by: str | None = None, writer: str | None = None, rows: range | None = None,
     make_papers: bool = False, only: bool = False, epoch: int | None = None, licence: str | None = None,
-    reading: Reading = AS_NAMED,
+    reading: ColumnNames = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 

@@ -1,7 +1,7 @@
 """Starts an edition from a user's own files: papers, human reviews, and reviews by candidates.
 
-All files are read before anything is stored. The new store is filled in a folder of its own and moved into place as a
-whole, so a failure or a kill leaves no part of an edition.
+All files are read before anything is stored. The new store is filled in a folder of its own, then moved into place. So
+a failure or a kill leaves no part of an edition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import Reading, as_id
+from gre_bench.ingest.records.columns import ColumnNames, as_id
 from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.snapshot import make_snapshot
@@ -114,7 +114,7 @@ def understand(
     papers: Path,
     human: Path,
     candidates: Sequence[tuple[str | None, Path]],
-    reading: Reading,
+    reading: ColumnNames,
     writer: str | None = None,
 ) -> Understood:
     """Reads all files of a new edition; stores nothing.
@@ -123,8 +123,8 @@ def understand(
     - *candidates*: (name, file or folder or logs of their reviews); without a name, the rows name their candidates.
     - *writer*: who wrote the judgments, where the files do not say.
 
-    Raises `SourceError` if a file cannot be used as a whole, and `SettingsError` for a candidate's name that a control
-    has or a stated header that no file has. Rows that cannot be used are refused, each with its reason.
+    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used.
+    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
     """
     for name, _ in candidates:
         if name is not None:
@@ -271,8 +271,8 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
     lines.append(f"papers with at least {FEWEST} human reviews: {len(enough)} of {len(counts)} ({span} a paper)")
     if few:
         lines.append(f"  not on the board: {listed(few)}")
-    of = {name for review in understood.all_reviews if (name := review.candidate) != HUMAN}
-    for name in sorted(of):
+    names = {review.candidate for review in understood.all_reviews} - {HUMAN}
+    for name in sorted(names):
         reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
         lacking = sorted(paper for paper, count in counts.items() if count >= FEWEST and paper not in reviewed)
         if lacking:

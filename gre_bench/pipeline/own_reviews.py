@@ -22,7 +22,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import AS_NAMED, Reading
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.row_files import CONFLICT, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
@@ -45,7 +45,7 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 def import_candidate(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False,
-    licence: str | None = None, reading: Reading = AS_NAMED,
+    licence: str | None = None, reading: ColumnNames = AS_NAMED,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
 
@@ -100,7 +100,7 @@ def import_candidate(
 
 
 def _read(
-    store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: Reading
+    store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: ColumnNames
 ) -> tuple[Imported, list[Review], list[Review]]:
     """Reads *file*; returns its content, the stored reviews by *name*, and those by others.
 

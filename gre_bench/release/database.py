@@ -32,7 +32,7 @@ REDACTED = (
 )  # fmt: skip
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces")
 """Tables that a release has in addition."""
-RECORDS = ("imports", "runs")
+RECORDS = ("additions", "imports", "runs")
 """Tables of commands that were run; the manifest has them."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""

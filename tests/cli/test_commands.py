@@ -43,7 +43,7 @@ def shown(path: str, columns: int = 80) -> str:
 def test_the_commands_stand_under_five_headings():
     assert list(PANELS) == ["Use", "Run", "Publish", "Study", "Operate"]
     assert set(PROGRAM.commands) == {name for names in PANELS.values() for name in names}
-    assert len(PROGRAM.commands) <= 21
+    assert len(PROGRAM.commands) <= 22
 
 
 def test_the_first_screen_has_a_line_for_each_command_and_the_exit_codes():
@@ -82,7 +82,11 @@ def test_an_option_means_the_same_in_every_command():
     assert {letter: names for letter, names in short.items() if len(names) > 1} == {}
     # A folder of releases or pictures, a file of rows: --out is where the result goes, whatever it is.
     # A sample is a number of papers, or a file that names them.
-    both = {"--again": {"flag"}, "--out": {"FILE", "FOLDER"}, "--papers": {"N", "N|FILE"}}
+    # `new` takes the papers, the human reviews and each candidate's reviews themselves.
+    both = {
+        "--again": {"flag"}, "--out": {"FILE", "FOLDER"}, "--papers": {"N", "N|FILE", "FOLDER|FILE"},
+        "--human": {"flag", "FILE"}, "--candidate": {"NAME", "NAME=FILE"},
+    }  # fmt: skip
     odd = {name: kind for name, kind in kinds.items() if len(kind) > 1 and kind != both.get(name)}
     assert odd == {}
 

@@ -163,18 +163,18 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     store = Store(files / "state", "OWN-2026")
     before = scores()
     assert [row["reviews"] for row in store.read(IMPORTS)] == [0, 10, 5]
-    code, out, _ = call("undo", "OWN-2026")
+    code, out, _ = call("import", "undo", "OWN-2026")
     assert "  2 " in out
     assert "human.csv: 10 reviews" in out
-    assert "say that you mean it with --yes" in call("undo", "OWN-2026", "2")[2]
-    assert "has no import 9" in call("undo", "OWN-2026", "9", "--yes")[2]
-    code, out, _ = call("undo", "OWN-2026", "2", "--yes")
+    assert "say that you mean it with --yes" in call("import", "undo", "OWN-2026", "2")[2]
+    assert "has no import 9" in call("import", "undo", "OWN-2026", "9", "--yes")[2]
+    code, out, _ = call("import", "undo", "OWN-2026", "2", "--yes")
     assert code == GOOD
     assert "took back human.csv from OWN-2026: 10 reviews" in out
     assert "the next refresh draws the sample and scores it again" in out
     assert {review["candidate"] for review in store.read(REVIEWS)} == {"mine", "extractive-full", "extractive-abstract"}
     assert store.read(SAMPLE) == []
-    assert "nothing left to take back" in call("undo", "OWN-2026", "2", "--yes")[2]
+    assert "nothing left to take back" in call("import", "undo", "OWN-2026", "2", "--yes")[2]
     columns = ("review=Main review", "paper_id=Submission", "slot=Reviewer #")
     again = [part for column in columns for part in ("--columns", column)]
     assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *again)[0] == GOOD
@@ -185,5 +185,5 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
 def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
     assert call(*NEW)[0] == GOOD
     before = scores()
-    assert call("undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
     assert scores() == {name: score for name, score in before.items() if name[1] != "mine"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +65,7 @@ class UnsureError(SourceError):
 
 
 @dataclass
-class Reading:
+class ColumnNames:
     """How the columns of files are read.
 
     - *columns*: field → headers of the files that hold it, as the user states them.
@@ -84,7 +85,7 @@ class Reading:
                     raise SettingsError(f'--columns {name}="{header}": no file here has a column of that name')
 
 
-AS_NAMED = Reading()
+AS_NAMED = ColumnNames()
 """Reads only columns that have the names of fields."""
 
 
@@ -110,8 +111,8 @@ class PaperIds:
     def meant(self, value: object, in_part: bool = False) -> str | None:
         """Returns the id that *value* means; None if there is none, or if it is unclear which.
 
-        An id is also meant by the name of its file or the address of its forum, in any case, with leading zeros, or
-        with signs that ids may not hold. *in_part*: whether more may follow it after a sign, as in ``p1-review2``.
+        The name of a file or the address of a forum means the id in it. Case, leading zeros and signs that ids may not
+        hold make no difference. *in_part*: whether more may follow it after a sign, as in ``p1-review2``.
         """
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             return None
@@ -139,7 +140,12 @@ def _key(value: str) -> str:
 
 
 def with_fields(
-    file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], reading: Reading, papers: PaperIds | None
+    file: str,
+    table: Rows,
+    headers: Sequence[str],
+    wanted: Collection[str],
+    reading: ColumnNames,
+    papers: PaperIds | None,
 ) -> tuple[Rows, list[str], str | None]:
     """Returns *table* with its columns named as the fields that they hold, the names of all columns, and a line on it.
 
@@ -150,45 +156,50 @@ def with_fields(
     were read as which field; None if there are none. Raises `UnsureError` if
     *reading* guesses, and the paper's id or the review is not found, or not for sure.
     """
-    found: dict[str, list[str]] = {}
-    by_plain = {_plain(header): header for header in headers}
-    for name in wanted:
-        here = [header for header in reading.columns.get(name, ()) if _plain(header) in by_plain]
-        spelt = [header for header in headers if _plain(header).replace(" ", "_") == name]
-        reading.used.update((name, header) for header in here)
-        if here:
-            found[name] = [by_plain[_plain(header)] for header in here]
-        elif name in headers:
-            found[name] = [name]
-        elif len(spelt) == 1:
-            found[name] = spelt
-    as_named = {name for name, columns in found.items() if name not in reading.columns or columns == [name]}
+    headers_of = _named(headers, wanted, reading)
+    as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess:
-        _guess(file, table, headers, wanted, found, papers)
-    renamed = {name: columns for name, columns in found.items() if columns != [name]}
+        _Search(file, table, headers, wanted, headers_of, papers).all()
+    renamed = {name: columns for name, columns in headers_of.items() if columns != [name]}
     if not renamed:
         return table, list(headers), None
-    taken = {header for columns in renamed.values() for header in columns}
-    rows = []
-    for number, row in table:
-        cells = {header: cell for header, cell in row.items() if header not in taken and header not in renamed}
-        rows.append((number, cells | {name: _cell(name, row, columns) for name, columns in renamed.items()}))
-    shown = {name: " + ".join(f'"{column}"' for column in found[name]) for name in renamed if name not in as_named}
+    used = {*renamed, *(header for columns in renamed.values() for header in columns)}
+    left = [header for header in headers if header not in used]
+    rows = [
+        (number, {header: row[header] for header in left if header in row}
+         | {name: _cell(name, row, columns) for name, columns in renamed.items()})
+        for number, row in table
+    ]  # fmt: skip
+    shown = {name: " + ".join(f'"{column}"' for column in headers_of[name]) for name in renamed if name not in as_named}
     line = "; ".join(f"{name} is {columns}" for name, columns in shown.items()) or None
-    return rows, [*(header for header in headers if header not in taken and header not in renamed), *renamed], line
+    return rows, [*left, *renamed], line
+
+
+def _named(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
+    """Returns field → its headers, for the *wanted* fields that the user stated or that a header spells."""
+    headers_of: dict[str, list[str]] = {}
+    by_plain = {_plain(header): header for header in headers}
+    for name in wanted:
+        present = [header for header in reading.columns.get(name, ()) if _plain(header) in by_plain]
+        reading.used.update((name, header) for header in present)
+        spelt = [name] if name in headers else [head for head in headers if _plain(head).replace(" ", "_") == name]
+        if present:
+            headers_of[name] = [by_plain[_plain(header)] for header in present]
+        elif len(spelt) == 1:
+            headers_of[name] = spelt
+    return headers_of
 
 
 def suggested(
     file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
 ) -> dict[str, list[str]]:
     """Returns field → headers that probably hold it, for fields that no header names; arguments as in `with_fields`."""
-    found = {name: [name] for name in wanted if name in headers}
-    for name in ("paper_id", "review"):
-        try:
-            _guess(file, table, headers, {*wanted} & {name, "candidate"}, found, papers)
-        except UnsureError:
-            found.setdefault("paper_id", [])
-    return {name: columns for name, columns in found.items() if columns and columns != [name]}
+    search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
+    for look in (search.paper_id, search.review):
+        with suppress(UnsureError):
+            look()
+    search.take("candidate", search.usual("candidate"))
+    return {name: columns for name, columns in search.known.items() if columns != [name]}
 
 
 def _plain(header: str) -> str:
@@ -211,64 +222,94 @@ def _leading_number(cell: Any) -> Any:
     return (float(match[1]) if "." in match[1] else int(match[1])) if match else cell
 
 
-def _guess(
-    file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], found: dict[str, list[str]],
-    papers: PaperIds | None,
-) -> None:  # fmt: skip
-    """Adds to *found* the fields among *wanted* that are found by headers and cells; the rest is as `with_fields`."""
-    free = [header for header in headers if header not in {taken for columns in found.values() for taken in columns}]
-    cells = {header: [row[header] for _, row in table if row.get(header) not in (None, "")] for header in free}
+@dataclass
+class _Search:
+    """Looks for the *wanted* fields that are not yet *known*, and adds them there.
 
-    def usual(name: str) -> list[str]:
-        return [header for known in USUAL[name] for header in free if re.sub(r"[^a-z]", "", header.casefold()) == known]
+    The other attributes are as the arguments of `with_fields`.
+    """
 
-    def take(name: str, columns: list[str]) -> None:
-        found[name] = columns
-        free[:] = [header for header in free if header not in columns]
+    file: str
+    table: Rows
+    headers: Sequence[str]
+    wanted: Collection[str]
+    known: dict[str, list[str]]
+    papers: PaperIds | None
 
-    if "paper_id" not in found:
-        if papers and papers.ids:
-            hits = {header: sum(papers.meant(cell) is not None for cell in cells[header]) for header in free}
+    def __post_init__(self) -> None:
+        used = {header for columns in self.known.values() for header in columns}
+        self.free = [header for header in self.headers if header not in used]
+        self.cells = {
+            header: [row[header] for _, row in self.table if row.get(header) not in (None, "")] for header in self.free
+        }
+
+    def all(self) -> None:
+        """Looks for every field; raises `UnsureError` if the paper's id or the review is not found for sure."""
+        self.paper_id()
+        for name in ("title", "abstract", "candidate"):
+            self.take(name, self.usual(name))
+        self.take("text", [header for header in self.usual("text") if _is_text(self.cells[header])])
+        self.review()
+        self.take("slot", [header for header in self.usual("slot") if self.tells_reviews_apart(header)])
+        self.take("rating", [header for header in self.usual("rating") if self.has_numbers(header)])
+
+    def lacks(self, name: str) -> bool:
+        """Whether the field *name* is wanted and not known; judgments or an id stand for a review or its slot."""
+        instead = {"review": "judgments", "slot": "review_id"}.get(name)
+        return name in self.wanted and name not in self.known and instead not in self.known
+
+    def usual(self, name: str) -> list[str]:
+        """Returns the free headers that other files use for the field *name*, the most usual first."""
+        plain = {header: re.sub(r"[^a-z]", "", header.casefold()) for header in self.free}
+        return [header for usual in USUAL[name] for header in self.free if plain[header] == usual]
+
+    def take(self, name: str, headers: Sequence[str], most: int = 1) -> None:
+        """Makes the first *most* of *headers* the field *name*, if it is lacking and there are any."""
+        if headers and self.lacks(name):
+            self.known[name] = list(headers[:most])
+            self.free = [header for header in self.free if header not in self.known[name]]
+
+    def paper_id(self) -> None:
+        """Looks for the column whose cells are known papers; without known papers, for one with a usual header."""
+        if not self.lacks("paper_id"):
+            return
+        named, why = self.usual("paper_id")[:1], "no column is called like a paper's id"
+        if self.papers and self.papers.ids:
+            meant = self.papers.meant
+            hits = {header: sum(meant(cell) is not None for cell in self.cells[header]) for header in self.free}
             best = max(hits.values(), default=0)
-            named = [header for header in free if hits[header] == best and best >= SURE * len(table)]
+            several = [header for header in self.free if hits[header] == best >= SURE * len(self.table)]
+            named = [header for header in self.usual("paper_id") if header in several][:1] or several
             why = f"{len(named)} columns name papers" if named else "no column names the papers that are known"
-        else:
-            named, why = usual("paper_id")[:1], "no column is called like a paper's id"
-        if len(named) > 1:
-            named = [header for header in usual("paper_id") if header in named][:1] or named
         if len(named) != 1:
-            raise UnsureError(file, "paper_id", free, why)
-        take("paper_id", named)
-    for name in ("title", "abstract", "candidate"):
-        if name in wanted and name not in found and (columns := usual(name)):
-            take(name, columns[:1])
-    of_paper = {*usual("title"), *usual("abstract")} if "review" in wanted else set()
-    texts = [header for header in free if _is_text(cells[header]) and header not in of_paper]
-    if (
-        "text" in wanted
-        and "text" not in found
-        and (columns := [header for header in usual("text") if header in texts])
-    ):
-        take("text", columns[:1])
-    if "review" in wanted and not found.keys() & {"review", "judgments"}:
-        plain = [header for header in usual("review") if header in texts or not texts]
-        parts = texts if all(_SECTION.search(header) for header in texts) else []
-        if len(texts) == 1 or parts:
-            take("review", texts)
+            raise UnsureError(self.file, "paper_id", self.free, why)
+        self.take("paper_id", named)
+
+    def review(self) -> None:
+        """Looks for the only column of long texts, for several that are parts of a review, or for a usual header."""
+        if not self.lacks("review"):
+            return
+        of_paper = {*self.usual("title"), *self.usual("abstract")}
+        texts = [header for header in self.free if _is_text(self.cells[header]) and header not in of_paper]
+        plain = [header for header in self.usual("review") if header in texts or not texts]
+        if texts and (len(texts) == 1 or all(_SECTION.search(header) for header in texts)):
+            self.take("review", texts, most=len(texts))
         elif plain:
-            take("review", plain[:1])
+            self.take("review", plain)
         else:
             why = f"{len(texts)} columns hold long texts" if texts else "no column holds long texts"
-            raise UnsureError(file, "review", texts or free, why)
-    if "slot" in wanted and not found.keys() & {"slot", "review_id"}:
-        for header in usual("slot")[:1]:
-            places = [(str(_cell("paper_id", row, found["paper_id"])), str(row.get(header))) for _, row in table]
-            if len(set(places)) == len(table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places):
-                take("slot", [header])
-    if "rating" in wanted and "rating" not in found:
-        for header in usual("rating")[:1]:
-            if cells[header] and all(isinstance(_leading_number(cell), int | float) for cell in cells[header]):
-                take("rating", [header])
+            raise UnsureError(self.file, "review", texts or self.free, why)
+
+    def tells_reviews_apart(self, header: str) -> bool:
+        """Whether the column *header* holds a number that differs among the reviews of each paper."""
+        id_of = self.known.get("paper_id", ())
+        places = {(str(_cell("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}
+        return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
+
+    def has_numbers(self, header: str) -> bool:
+        """Whether each cell of the column *header* begins with a number."""
+        cells = self.cells[header]
+        return bool(cells) and all(isinstance(_leading_number(cell), int | float) for cell in cells)
 
 
 def _is_text(cells: Sequence[Any]) -> bool:

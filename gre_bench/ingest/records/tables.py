@@ -17,7 +17,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
-from gre_bench.ingest.records.columns import AS_NAMED, PaperIds, Reading, as_id, suggested, with_fields
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
 from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
 from gre_bench.ingest.records.inspect_logs import is_log, read_logs
 from gre_bench.ingest.records.row_files import (
@@ -174,7 +174,7 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 
 def rows_of(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
-    reading: Reading = AS_NAMED, papers: PaperIds | None = None,
+    reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
     """Yields (number, cells) for the rows of *path* that *keep* selects.
 
@@ -268,8 +268,8 @@ def _hints(
     papers: PaperIds | None,
 ) -> str:
     """Returns which options would name the *lacking* columns; empty if nothing suggests any."""
-    found = suggested(path.name, table, imported.columns, columns, papers)
-    options = [f'--columns {name}="{header}"' for name in lacking for header in found.get(name, ())]
+    likely = suggested(path.name, table, imported.columns, columns, papers)
+    options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
     return f"; perhaps {' '.join(options)}" if options else ""
 
 
@@ -282,7 +282,7 @@ UNNAMED = "unnamed"
 
 
 def papers_from(
-    path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: Reading = AS_NAMED
+    path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: ColumnNames = AS_NAMED
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
@@ -316,7 +316,7 @@ def reviews_from(
     rows: range | None = None,
     make_papers: bool = False,
     epoch: int | None = None,
-    reading: Reading = AS_NAMED,
+    reading: ColumnNames = AS_NAMED,
 ) -> Imported:
     """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 

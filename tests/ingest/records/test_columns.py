@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.records.columns import PaperIds, Reading, UnsureError, as_id, stated, with_fields
+from gre_bench.ingest.records.columns import ColumnNames, PaperIds, UnsureError, as_id, stated, with_fields
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS
 
 LONG = "The method is sound, but the evaluation has too few seeds and no strong baseline to compare with. "
@@ -15,7 +15,7 @@ LONG = "The method is sound, but the evaluation has too few seeds and no strong 
 
 def read(cells, columns=(), guess=True, papers=("P1", "P2"), wanted=REVIEW_COLUMNS):
     rows = [(number, dict(cells) | {"n": number}) for number in (1, 2)]
-    reading = Reading(stated(columns), guess)
+    reading = ColumnNames(stated(columns), guess)
     table, _, line = with_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIds(papers))
     return table[0][1], line
 
@@ -47,10 +47,12 @@ def test_a_column_of_numbers_is_no_review_and_no_papers_mean_no_id():
 
 def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_paper_apart():
     rows = [(n, {"id": "P1", "review": LONG, "Reviewer #": str(n)}) for n in (1, 2)]
-    table, _, _ = with_fields("f", rows, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, Reading({}, True), None)
+    table, _, _ = with_fields("f", rows, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None)
     assert [row["slot"] for _, row in table] == ["1", "2"]
     same = [(n, row | {"Reviewer #": "7"}) for n, row in rows]
-    table, headers, _ = with_fields("f", same, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, Reading({}, True), None)
+    table, headers, _ = with_fields(
+        "f", same, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
+    )
     assert "Reviewer #" in headers
     assert "slot" not in table[0][1]
 
@@ -73,7 +75,7 @@ def test_a_pair_of_another_form_is_one_line(pair):
 
 
 def test_a_stated_header_that_no_file_has_is_one_line():
-    reading = Reading(stated(["review=Text", "rating=Zz"]))
+    reading = ColumnNames(stated(["review=Text", "rating=Zz"]))
     with_fields("f", [(1, {"text": "x"})], ["text"], REVIEW_COLUMNS, reading, None)
     with pytest.raises(SettingsError, match='--columns rating="Zz": no file here has a column of that name'):
         reading.check_used()

@@ -1,4 +1,4 @@
-"""``gre-bench import``: adds papers, reviews, notes or inspect_ai logs from files to an edition."""
+"""``gre-bench import``: adds papers, reviews, notes or inspect_ai logs to an edition, and takes imports back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import typer
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, settings_of, stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
-from gre_bench.ingest.records.columns import Reading, stated
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import ColumnNames, stated
 from gre_bench.ingest.records.row_files import UNFINISHED
 from gre_bench.store import Store, no_edition
+from gre_bench.store.queries import IMPORTS, ImportRow
 
 app = Commands("Add papers, reviews, notes or graded texts to an edition.")
 
@@ -95,7 +97,7 @@ def import_papers(
     """
     from gre_bench.pipeline import intake
 
-    kept, licence, reading = intake.row_range(rows), intake.stated_licence(licence), Reading(stated(columns or ()))
+    kept, licence, reading = intake.row_range(rows), intake.stated_licence(licence), ColumnNames(stated(columns or ()))
     import_into(
         "papers", edition, new, state, wait, as_json,
         lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence, reading),
@@ -129,7 +131,7 @@ def import_reviews(
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
-    licence, reading = intake.stated_licence(licence), Reading(stated(columns or ()))
+    licence, reading = intake.stated_licence(licence), ColumnNames(stated(columns or ()))
     import_into(
         "reviews", edition, new, state, wait, as_json,
         lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence, reading=reading),
@@ -194,6 +196,61 @@ def import_notes(
         "notes", edition, new, state, wait, as_json,
         lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named, licence),
     )  # fmt: skip
+
+
+TheRun = Annotated[
+    str | None,
+    typer.Argument(metavar="IMPORT", help="Number of the import in the list; without it, the list is shown."),
+]
+
+
+@app.command("undo")
+def undo(
+    edition: options.TheEdition,
+    number: TheRun = None,
+    yes: options.Yes = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Take back an import, with the scores that it was part of.
+
+    Its papers, reviews and judgments go, human reviews too. To replace them, undo their import, then import them
+    again. If a paper or a human review of the sample goes, the next refresh draws the sample again. Published
+    releases do not change.
+    """
+    from gre_bench.pipeline.undo import undo_import
+
+    store = stored_edition(edition, state)
+    known = store.read_mended(IMPORTS)
+    if number is None:
+        if as_json:
+            return screen.print_json(known)
+        for row in known:
+            when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
+            screen.say(f"{row['number']:3} {when} {name}: {_records(row) or 'nothing that is still there'}")
+        return screen.say(
+            f"take one back: gre-bench import undo {store.key} NUMBER" if known else f"{store.key}: no import"
+        )
+    row = next((row for row in known if str(row["number"]) == number), None)
+    if row is None:
+        raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
+    lost = _records(row)
+    if not lost:
+        raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
+    if not yes:
+        confirm(f"take back {Path(row['file']).name} from {store.key}: {lost}, and their scores")
+    report = undo_import(store, settings_of(None, edition, None, state), state.resolve(), row, wait)
+    if as_json:
+        return screen.print_json(report)
+    screen.say(f"took back {Path(row['file']).name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
+    for note in report["notes"]:
+        screen.say(f"note: {note}")
+
+
+def _records(row: ImportRow) -> str:
+    counts = ((row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"))
+    return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
 def import_into(

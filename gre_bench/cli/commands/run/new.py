@@ -1,4 +1,4 @@
-"""``gre-bench new``: makes an edition of a user's own files and shows its board; ``gre-bench undo`` takes one back."""
+"""``gre-bench new``: makes an edition of a user's own files and shows its board."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import typer
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.run.refresh import run_refresh
-from gre_bench.cli.commands.running import BAD_INPUT, confirm, ended, settings_of, stored_edition
+from gre_bench.cli.commands.running import BAD_INPUT, ended
 from gre_bench.cli.views import board, screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import Reading, UnsureError, stated
+from gre_bench.ingest.records.columns import ColumnNames, UnsureError, stated
 from gre_bench.store import Store
-from gre_bench.store.queries import IMPORTS, ImportRow
 
 Papers = Annotated[
     Path,
@@ -34,7 +33,7 @@ Human = Annotated[
 Candidates = Annotated[
     list[str] | None,
     typer.Option(
-        "--candidate", "-c", metavar="NAME=FILE",
+        "--candidate", metavar="NAME=FILE",
         help="Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
     ),
 ]  # fmt: skip
@@ -68,11 +67,12 @@ def new(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Make an edition of your own papers and reviews: import, score, rank.
+    """Make an edition of your own papers and reviews.
 
-    Reads all files first and says what it understood; a report has every row. Columns are found by their headers and
-    contents, or named by --columns. If a row cannot be used, nothing is stored, unless you say --partial. A paper needs
-    two human reviews: one is the human baseline, the others are references.
+    Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
+    Columns are found by their headers and contents, or named by --columns. If a row cannot be used, nothing is
+    stored, unless you say --partial. A paper needs two human reviews: one is the human baseline, the others are
+    references.
     """
     from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.new_edition import described_files, make_edition, understand, write_report
@@ -84,14 +84,14 @@ def new(
         raise SettingsError(
             f"edition {store.key} exists; add a candidate to it with gre-bench rank, or give another name"
         )
-    reading = Reading(stated(columns or ()), guess=True)
+    reading = ColumnNames(stated(columns or ()), guess=True)
     with limited(chosen.inputs.memory, chosen.inputs.seconds):
         while True:
             try:
                 understood = understand(papers, human, [_named(text) for text in candidate or ()], reading, writer)
                 break
             except UnsureError as unsure:
-                reading = _asked(unsure, reading)
+                reading = _with_answer(unsure, reading)
     chosen = understood.settings(chosen, override or ())
     report = write_report(understood, state / f"new-{store.key}.csv")
     lines = described_files(understood, chosen)
@@ -135,7 +135,7 @@ def _named(text: str) -> tuple[str | None, Path]:
     return name, Path(file)
 
 
-def _asked(unsure: UnsureError, reading: Reading) -> Reading:
+def _with_answer(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
     """Asks the user which column holds a field; raises *unsure* again where nobody can be asked."""
     if not (sys.stdin and sys.stdin.isatty()) or not unsure.choices:
         raise unsure
@@ -148,55 +148,4 @@ def _asked(unsure: UnsureError, reading: Reading) -> Reading:
         raise unsure
     before = {name: list(headers) for name, headers in reading.columns.items()}
     before[unsure.field] = [*before.get(unsure.field, ()), *chosen]
-    return Reading(before, reading.guess)
-
-
-TheRun = Annotated[
-    str | None,
-    typer.Argument(metavar="IMPORT", help="Number of the import in the list; without it, the list is shown."),
-]
-
-
-def undo(
-    edition: options.TheEdition,
-    number: TheRun = None,
-    yes: options.Yes = False,
-    wait: options.Wait = 0.0,
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
-) -> None:
-    """Take back an import: its papers, reviews and judgments, and their scores.
-
-    Human reviews too: to replace them, undo their import, then import them again. If a paper or a human review of the
-    sample goes, the next refresh draws the sample anew. Published releases do not change.
-    """
-    from gre_bench.pipeline.undo import undo_import
-
-    store = stored_edition(edition, state)
-    known = store.read_mended(IMPORTS)
-    if number is None:
-        if as_json:
-            return screen.print_json(known)
-        for row in known:
-            when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
-            screen.say(f"{row['number']:3} {when} {name}: {_records(row) or 'nothing that is still there'}")
-        return screen.say(f"take one back: gre-bench undo {store.key} NUMBER" if known else f"{store.key}: no import")
-    row = next((row for row in known if str(row["number"]) == number), None)
-    if row is None:
-        raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench undo {store.key}")
-    lost = _records(row)
-    if not lost:
-        raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
-    if not yes:
-        confirm(f"take back {Path(row['file']).name} from {store.key}: {lost}, and their scores")
-    report = undo_import(store, settings_of(None, edition, None, state), state.resolve(), row, wait)
-    if as_json:
-        return screen.print_json(report)
-    screen.say(f"took back {Path(row['file']).name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
-    for note in report["notes"]:
-        screen.say(f"note: {note}")
-
-
-def _records(row: ImportRow) -> str:
-    counts = ((row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"))
-    return ", ".join(counted(number, noun) for number, noun in counts if number)
+    return ColumnNames(before, reading.guess)

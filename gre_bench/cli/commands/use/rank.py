@@ -11,7 +11,7 @@ from gre_bench.cli.commands import completion, options
 from gre_bench.cli.commands.running import confirm, ended, progress_bar, settings_of, stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.one_candidate import show_one, show_understood
-from gre_bench.ingest.records.columns import Reading, stated
+from gre_bench.ingest.records.columns import ColumnNames, stated
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store.queries import CANDIDATE_COUNTS
 
@@ -74,7 +74,7 @@ def rank(
     job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
     run = steps.undecorated()
     job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence, Reading(stated(columns or ()))
+        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()))
     )
     if not as_json:
         show_understood(understood)
