@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, resolved
-from gre_bench.core.settings import load_over
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
@@ -43,7 +42,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
 def headline_metric(store: Store) -> str | None:
     """Returns the metric that the settings of the board's run name as its headline; None if they name none."""
     planned_with = store.read(BOARD_SETTINGS)
-    return load_over(json.loads(planned_with[0]["settings"])).board.headline if planned_with else None
+    return json.loads(planned_with[0]["settings"])["board"].get("headline") if planned_with else None
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
