@@ -28,6 +28,7 @@ from gre_bench.core.urls import base_url
 
 _PATHS = (
     ("edition", "only"),
+    ("edition", "not_human"),
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
@@ -75,6 +76,10 @@ class EditionSettings(_Group, frozen=True):
     )
     only: Path | None = Field(
         default=None, description="file of paper ids, one per line, from which the sample is drawn"
+    )
+    not_human: Path | None = Field(
+        default=None,
+        description="file of review ids, one per line, that are neither references nor the human candidate",
     )
     avoid_learnt: tuple[str, ...] = Field(
         default=(),

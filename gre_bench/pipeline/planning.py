@@ -16,8 +16,9 @@ from gre_bench.core.known_names import listed, nearest
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.row_files import read_ids
-from gre_bench.ingest.records.sampling import draw
+from gre_bench.ingest.records.sampling import draw, not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import candidate_of as graded_candidate
 from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
@@ -66,7 +67,8 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings, or holds papers that ``edition.only``, a file of paper ids, does not list.
+    settings. Raises it too if the sample holds papers that ``edition.only`` does not list, or gives roles to reviews
+    that ``edition.not_human`` lists.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -89,6 +91,12 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
         raise SettingsError(
             f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
             "sample never changes: set edition.sample to a new name for another one"
+        )
+    apart = not_human([review for review in known_reviews(store) if review.candidate == HUMAN], settings.not_human)
+    if settings.not_human and (named := apart & {row["review_id"] for row in store.rows(SAMPLE)}):
+        raise SettingsError(
+            f"edition {store.key} was drawn with {counted(len(named), 'review')} that {settings.not_human.name} names; "
+            "a drawn sample never changes: set edition.sample to a new name for another one"
         )
     late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])

@@ -19,7 +19,9 @@ from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = {
     "papers": "submissions that are kept",
-    "reviews": "reviews that are kept",
+    "reviews": "human reviews that are kept",
+    "ai_reviews": "reviews by the venue's own AI reviewer, kept as the candidate venue-ai",
+    "second_ai_review": "reviews by the venue's own AI reviewer of papers that have one already",
     "decisions": "decisions that are kept",
     "withdrawn": "withdrawn submissions",
     "desk_rejected": "desk-rejected submissions",
@@ -37,6 +39,9 @@ OUTCOMES = {
 }
 """Outcome of a note → its meaning. The counts of all outcomes add up to the count ``notes``."""
 
+VENUE_AI = "venue-ai"
+"""The candidate that the venue's own AI reviewer is."""
+
 _RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
 _NUMBERED = re.compile(r"^paper\d+/", re.I)
 _SHOWN = 5
@@ -44,7 +49,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes. *decisions* are by paper id.
+    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and by `VENUE_AI`.
 
     - *counts*: ``notes`` (all notes), the number of notes of each of `OUTCOMES`, ``no_rating`` (kept reviews without a
       rating) and ``unclear`` (how often there was unexpected content).
@@ -67,6 +72,7 @@ class _Note:
     forum: str
     kind: str
     content: Mapping[str, Any]
+    is_ai: bool
 
 
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
@@ -165,6 +171,7 @@ class _Reading:
         self.decisions: dict[str, str] = {}
         self.strata: dict[tuple[str, str], str] = {}
         self.left_out: set[str] = set()
+        self.by_ai: set[str] = set()
 
     def read(self, notes: Iterable[Mapping[str, Any]]) -> Notes:
         replies, seen = [], set[str]()
@@ -208,7 +215,11 @@ class _Reading:
             return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
             return self._strange("no usable forum or content", note_id, "unreadable")
-        return _Note(note_id, forum, kind_of(invitation), raw["content"])
+        kind, signed = kind_of(invitation), raw.get("signatures")
+        names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
+        # Its comments and answers are no reviews.
+        own = [] if kind in (*self.venue.other_replies, *self.venue.decisions) else names
+        return _Note(note_id, forum, kind, raw["content"], self.venue.is_ai([invitation, *own]))
 
     def _submission(self, note: _Note) -> str:
         if note.note_id != note.forum:
@@ -244,25 +255,42 @@ class _Reading:
         return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
 
     def _reply(self, note: _Note) -> str:
-        if note.kind in self.venue.other_replies:
+        if note.kind in self.venue.other_replies and not note.is_ai:
             return "other_replies"
-        if note.kind not in (*self.venue.reviews, *self.venue.decisions):
+        if not note.is_ai and note.kind not in (*self.venue.reviews, *self.venue.decisions):
             return self._strange(f"kind {note.kind!r:.100} is not known", note.note_id, "unknown_kind")
         if note.forum in self.left_out:
             return "replies_left_out"
         if note.forum not in self.papers:
             return self._strange(f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum")
+        if note.is_ai:
+            return self._ai_review(note)
         return self._review(note) if note.kind in self.venue.reviews else self._decision(note)
 
     def _review(self, note: _Note) -> str:
         for field in sorted(set(note.content) - self.venue.fields):
             self._strange(f"review field {field!r:.100} is not known", note.note_id)
-        parts = [(heading, self._text(note, field)) for field, heading in self.venue.text]
-        text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
+        text = self._joined(note, self.venue.text)
         if not text:
             return self._strange("a review without any text", note.note_id, "no_text")
         self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
         return "reviews"
+
+    def _ai_review(self, note: _Note) -> str:
+        text = self._joined(note, self.venue.ai_text or self.venue.text)
+        if not text:
+            problem = "a review by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
+            return self._strange(problem, note.note_id, "no_text")
+        if note.forum in self.by_ai:
+            problem = "the paper has a review by the venue's AI reviewer already; the first is kept"
+            return self._strange(problem, note.note_id, "second_ai_review")
+        self.by_ai.add(note.forum)
+        self.reviews.append(Review(note.note_id, note.forum, VENUE_AI, text))
+        return "ai_reviews"
+
+    def _joined(self, note: _Note, fields: Iterable[tuple[str, str]]) -> str:
+        parts = [(heading, self._text(note, field)) for field, heading in fields]
+        return "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
 
     def _decision(self, note: _Note) -> str:
         decision = self._text(note, self.venue.decision)
@@ -342,13 +370,14 @@ class Fields:
 
 
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
-    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every kept review of *notes*.
+    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review of *notes*.
 
     A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
     are fields that the venue does not have.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
-    kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
+    human = [review for review in read_notes(raw, venue).reviews if review.candidate == HUMAN]
+    kept = {review.review_id: review.paper_id for review in human}
     by_review: dict[str, Fields] = {}
     for note in raw:
         review_id = note.get("id")
@@ -383,10 +412,11 @@ def confirm_form(venue: Venue, notes: Notes) -> None:
     The message names each difference. A difference is unexpected content in more than one review in a hundred, a
     section that no review has, or too few ratings.
     """
-    reviews = len(notes.reviews)
+    human = [review for review in notes.reviews if review.candidate == HUMAN]
+    reviews = len(human)
     wrong = [f"{problem} ({len(ids)} notes)" for problem, ids in notes.unclear.items() if len(ids) > ODD * reviews]
     for heading in venue.headings:
-        if not any(f"{heading}\n" in (review.text or "") for review in notes.reviews):
+        if not any(f"{heading}\n" in (review.text or "") for review in human):
             wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
     if venue.rating and notes.counts["no_rating"] > reviews / 2:
         wrong.append(f"{notes.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")

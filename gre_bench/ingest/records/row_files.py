@@ -274,8 +274,8 @@ def read_texts(path: Path) -> dict[str, str]:
     return texts
 
 
-def read_ids(path: Path) -> tuple[str, ...]:
-    """Returns the distinct paper ids of the text file *path*, one per line.
+def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
+    """Returns the distinct ids of the text file *path*, one per line; *kind*: what they name, for messages.
 
     Blank lines and lines that begin with # are skipped. In place of an id, a line may hold the address of the paper's
     forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
@@ -285,17 +285,17 @@ def read_ids(path: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
+        raise SourceError(f"{path.name} cannot be read as a list of {kind} ids: {error}") from None
     ids: dict[str, None] = {}
     for number, line in enumerate(listed, start=1):
         name = _FORUM.sub("", line.strip())
         if not name or name.startswith("#"):
             continue
         if not is_name(name):
-            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
+            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no {kind} id")
         ids[name] = None
     if not ids:
-        raise SourceError(f"{path.name} names no paper; write one id a line")
+        raise SourceError(f"{path.name} names no {kind}; write one id a line")
     return tuple(ids)
 
 

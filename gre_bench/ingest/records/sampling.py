@@ -19,6 +19,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.notes import plain
 from gre_bench.ingest.records.row_files import Imported, read_ids, read_rows
 
@@ -46,6 +47,7 @@ class Draw:
 
     - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
     - *learnt*: how many papers were left out because an artefact of ``edition.avoid_learnt`` was learnt from them.
+    - *not_human*: how many reviews were left out because the list ``edition.not_human`` names them.
     """
 
     roles: tuple[Role, ...]
@@ -53,13 +55,16 @@ class Draw:
     eligible: int
     short: tuple[str, ...] = ()
     learnt: int = 0
+    not_human: int = 0
 
     @property
     def notes(self) -> list[str]:
         """Remarks for the user on papers that could not be sampled."""
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
         notes = [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
-        return notes + ([f"{self.learnt} papers were not drawn: edition.avoid_learnt"] if self.learnt else [])
+        notes += [f"{self.learnt} papers were not drawn: edition.avoid_learnt"] if self.learnt else []
+        out = f"{counted(self.not_human, 'review')} taken out of the human reviews: edition.not_human"
+        return notes + ([out] if self.not_human else [])
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
@@ -67,11 +72,13 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
     If *settings* name a list of papers, only these are sampled. The sample is in the order of the papers' rows in their
     source if every paper states its row, and otherwise in the seeded order. Raises `SourceError` if fewer than two
-    papers are eligible, or if the list names unknown papers.
+    papers are eligible, or if a list names unknown papers or reviews.
     """
+    reviews = [review for review in reviews if review.candidate == HUMAN]
+    apart = not_human(reviews, settings.not_human)
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
-        if review.candidate == HUMAN:
+        if review.review_id not in apart:
             human[review.paper_id].append(review)
     listed, learnt = _listed(papers, settings.only), _learnt(papers, human, settings.avoid_learnt)
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
@@ -100,7 +107,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in listed or () if not chosen[name])
-    return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt))
+    return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt), len(apart))
 
 
 def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], names: Sequence[str]) -> frozenset[str]:
@@ -116,6 +123,20 @@ def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], name
         for paper in papers
     ]
     return frozenset().union(*(register.learnt(texts) for register in named_registers(names)))
+
+
+def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
+    """Returns the ids in the list *file*; raises `SourceError` for ids that are not of *reviews*, the human ones."""
+    if file is None:
+        return frozenset()
+    ids, known = read_ids(file, "review"), {review.review_id for review in reviews}
+    if unknown := [name for name in ids if name not in known]:
+        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+        raise SourceError(
+            f"{file.name}: {len(unknown)} of {len(ids)} reviews are not among the {len(known)} human reviews here: "
+            f"{', '.join(unknown[:SHOWN])}{more}; correct or remove them"
+        )
+    return frozenset(ids)
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:

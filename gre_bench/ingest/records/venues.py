@@ -7,7 +7,9 @@ code.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +33,8 @@ class Venue(BaseModel):
     - *group*: the beginning of every invitation of the venue-year.
     - *submissions*, *withdrawn*, *desk_rejected*, *reviews*, *decisions*, *other_replies*: kinds of notes, as
       `notes.kind_of` returns them. Notes of *other_replies* are known to be no reviews.
+    - *ai_reviewers*: patterns such as ``*/AI_Reviewer``. A reply whose invitation matches one is a review by the
+      venue's own AI reviewer, and so is a review with such a signature. *ai_text*: as *text*, for these; empty: *text*.
     - *decision*: the field of a decision note that holds the decision.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
     - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
@@ -59,6 +63,8 @@ class Venue(BaseModel):
     decision: str = "decision"
     strata: tuple[tuple[str, str], ...] = (("primary_area", "primary area"), ("track", "track"))
     other_replies: Names = ()
+    ai_reviewers: Names = ()
+    ai_text: tuple[tuple[str, str], ...] = ()
     status: Literal["invitation", "venueid"]
     kept: Names = ()
     text: tuple[tuple[str, str], ...] = _SOME
@@ -115,6 +121,10 @@ class Venue(BaseModel):
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
+    def is_ai(self, names: Iterable[str]) -> bool:
+        """Whether one of *names*, the invitation or signatures of a note, is of the venue's own AI reviewer."""
+        return any(fnmatchcase(name, pattern) for name in names for pattern in self.ai_reviewers)
+
     @model_validator(mode="after")
     def _is_of_one_mind(self) -> Venue:
         kinds = (self.submissions, self.withdrawn, self.desk_rejected, self.reviews, self.decisions, self.other_replies)
@@ -123,6 +133,17 @@ class Venue(BaseModel):
         for kind, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
             if twice := [name for name, count in Counter(names).items() if count > 1]:
                 raise ValueError(f"{kind} {twice[0]!r} is named twice")
+        human = [f"{self.group}/Submission1/-/{kind}" for kind in self.reviews] + [
+            f"{self.group}/Submission1/Reviewer_AbCd"
+        ]
+        if wide := [pattern for pattern in self.ai_reviewers if any(fnmatchcase(name, pattern) for name in human)]:
+            raise ValueError(
+                f"ai_reviewers: the pattern {wide[0]!r} matches human reviews too; name the AI reviewer's part"
+            )
+        if bad := [pattern for pattern in self.ai_reviewers if not pattern.strip()]:
+            raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
+        if self.ai_text and not self.ai_reviewers:
+            raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):
             raise ValueError("status venueid needs kept, the endings of the venueids that are kept; no other has it")
         if self.status == "venueid" and self.api == 1:

@@ -85,7 +85,7 @@ def _inputs(store: Store, job: Job) -> str | None:
     inputs.update(json.dumps([job.candidates, job.limit]).encode())
     folder, sources = store.folder.resolve(), settings.sources
     named = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
-             settings.edition.only, settings.writing.models)  # fmt: skip
+             settings.edition.only, settings.edition.not_human, settings.writing.models)  # fmt: skip
     paths = [PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *filter(None, named)]
     if settings.evaluation_lm.folder is not None:
         paths.append(located(settings.evaluation_lm.folder, "lm"))

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
-from gre_bench.ingest.records.notes import OUTCOMES, creating, kind_of, new_records, rating_of, read_notes
+from gre_bench.ingest.records.notes import (
+    OUTCOMES,
+    creating,
+    kind_of,
+    new_records,
+    rating_of,
+    read_notes,
+    review_fields,
+)
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.records.venues import Venue, venue_of
@@ -441,6 +449,45 @@ anything = st.fixed_dictionaries(
         "ddate": st.one_of(st.none(), st.integers()),
     },
 )
+
+
+AI = {"ai_reviewers": ("*/-/AI_Review", "*/AI_Reviewer*")}
+
+
+@pytest.mark.parametrize(
+    ("venue", "paper", "note", "outcome"),
+    [
+        # A kind of its own, and the form of human reviews with a signature of its own, under both APIs.
+        (V1, paper_v1(), v1("r", "AI_Review", REVIEW_V1), "ai_reviews"),
+        (V2, paper_v2(), v2("r", "AI_Review", REVIEW_V2), "ai_reviews"),
+        (V1, paper_v1(), v1("r", "Official_Review", REVIEW_V1, signatures=["c/Paper1/AI_Reviewer"]), "ai_reviews"),
+        (V2, paper_v2(), v2("r", "Official_Review", REVIEW_V2, signatures=["c/Submission1/AI_Reviewer_1"]), "ai_reviews"),
+        (V1, paper_v1(), v1("r", "Official_Review", REVIEW_V1, signatures=["c/Paper1/AnonReviewer3"]), "reviews"),
+        (V2, paper_v2(), v2("r", "Official_Review", REVIEW_V2, signatures=["c/Submission1/Reviewer_AbCd"]), "reviews"),
+        (V2, paper_v2(), v2("r", "Official_Review", REVIEW_V2, signatures="no list"), "reviews"),
+        (V2, paper_v2(), v2("r", "Official_Comment", REVIEW_V2, signatures=["c/AI_Reviewer"]), "other_replies"),
+        (V2, paper_v2(), v2("r", "AI_Review", {"summary": " "}), "no_text"),
+        (V2, paper_v2(), v2("r", "AI_Review", REVIEW_V2, forum="gone"), "unknown_forum"),
+        (V2, paper_v2(), v2("r", "AI_Review", REVIEW_V2) | {"ddate": 1}, "deleted"),
+    ],
+)  # fmt: skip
+def test_a_venues_own_ai_reviewer_is_a_candidate_and_no_human(venue, paper, note, outcome):
+    found = read_notes([note, paper], venue.model_copy(update=AI))
+    assert happened(found) | {"no_rating": 0} == {"papers": 1, outcome: 1, "no_rating": 0}
+    candidate = {"ai_reviews": ["venue-ai"], "reviews": ["human"]}.get(outcome, [])
+    assert [review.candidate for review in found.reviews] == candidate
+    unnamed = read_notes([note, paper], venue)
+    assert unnamed.counts["ai_reviews"] == 0, "without the entry's patterns no note is an AI reviewer's"
+
+
+def test_a_second_ai_review_is_told_and_its_text_may_have_fields_of_its_own():
+    venue = V2.model_copy(update=AI | {"ai_text": (("assessment", "Assessment"),)})
+    notes = [paper_v2(), *(v2(name, "AI_Review", {"assessment": f"Text {name}."}) for name in ("r", "s"))]
+    found = read_notes(notes, venue)
+    assert happened(found) == {"papers": 1, "ai_reviews": 1, "second_ai_review": 1}
+    assert [review.text for review in found.reviews] == ["Assessment:\nText r."]
+    assert found.strange == ["the paper has a review by the venue's AI reviewer already; the first is kept: s"]
+    assert review_fields(notes, venue) == []
 
 
 @given(st.lists(st.one_of(anything, loose), max_size=12))

@@ -76,6 +76,30 @@ def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines(tmp_path)
     assert all(roles[role.review_id] == role.role for role in drawn.roles), "a paper's roles are those of any sample"
 
 
+def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
+    (tmp_path / "ids.txt").write_text("p1-0\np2-3\np2-2\n")
+    drawn = draw(*corpus(5), EditionSettings(papers=10, references="all", not_human=tmp_path / "ids.txt"))
+    assert {role.review_id for role in drawn.roles if role.paper_id == "p1"} == {"p1-1", "p1-2", "p1-3"}
+    assert "p2" not in {role.paper_id for role in drawn.roles}, "too few human reviews are left"
+    assert drawn.notes == ["3 reviews taken out of the human reviews: edition.not_human"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("p1-0\ngpt-1\np9-9", "ids.txt: 2 of 3 reviews are not among the 20 human reviews here: gpt-1, p9-9; correct"),
+        ("p1-0\ntwo words", "ids.txt, line 2: 'two words' is no review id"),
+        ("\n# nothing\n", "ids.txt names no review"),
+    ],
+)
+def test_a_list_of_reviews_that_cannot_be_is_one_line(tmp_path, text, says):
+    (tmp_path / "ids.txt").write_text(text)
+    papers, reviews = corpus(5)
+    with pytest.raises(SourceError) as error:
+        draw(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], EditionSettings(not_human=tmp_path / "ids.txt"))
+    assert str(error.value).startswith(says) and "\n" not in str(error.value)
+
+
 def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):
     papers, reviews = corpus(5)
     drawn = draw(

@@ -286,6 +286,10 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
         ("rating_scale = [1, 2]", "", "each need their scale"),
         ('rating = "mark"', "", "and a scale its field"),
         ('rating = "mark"', 'rating = "mark"\nconfidence = "sure"', "each need their scale"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = ["*"]', "the pattern '*' matches human reviews too"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = ["*/Reviewer_????"]', "matches human reviews too"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [" "]', "the pattern ' ' is blank"),
+        ('rating = "mark"', 'rating = "mark"\nai_text = [["review", ""]]', "name their patterns there"),
     ],
 )
 def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new, says):
