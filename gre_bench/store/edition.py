@@ -93,6 +93,13 @@ class Store:
                     schema.define(run)
                 yield
 
+    def discard(self) -> None:
+        """Deletes a store that holds nothing; does nothing if another process is writing it."""
+        if not self.is_being_written():
+            for file in self.folder.glob("*"):
+                if file.is_file():
+                    file.unlink(missing_ok=True)
+
     def is_being_written(self) -> bool:
         """Returns whether some process holds the lock now."""
         return files.is_held(self.lock_file)
@@ -200,7 +207,7 @@ class Store:
         """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
         if self.read_file.is_file():
             return
-        if not self.folder.is_dir():
+        if not (self.exists or self.is_being_written()):
             raise no_edition(self.folder.parent.parent, self.key)
         raise NothingCommitted(f"edition {self.key} has nothing to read yet; {self.way_on}")
 

@@ -187,3 +187,20 @@ def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
     before = scores()
     assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
     assert scores() == {name: score for name, score in before.items() if name[1] != "mine"}
+
+
+def test_an_import_that_fails_leaves_no_edition(files):
+    assert "is for gre-bench new --papers" in call("import", "papers", "papers", "-e", "OWN-2026", "--new")[2]
+    assert "has no column paper_id" in call("import", "papers", "human.csv", "-e", "OWN-2026", "--new")[2]
+    refused = (
+        "--human",
+        "--columns",
+        "review=Main review",
+        "--columns",
+        "paper_id=Submission",
+        "--columns",
+        "slot=Reviewer #",
+    )
+    assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--new", *refused)[0] == BAD_INPUT
+    assert not Store(files / "state", "OWN-2026").exists
+    assert "no edition OWN-2026" in call("leaderboard", "OWN-2026")[2]

@@ -189,6 +189,10 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
     Blank cells of a .csv or .tsv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file
     that is missing, empty, of another format or beyond a limit (`gre_bench.core.incoming`).
     """
+    if path.is_dir():
+        raise SourceError(
+            f"{path} is a folder, where a file is expected; a folder of papers is for gre-bench new --papers"
+        )
     if not path.is_file():
         raise no_file(path)
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()

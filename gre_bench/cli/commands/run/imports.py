@@ -263,19 +263,25 @@ def import_into(
     - *wait*: how long to wait for the lock, in seconds.
     - *work*: the function that imports; takes the store, the run's id and the settings, and returns the report.
 
-    The exit code is 2 if a row was refused, or 3 if every refused row may succeed later. Raises `SettingsError` if the
-    edition does not exist and *new* is False.
+    A new edition into which nothing came is not kept. The exit code is 2 if a row was refused, or 3 if every refused
+    row may succeed later. Raises `SettingsError` if the edition does not exist and *new* is False.
     """
     from gre_bench.pipeline.runs.job import recorded
 
     parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
     chosen = configuration.load_over({}, parts)
     store = Store(state, edition)
-    if not (new or store.exists):
+    is_new = not store.exists
+    if is_new and not new:
         raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
-    with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
-        report = work(store, progress.run_id, chosen)
-        progress.end("done")
+    report: dict[str, Any] = {}
+    try:
+        with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+            report = work(store, progress.run_id, chosen)
+            progress.end("done")
+    finally:
+        if is_new and not any(report.get(name) for name in ("papers", "reviews", "synopses")):
+            store.discard()
     if as_json:
         screen.print_json(report)
     else:
