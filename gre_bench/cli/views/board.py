@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 
 from gre_bench.board.words import (
     COLUMNS,
@@ -90,6 +91,14 @@ def show_leaderboard(
     if not every:
         _others(boards, first)
     say("; ".join(f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]), style="dim")
+
+
+def next_steps(edition: str, state: Path) -> None:
+    """Prints what a user may do with the new board of *edition* in the folder *state*."""
+    where = screen.in_state(state)
+    screen.say(f"next: gre-bench leaderboard {edition} --all{where}   # the other boards")
+    screen.say(f"      gre-bench view{where}   # the board as a page, in a browser")
+    screen.say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:

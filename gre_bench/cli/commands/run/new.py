@@ -43,12 +43,6 @@ Settings = Annotated[
     str, typer.Option("--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of an included one.")
 ]
 
-NEXT = (
-    "next: gre-bench view   # the board as a page, in a browser",
-    "      gre-bench rank REVIEWS.csv --edition {edition} --as NAME   # one more candidate",
-    "      gre-bench leaderboard {edition} --all   # the other boards; --details: behind them",
-)
-
 
 def new(
     edition: options.TheEdition,
@@ -120,8 +114,7 @@ def new(
         screen.print_json({"understood": lines, "refused": understood.refused, "report": str(report)} | summary)
     else:
         board.summary(summary, Store(state, store.key), brief=True)
-        for line in NEXT:
-            screen.say(line.format(edition=store.key))
+        board.next_steps(store.key, state)
     raise ended(summary)
 
 

@@ -11,12 +11,6 @@ from gre_bench.cli.views import board, screen
 from gre_bench.core.settings import load
 from gre_bench.store import Store
 
-NEXT = (
-    "next: gre-bench leaderboard --all   # the other boards; --details: behind them",
-    "      gre-bench view   # the board as a page, in a browser",
-    "      gre-bench rank REVIEWS.csv --edition {edition} --as NAME   # your model",
-)
-
 
 def demo(
     no_prefect: options.NoPrefect = False,
@@ -30,6 +24,5 @@ def demo(
         screen.print_json(summary)
     else:
         board.summary(summary, Store(state, summary["edition"]), brief=True)
-        for line in NEXT:
-            screen.say(line.format(edition=summary["edition"]))
+        board.next_steps(summary["edition"], state)
     raise ended(summary)
