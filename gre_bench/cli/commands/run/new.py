@@ -39,9 +39,6 @@ Candidates = Annotated[
 ]  # fmt: skip
 Partial = Annotated[bool, typer.Option("--partial", help="Leave out rows that cannot be used, instead of stopping.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what was understood; store nothing.")]
-Settings = Annotated[
-    str, typer.Option("--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of an included one.")
-]
 
 
 def new(
@@ -54,7 +51,7 @@ def new(
     licence: options.Licence = None,
     partial: Partial = False,
     dry_run: DryRun = False,
-    settings: Settings = "own",
+    settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
     no_prefect: options.NoPrefect = False,
     wait: options.Wait = 0.0,
@@ -72,7 +69,7 @@ def new(
     from gre_bench.pipeline.new_edition import described_files, make_edition, understand, write_report
 
     parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
-    chosen = configuration.load(Path(settings), (*parts, *(override or ())))
+    chosen = configuration.load(settings, (*parts, *(override or ())))
     store, licence = Store(state, edition), stated_licence(licence)
     if store.exists:
         raise SettingsError(
