@@ -11,6 +11,7 @@ from typing import Any
 from gre_bench.catalogs import models
 from gre_bench.catalogs.claims import claims
 from gre_bench.changes.catalog import CHANGES
+from gre_bench.changes.flaws import HARMLESS, MARK
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import LMIdentity
@@ -86,8 +87,14 @@ def publication_of(
 ) -> Publication:
     """Returns the contents of a release of *store*; the arguments are those of `publish_edition`.
 
-    Raises `UnfinishedError` if the edition has no board, or pairs are missing.
+    Raises `UnfinishedError` if the edition has no board, or pairs are missing, and `SettingsError` for an edition of
+    planted flaws.
     """
+    if any(row["paper_id"].endswith(f"{MARK}{HARMLESS}") for row in store.read(SAMPLE)):
+        raise SettingsError(
+            f"edition {store.key} holds papers with planted flaws, which are never released; the board of its source "
+            "shows what reviews tell of them"
+        )
     not_shown = {row["signature_id"] for row in hidden}
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in not_shown]
     if not signatures:

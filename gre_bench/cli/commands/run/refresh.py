@@ -41,7 +41,7 @@ def refresh(
     """
     chosen = settings_of(settings, edition, override, state)
     if dry_run:
-        plan = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
+        plan = estimated(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
         return screen.print_json(plan) if as_json else screen.estimate(plan)
     summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, as_json)
     if as_json:
@@ -89,9 +89,10 @@ def run_refresh(
         )
 
 
-def _estimate(
+def estimated(
     chosen: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
 ) -> dict[str, Any]:
+    """Returns what a refresh by the settings *chosen* would do and cost; nothing is changed."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         configure_prefect(Path(folder))
         from gre_bench.pipeline.runs.job import Job

@@ -1,0 +1,327 @@
+"""Plants a known flaw in a paper by rule; the catalogue in ``data/flaws`` has one TOML file a flaw.
+
+A flaw belongs to one of three families. A *contradiction* changes a number, a size or a comparison at one place only.
+An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits one. The flaw ``harmless`` deletes a
+word that no review could miss: its texts show what any edit does.
+
+A rule is one of these; ``find`` is a regular expression, and all are applied to paragraphs of prose alone:
+
+- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also stand elsewhere.
+- ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
+- ``paragraph``: the paragraph that matches goes, with its heading if that would be left alone. If more than ``most``
+  paragraphs match, the paper would still hold what the flaw says is missing.
+- ``insert``: the sentence ``text`` is added after the sentence that matches. Not if ``unless`` matches the paper.
+
+A flaw's descriptions may use three fields: ``{old}`` and ``{new}``, the text before and after, and ``{topic}``, two
+words that are typical of the changed passage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from gre_bench.core import strict
+from gre_bench.core.errors import ChangeError, SettingsError
+from gre_bench.core.judgments import is_judgment
+from gre_bench.core.resources import resource
+
+Family = Literal["contradiction", "omission", "malpractice", "harmless"]
+HARMLESS = "harmless"
+FIELDS = ("old", "new", "topic")
+MARK = "~"
+"""Separates the id of a paper from the flaw that was planted in it."""
+SHORTEST, LONGEST = 80, 1500
+"""The fewest characters of a paragraph that a rule edits, and the most of one that it deletes."""
+
+_SENTENCE = re.compile(r"(?<=[a-z\d)\]%][.!?])(?=\s|$)")
+_NO_PROSE = re.compile(r"\s*(?:#|\||!|\$\$|<|\[\d|(?:Figure|Table|Fig\.|Algorithm)\b)")
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]{5,}(?<!ly)\b")
+_SEPARATOR = re.compile(r"\n\s*\n")
+_PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="utf-8").split())
+"""Words that tell nothing of a passage."""
+
+
+class Flaw(BaseModel):
+    """A flaw of the catalogue; the head of this module says what its fields do.
+
+    *judgments*: its description as a judgment and three rephrasings. *plain*, *oblique*: sentences of a review that
+    name it, and that only hint at it. *source*: SHA-256 of the file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    title: str = Field(min_length=1)
+    family: Family
+    rule: Literal["digits", "words", "paragraph", "insert"]
+    find: str = Field(min_length=1)
+    twice: bool = False
+    most: int = Field(default=1, ge=1)
+    unless: str | None = None
+    text: str = ""
+    words: dict[str, str] = Field(default={})
+    judgments: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    oblique: tuple[str, ...] = ()
+    source: str = ""
+
+    @field_validator("find", "unless")
+    @classmethod
+    def _compiles(cls, text: str | None) -> str | None:
+        try:
+            re.compile(text or "")
+        except re.error as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        return text
+
+    @field_validator("judgments")
+    @classmethod
+    def _judge(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            if not is_judgment(line) or "\n" in line:
+                raise ValueError(f"no judgment: {line!r:.60}; a description opens as 'The reviewer criticizes' does")
+        return lines
+
+    @field_validator("judgments", "plain", "oblique")
+    @classmethod
+    def _fields_known(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            if unknown := sorted({*re.findall(r"\{(.*?)\}", line)} - {*FIELDS}):
+                raise ValueError(f"no field {{{unknown[0]}}}; the fields are: {', '.join(FIELDS)}")
+        return lines
+
+    @model_validator(mode="after")
+    def _complete(self) -> Flaw:
+        if self.rule in ("digits", "words") and "(?P<old>" not in self.find:
+            raise ValueError(f"the rule {self.rule} needs a group named old in find")
+        if (self.rule == "words" and not self.words) or (self.rule == "insert" and not self.text):
+            raise ValueError(f"the rule {self.rule} needs {'words' if self.rule == 'words' else 'text'}")
+        if self.family != "harmless" and (len(set(self.judgments)) < 4 or not self.plain or not self.oblique):
+            raise ValueError("a description needs a judgment with three rephrasings, plain and oblique sentences")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A text with one flaw, and the place of the change.
+
+    *start*, *end*: the characters that were replaced in the text before. *new_end*: the end of their replacement in
+    *text*, which starts at *start*. *before*: SHA-256 of the text before. *fields*: the fields of descriptions.
+    """
+
+    flaw: Flaw
+    text: str
+    start: int
+    end: int
+    new_end: int
+    before: str
+    fields: dict[str, str]
+
+    def worded(self, lines: Sequence[str]) -> list[str]:
+        """Returns *lines*, which are descriptions of the flaw, with their fields filled in."""
+        return [line.format(**self.fields) for line in lines]
+
+    @property
+    def place(self) -> dict[str, object]:
+        """What is recorded of the change."""
+        return {"flaw": self.flaw.name, "family": self.flaw.family, "start": self.start, "end": self.end,
+                "new_end": self.new_end, "before": self.before, "after": sha256(self.text)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    start: int
+    end: int
+    new: str
+    passage: tuple[int, int]
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
+    """Returns the flaws of the files ``*.toml`` in *folder* by name, and a line for each file that holds none.
+
+    If *folder* is None, the flaws are those in ``data/flaws``. Raises `SettingsError` if fewer than two flaws are left,
+    or if the harmless edit is missing.
+    """
+    known: dict[str, Flaw] = {}
+    refused: list[str] = []
+    for file in sorted((folder or resource("data", "flaws")).glob("*.toml")):
+        try:
+            tree = strict.read_table(file, "flaw")
+            known[file.stem] = Flaw.model_validate({**tree, "name": file.stem, "source": sha256(repr(tree))})
+        except SettingsError as error:
+            refused.append(str(error))
+        except ValidationError as error:
+            refused.append(f"flaw {file.name}: {strict.faults(error)[0]}")
+    if HARMLESS not in known or len(known) < 3:
+        why = f"; {refused[0]}" if refused else ""
+        raise SettingsError(f"flaws {folder}: a study needs two flaws and {HARMLESS}.toml, as in data/flaws{why}")
+    return known, refused
+
+
+def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
+    """Plants *flaw* in *text*, the body of a paper, and returns the result.
+
+    The place is chosen at random by *seed* and *key*, such as the paper's id. Raises `ChangeError` with the reason if
+    the flaw cannot be planted cleanly: ``nowhere``, ``not_clean``, ``no_topic`` or ``nothing_changed``.
+    """
+    if flaw.unless and re.search(flaw.unless, text):
+        raise ChangeError("not_clean", f"{flaw.name} of {key}: the paper says something like it already")
+    chance = random.Random(f"{seed} {key} {flaw.name}")
+    edits = list(_RULES[flaw.rule](flaw, text, chance))
+    if not edits:
+        raise ChangeError("nowhere", f"{flaw.name} of {key}: no passage for it")
+    edits = [edit for edit in edits if text[edit.start : edit.end] != edit.new]
+    if not edits:
+        raise ChangeError("nothing_changed", f"{flaw.name} of {key}: the rule changes nothing")
+    chance.shuffle(edits)
+    for edit in edits:
+        topic = _topic(text, edit)
+        if topic is None and flaw.family != "harmless":
+            continue
+        changed = text[: edit.start] + edit.new + text[edit.end :]
+        fields = {"old": text[edit.start : edit.end].strip(), "new": edit.new.strip(), "topic": topic or ""}
+        return Planted(flaw, changed, edit.start, edit.end, edit.start + len(edit.new), sha256(text), fields)
+    raise ChangeError("no_topic", f"{flaw.name} of {key}: no passage with words of its own")
+
+
+def _prose(text: str) -> Iterator[tuple[int, int]]:
+    """Yields (start, end) of each paragraph of *text* that is prose: no heading, table, caption or formula."""
+    start = 0
+    for gap in (*_SEPARATOR.finditer(text), None):
+        end = gap.start() if gap else len(text)
+        if end - start >= SHORTEST and not _NO_PROSE.match(text[start:end]):
+            yield start, end
+        start = gap.end() if gap else end
+
+
+def _matches(flaw: Flaw, text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
+    """Yields each match of the flaw's ``find`` outside formulas, with its paragraph."""
+    pattern = re.compile(flaw.find)
+    for start, end in _prose(text):
+        for match in pattern.finditer(text, start, end):
+            if text.count("$", start, match.start()) % 2 == 0:
+                yield match, (start, end)
+
+
+def _sentence(text: str, place: int, passage: tuple[int, int]) -> tuple[int, int]:
+    """Returns (start, end) of the sentence around *place* in the paragraph *passage*."""
+    ends = [match.start() for match in _SENTENCE.finditer(text, *passage)]
+    start = max((end for end in ends if end <= place), default=passage[0])
+    return start, min((end for end in ends if end > place), default=passage[1])
+
+
+def _digits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
+    for match, passage in _matches(flaw, text):
+        old = match["old"]
+        whole = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\d]|[.,]\d)")
+        if flaw.twice and len(whole.findall(text)) < 2:
+            continue
+        # The first digit changes, so that no rounding explains the difference.
+        others = [digit for digit in "123456789" if digit != old[0]]
+        new = chance.choice(others) + old[1:]
+        if not re.search(rf"(?<![\d.,]){re.escape(new)}(?!\d)", text):
+            yield _Edit(*match.span("old"), new, _sentence(text, match.start(), passage))
+
+
+def _words(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
+    for match, passage in _matches(flaw, text):
+        if (new := flaw.words.get(match["old"])) is not None:
+            yield _Edit(*match.span("old"), new, _sentence(text, match.start(), passage))
+
+
+def _insert(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
+    for match, passage in _matches(flaw, text):
+        start, end = _sentence(text, match.start(), passage)
+        if text[end - 1 : end] in ".!?":
+            yield _Edit(end, end, f" {flaw.text}", (start, end))
+
+
+def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
+    passages = list(dict.fromkeys(passage for _, passage in _matches(flaw, text)))
+    if len(passages) > flaw.most:
+        raise ChangeError("not_clean", f"{flaw.name}: {len(passages)} paragraphs speak of it, and one would go")
+    for start, end in passages:
+        after = _SEPARATOR.match(text, end)
+        stop = after.end() if after else end
+        heading = re.search(r"(?:^|\n)(#[^\n]*\n\s*)\Z", text[:start])
+        if end - start > LONGEST:
+            continue
+        alone = heading and (stop == len(text) or text.startswith("#", stop))
+        yield _Edit(heading.start(1) if heading and alone else start, stop, "", (start, end))
+
+
+_RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {
+    "digits": _digits, "words": _words, "insert": _insert, "paragraph": _paragraph,
+}  # fmt: skip
+
+
+def _topic(text: str, edit: _Edit) -> str | None:
+    """Returns two words typical of the edited passage that also stand elsewhere, as ``a and b``; None if it has none.
+
+    A word counts as often as it stands in the passage, times the logarithm of the share of paragraphs that have it.
+    """
+    paragraphs, shares = _shares(text)
+    own = Counter(_terms(text[slice(*edit.passage)]))
+    changed = {*_terms(text[edit.start : edit.end]), *_terms(edit.new)} if edit.new else set()
+    weight = {word: count * math.log(paragraphs / shares[word])
+              for word, count in own.items() if shares[word] > 1 and word not in changed}  # fmt: skip
+    best = sorted(weight, key=lambda word: (-weight[word], word))[:2]
+    return " and ".join(best) if len(best) == 2 else None
+
+
+@lru_cache(maxsize=8)
+def _shares(text: str) -> tuple[int, Counter[str]]:
+    """Returns the number of paragraphs of *text*, and word → the number of paragraphs that have it."""
+    paragraphs = _SEPARATOR.split(text)
+    return len(paragraphs) + 1, Counter(word for each in paragraphs for word in set(_terms(each)))
+
+
+def _terms(text: str) -> list[str]:
+    words = (word.lower().strip("-") for word in _WORD.findall(re.sub(r"\$[^$]*\$", " ", text)))
+    return [word for word in words if word not in _PLAIN]
+
+
+def two_flaws(
+    text: str,
+    key: str,
+    catalogue: Sequence[Flaw],
+    used: Counter[str],
+    refusals: Counter[tuple[str, str]],
+    seed: int = 0,
+) -> tuple[Planted, Planted, Planted] | None:
+    """Plants two flaws f and g of different families, each in a text of its own, and the harmless edit in a third.
+
+    Of the flaws that fit, those come first that *used* counts least often. *refusals* counts (flaw, reason) for the
+    others. Returns None if fewer than two families fit, or no harmless edit.
+    """
+    fitting: dict[str, Planted] = {}
+    for flaw in catalogue:
+        try:
+            fitting[flaw.name] = plant(flaw, text, key, seed)
+        except ChangeError as error:
+            refusals[flaw.name, error.code] += 1
+    harmless = fitting.pop(HARMLESS, None)
+    chance = random.Random(f"{seed} {key}")
+    order = sorted(fitting.values(), key=lambda item: (used[item.flaw.family], used[item.flaw.name], chance.random()))
+    second = next((item for item in order if item.flaw.family != order[0].flaw.family), None)
+    if harmless is None or second is None:
+        return None
+    pair = order[0], second
+    for item in pair:
+        used.update((item.flaw.name, item.flaw.family))
+    return (*pair, harmless) if chance.random() < 0.5 else (second, order[0], harmless)

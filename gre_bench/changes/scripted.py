@@ -1,0 +1,79 @@
+"""Reviewers by script whose answer is known: they name a planted flaw with a stated probability.
+
+A script writes sentences of the paper's human reviews, chosen at random for each text, and hides a flaw among them. So
+two of its reviews of one paper differ as independent reviews do, and only sometimes in the flaw. The scripts are:
+
+- ``plain-50``: names the planted flaw in plain words, with probability 50%. Any share from 0 to 100 will do.
+- ``oblique-50``: hints at it, in words that would fit other flaws, too.
+- ``absent-50``: names a flaw that is not in the text.
+- ``listing-100``: names every flaw that was planted in some text of the paper, and every other one, in each text.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from gre_bench.changes.flaws import Planted
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.review_text import split
+
+SCRIPT = re.compile(r"(plain|oblique|absent|listing)-(100|\d{1,2})")
+PREFIX = "scripted-"
+SHARE = 0.6
+"""The share of the human sentences that a script writes."""
+
+
+def is_script(candidate: str) -> bool:
+    return candidate.startswith(PREFIX)
+
+
+def parsed(script: str) -> tuple[str, float]:
+    """Returns the words and the probability of *script*, such as ``plain-50``; raises `SettingsError` for others."""
+    match = SCRIPT.fullmatch(script)
+    if match is None:
+        raise SettingsError(f"no script {script!r}; write plain, oblique, absent or listing, and a share: plain-50")
+    return match[1], int(match[2]) / 100
+
+
+def sentences(reviews: Sequence[str]) -> list[str]:
+    """Returns the sentences of *reviews*, the human reviews of a paper, without list marks and headings."""
+    texts = (sentence.text.strip() for review in reviews for section in split(review) for sentence in section.sentences)
+    return [text for text in texts if len(text.split()) > 3]
+
+
+def draft(pool: Sequence[str], chance: random.Random) -> list[str]:
+    """Returns `SHARE` of the sentences *pool*, in their order."""
+    kept = sorted(chance.sample(range(len(pool)), round(SHARE * len(pool))))
+    return [pool[index] for index in kept]
+
+
+def hidden(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
+    """Returns the sentences *text* as a review whose second half is headed as weaknesses, with *named* among these."""
+    first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
+    for sentence in named:
+        lines.insert(chance.randint(0, len(lines)), sentence)
+    return "\n".join(["Summary:", *first, "", "Weaknesses:", *(f"- {line}" for line in lines)])
+
+
+def review(
+    script: str, pool: Sequence[str], planted: Planted | None, others: Sequence[Planted], chance: random.Random
+) -> str:
+    """Returns a review of the text *planted*, or of the paper as it is if that is None.
+
+    *pool*: sentences of human reviews of the paper. *others*: further flaws, worded for this paper.
+    """
+    words, share = parsed(script)
+    text, happens = draft(pool, chance), chance.random() < share
+    if words == "listing":
+        every = [*([planted] if planted else []), *others] if happens else []
+        named = [item.worded(item.flaw.plain)[0] for item in sorted(every, key=lambda item: item.flaw.name)]
+    elif words == "absent":
+        wrong = [item for item in others if planted is None or item.flaw.name != planted.flaw.name]
+        named = [chance.choice(chance.choice(wrong).worded(wrong[0].flaw.plain))] if happens and wrong else []
+    elif planted is not None and happens:
+        named = [chance.choice(planted.worded(getattr(planted.flaw, words)))]
+    else:
+        named = []
+    return hidden(text, named, chance)

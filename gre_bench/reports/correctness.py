@@ -1,0 +1,121 @@
+"""Reads the results of a study of planted flaws, which lie beside an edition's store, and puts them into a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypedDict
+
+from pydantic import BaseModel, ValidationError
+
+from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.strict import load_json
+from gre_bench.store import Store
+
+RESULTS = "correctness.json"
+
+
+class Tested(TypedDict):
+    """A mean with its 95% interval and p-value by paper; *p_holm*: corrected for the families, for a family alone."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    p_holm: float | None
+
+
+class ReviewerResult(TypedDict):
+    """What one reviewer's reviews tell of planted flaws, by one metric (`gre_bench.stats.detection`).
+
+    *score*, *other*, *again*, *specific*: the score, its two nulls, and the gain over another paper with the same flaw.
+    *detected*: the share of flaws detected. *true*: the same share of the script that names every flaw. *rate*: the
+    estimated share of flaws that the reviewer names; None where it cannot be known.
+    """
+
+    metric: str
+    title: str
+    candidate: str
+    control: bool
+    papers: int
+    score: Tested
+    other: Tested
+    again: Tested
+    specific: Tested | None
+    families: dict[str, Tested]
+    nulls: int
+    detected: float | None
+    true: float | None
+    rate: float | None
+
+
+class Results(TypedDict):
+    """The results of a study: see `gre_bench.studies.flaws.results`."""
+
+    edition: str
+    flaws_edition: str
+    papers: int
+    measured_at: str
+    signatures: dict[str, str]
+    alpha: float
+    flaws: dict[str, int]
+    left_out: dict[str, int]
+    not_plantable: list[dict[str, Any]]
+    rows: list[ReviewerResult]
+
+
+class _Test(BaseModel, strict=True):
+    value: float
+    low: float
+    high: float
+
+
+class _Row(BaseModel, strict=True):
+    metric: str
+    title: str
+    candidate: str
+    control: bool
+    score: _Test
+    rate: float | None
+
+
+class _Written(BaseModel, strict=True):
+    """What board and page rely on."""
+
+    papers: int
+    rows: list[_Row]
+
+
+def results_file(store: Store) -> Path:
+    return store.folder / RESULTS
+
+
+def correctness_of(store: Store) -> Results | None:
+    """Returns the results of the study of *store*'s edition; None if there was none.
+
+    Raises `StoreError` for a damaged file.
+    """
+    file = results_file(store)
+    if not file.is_file():
+        return None
+    try:
+        results = load_json(file.read_bytes())
+        _Written.model_validate(results)
+        return results
+    except (OSError, ValueError, ValidationError, SourceError):
+        raise StoreError(f"{file} is damaged; make it again: gre-bench study flaws --edition {store.key}") from None
+
+
+NOT_MEASURED = "correctness: not measured"
+
+
+def line(results: Results | None) -> str:
+    """Returns one line for a board: which reviewers tell of planted flaws, by the first metric."""
+    if results is None:
+        return NOT_MEASURED
+    rows = [row for row in results["rows"] if row["metric"] == results["rows"][0]["metric"]] if results["rows"] else []
+    models = [row for row in rows if not row["control"]]
+    clear = [f"{row['candidate']} {row['score']['value']:+.2f}" for row in models if row["score"]["low"] > 0]
+    if not models:
+        return f"correctness: {results['papers']} papers with planted flaws; no model has reviewed them"
+    who = ", ".join(clear) or "no model"
+    return f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"

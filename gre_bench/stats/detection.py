@@ -1,0 +1,135 @@
+"""What reviews tell of planted flaws: the score with its nulls, detection by conformal p-values, and the rate.
+
+For a flaw f of a paper, d_f is its description and x a review. A second flaw g is planted in another text of the paper.
+The information of a review of the text with f about f, against the review of the text with g, is
+
+    t_f = log P(d_f | x_f) − log P(d_f | x_g)
+
+and the paper's score is ½ (t_f + t_g), in nats. A reviewer that says the same of every text scores zero, whatever it
+says. Two nulls compare reviews of texts without f:
+
+    log P(d_f | x_g) − log P(d_f | x_0),  log P(d_f | x_0) − log P(d_f | x_0′)
+
+where x_0 reviews the paper as it is and x_0′ the paper after a harmless edit. If x_f says nothing of f, t_f is as large
+as a null by chance alone. Its conformal p-value among n nulls (Vovk et al. 2005) is
+
+    p = (1 + number of nulls ≥ t_f)/(n + 1)
+
+and f is *detected* at level α if p ≤ α. With known shares of true and of false detections, the share of flaws that a
+reviewer names is (raw − false)/(true − false) (Rogan & Gladen 1978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import PairedTest, clustered_test
+
+ALPHA = 0.05
+FEWEST_NULLS = 100
+"""With fewer nulls no flaw counts as detected."""
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class FlawScores:
+    """What four reviews tell of one flaw, in nats or shares of words; each is a mean over the flaw's descriptions.
+
+    *own*: the review of the text with the flaw; *other*: of the text with another flaw; *plain*: of the paper as it
+    is; *again*: of the paper after a harmless edit. *elsewhere*: the review of another paper with the same flaw; None
+    without one.
+    """
+
+    paper: str
+    flaw: str
+    family: str
+    own: float
+    other: float
+    plain: float
+    again: float
+    elsewhere: float | None = None
+
+    @property
+    def gain(self) -> float:
+        return self.own - self.other
+
+    @property
+    def nulls(self) -> tuple[float, float]:
+        return self.other - self.plain, self.plain - self.again
+
+
+def conformal(gains: Sequence[float], nulls: Sequence[float]) -> np.ndarray:
+    """Returns the conformal p-value of each of *gains* (n,) among *nulls* (m,)."""
+    ordered = np.sort(np.asarray(nulls, dtype=np.float64))
+    return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)
+
+
+def detected(scores: Sequence[FlawScores], alpha: float = ALPHA) -> float | None:
+    """Returns the share of flaws that are detected at *alpha*; None for fewer than `FEWEST_NULLS` nulls."""
+    nulls = [null for item in scores for null in item.nulls]
+    if len(nulls) < FEWEST_NULLS:
+        return None
+    return float((conformal([item.gain for item in scores], nulls) <= alpha + 1e-12).mean())
+
+
+def rate(raw: float | None, true: float | None, false: float | None) -> float | None:
+    """Returns the share of flaws that a reviewer names, (raw − false)/(true − false), cut to [0, 1].
+
+    *raw*: the share detected. *true*, *false*: the shares detected of flaws that were surely, and surely not, named.
+    None if one of them is unknown, or if named flaws are hardly detected more often (by less than 0.1).
+    """
+    if raw is None or true is None or false is None or true - false < 0.1:
+        return None
+    return min(1.0, max(0.0, (raw - false) / (true - false)))
+
+
+@dataclass(frozen=True, slots=True)
+class Correctness:
+    """A reviewer's score on planted flaws with 95% intervals by paper, its nulls, and its families.
+
+    *other*, *again*: the means of the two nulls. *specific*: the gain over the review of another paper with the same
+    flaw; None without one. *families*: family → (test, Holm-corrected p). *nulls*: their number.
+    """
+
+    score: PairedTest
+    other: PairedTest
+    again: PairedTest
+    specific: PairedTest | None
+    families: dict[str, tuple[PairedTest, float]]
+    nulls: int
+    detected: float | None
+
+
+def correctness(scores: Sequence[FlawScores]) -> Correctness:
+    """Returns the results of *scores*, two flaws a paper; raises ValueError for fewer than two papers."""
+    papers = [item.paper for item in scores]
+
+    def test(values: Sequence[float | None]) -> PairedTest | None:
+        known = [(value, paper) for value, paper in zip(values, papers, strict=True) if value is not None]
+        if len({paper for _, paper in known}) < 2:
+            return None
+        return clustered_test([value for value, _ in known], [paper for _, paper in known], LEVEL)
+
+    score = test([item.gain for item in scores])
+    if score is None:
+        raise ValueError("a score on planted flaws needs two papers")
+    families: dict[str, PairedTest] = {}
+    for name in sorted({item.family for item in scores}):
+        if family := test([item.gain if item.family == name else None for item in scores]):
+            families[name] = family
+    corrected = holm([family.p for family in families.values()]) if families else []
+    # The review of the paper as it is comes first for one flaw and second for the other, as in the score itself.
+    first = {item.paper: item.flaw for item in reversed(scores)}
+    again = [item.nulls[1] if first[item.paper] == item.flaw else -item.nulls[1] for item in scores]
+    other, again = test([item.nulls[0] for item in scores]), test(again)
+    assert other and again
+    specific = test([None if item.elsewhere is None else item.own - item.elsewhere for item in scores])
+    return Correctness(
+        score, other, again, specific,
+        {name: (own, p) for (name, own), p in zip(families.items(), corrected, strict=True)},
+        2 * len(scores), detected(scores),
+    )  # fmt: skip

@@ -1,0 +1,292 @@
+"""Makes an edition of papers with planted flaws, which a refresh then reviews and scores as any other.
+
+The edition ``ICLR-2025-flaws`` holds each chosen paper of ``ICLR-2025`` four times: with a flaw f, with another flaw g,
+as it is, and after a harmless edit. Ids of texts are made of the paper's id, ``~`` and the flaw's name. The references
+of each text are the descriptions of f and g. Those of the same flaw in another paper are references, too.
+
+The human candidate is one human review of the paper as it is. It is the same for all four texts, so that it tells
+nothing. ``flaws.json`` in the edition's folder records every place that was edited.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.changes import scripted
+from gre_bench.changes.flaws import HARMLESS, MARK, Flaw, Planted, flaws, plant, sha256, two_flaws
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.records import HUMAN, Edition, Judgments, Paper, Review
+from gre_bench.core.settings import SourceSettings
+from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
+from gre_bench.core.whole_files import put
+from gre_bench.ingest.records.sampling import Role
+from gre_bench.pipeline.intake import Step, in_domain, judged, known_reviews
+from gre_bench.pipeline.planning import drawn_by, sampled_papers
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.store import ReadCopy, Store, now
+from gre_bench.store.queries import DRAW, JUDGMENTS, SAMPLE
+from gre_bench.tasks.protocol import Steps
+
+FLAWS, RECORD, AS_IS = "flaws", "flaws.json", "0"
+METRICS = ("gem", "gem_s_abstract")
+SCRIPTS = ("plain-0", "plain-50", "plain-100", "oblique-100")
+DESCRIPTIONS = 8
+"""The fewest references of a text: two flaws, four descriptions each."""
+_FIXED = {"seed": "--seed", "asked": "number of --papers", "catalogue": "catalogue of flaws"}
+_RECORDED = ("source", "papers", "left_out", "wordings", "not_plantable", *_FIXED)
+
+Pairs = Mapping[str, Sequence[Planted]]
+"""Paper id → its flaws f and g, and the harmless edit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlawStudy:
+    """A study of planted flaws in papers of the edition *source*.
+
+    *papers*: how many papers to take, in the order of their sample. *folder*: the flaws; None: those in ``data/flaws``.
+    *scripts*: the scripted reviewers.
+    """
+
+    source: Edition
+    papers: int = 60
+    seed: int = 0
+    folder: Path | None = None
+    scripts: tuple[str, ...] = SCRIPTS
+
+    @property
+    def edition(self) -> Edition:
+        sample = FLAWS if self.source.sample == "main" else f"{self.source.sample}.{FLAWS}"
+        return replace(self.source, sample=sample)
+
+
+def job_of(job: Job, study: FlawStudy) -> Job:
+    """Returns the job that refreshes the edition of *study*, from *job*, which refreshes its source.
+
+    Raises `SettingsError` if the source is itself an edition of flaws.
+    """
+    if study.source.sample.split(".")[-1] == FLAWS:
+        raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
+    given = in_domain(job).settings
+    edition = {
+        "sample": study.edition.sample, "papers": 4 * study.papers, "seed": study.seed, "only": None,
+        "avoid_learnt": (), "roles": "slots", "candidate_slot": 0, "references": 2, "min_reviews": None,
+        "reference_slots": tuple(range(1, DESCRIPTIONS + 1)),
+    }  # fmt: skip
+    scoring = {
+        "metrics": tuple(name for name in given.scoring.metrics if name in METRICS) or METRICS, "chance": False,
+        "candidates": None, "writer": given.scoring.writer if given.writing.judgments else None,
+    }  # fmt: skip
+    update = {
+        "edition": given.edition.model_copy(update=edition),
+        "sources": SourceSettings(),
+        "writing": given.writing.model_copy(update={"judgments": given.writing.judgments or "rule"}),
+        "scoring": given.scoring.model_copy(update=scoring),
+        "board": given.board.model_copy(update={"groups": {}, "notes": {}, "contrasts": None}),
+    }
+    return replace(job, settings=given.model_copy(update=update))
+
+
+def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
+    """Makes the edition of *study* if there is none, and adds the reviews by scripts that it lacks.
+
+    *job*: that of `job_of`. Returns the record of the edition, with a line for each file that holds no flaw under
+    ``refused``. Raises `SettingsError` if the edition was made in another way, and `SourceError` if fewer than two
+    papers can take two flaws.
+    """
+    for script in study.scripts:
+        scripted.parsed(script)
+    source, store = ReadCopy(job.state, study.source), job.store
+    catalogue, refused = flaws(study.folder)
+    papers = {paper.paper_id: paper for paper in sampled_papers(source)}
+    human = _human_reviews(source)
+    with store.lock("study flaws", job.wait_s), recorded(store, "study flaws", job.settings):
+        new = not store.rows(DRAW)
+        record = _chosen(papers.values(), human, catalogue, study) if new else read_record(store)
+        _check_same(record, catalogue, study, store)
+        planted = {name: _again(papers, name, row, catalogue, study.seed) for name, row in record["papers"].items()}
+        references = list(_references(planted))
+        steps = _first_steps(job, papers, human, planted, references) if new else []
+        writer = run.writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
+        known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
+        lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
+        steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))
+        candidates = {review.candidate for review in known_reviews(store)}
+        absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
+        steps.append(("add_reviews", list(_scripted(planted, human, catalogue, absent))))
+        put(store.folder / RECORD, json.dumps(record, indent=1).encode())
+        store.write(*steps)
+        store.copy_for_readers()
+    return record | {"refused": refused}
+
+
+def read_record(store: Store) -> dict[str, Any]:
+    """Returns the record of an edition of flaws; raises `StoreError` if the file is missing or damaged."""
+    try:
+        record = load_json((store.folder / RECORD).read_bytes())
+        return {name: record[name] for name in _RECORDED}
+    except (OSError, ValueError, KeyError, TypeError, SourceError):
+        raise StoreError(
+            f"{store.folder / RECORD} is missing or damaged; move the folder of {store.key} away and run again"
+        ) from None
+
+
+def variant_of(paper: str, flaw: str) -> str:
+    """Returns the id of *paper* with *flaw*; `AS_IS` stands for the paper as it is."""
+    return f"{paper}{MARK}{flaw}"
+
+
+def reference_of(variant: str, owner: str, flaw: str, number: int) -> str:
+    """Returns the id of a reference of the text *variant*: description *number* of *flaw* in the paper *owner*."""
+    return f"{variant}:{owner}{MARK}{flaw}:{number}"
+
+
+def elsewhere(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
+    """Returns (paper, flaw) → another paper with the same flaw, the next one in a ring; *papers*: paper → its flaws."""
+    by_flaw: dict[str, list[str]] = defaultdict(list)
+    for paper, names in papers.items():
+        for name in names:
+            by_flaw[name].append(paper)
+    return {
+        (paper, name): other
+        for name, ring in by_flaw.items()
+        if len(ring) > 1
+        for paper, other in zip(ring, (*ring[1:], ring[0]), strict=True)
+    }
+
+
+def _human_reviews(source: Store) -> dict[str, list[Review]]:
+    """Returns paper id → its human reviews with a text; the review of the human candidate comes first."""
+    first = {row["review_id"] for row in source.rows(SAMPLE) if row["role"] == "candidate"}
+    reviews: dict[str, list[Review]] = defaultdict(list)
+    for review in known_reviews(source):
+        if review.candidate == HUMAN and (review.text or "").strip():
+            reviews[review.paper_id].append(review)
+    return {name: sorted(own, key=lambda review: review.review_id not in first) for name, own in reviews.items()}
+
+
+def _chosen(
+    papers: Iterator[Paper] | Any,
+    human: Mapping[str, Sequence[Review]],
+    catalogue: Mapping[str, Flaw],
+    study: FlawStudy,
+) -> dict[str, Any]:
+    """Returns the record of a new edition: the places of the flaws, and how often which flaw could not be planted."""
+    used, refusals, rows, left_out = Counter[str](), Counter[tuple[str, str]](), {}, Counter[str]()
+    for paper in papers:
+        if len(rows) == study.papers:
+            break
+        if not paper.text:
+            left_out["no text"] += 1
+        elif paper.paper_id not in human:
+            left_out["no human review"] += 1
+        elif pair := two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals, study.seed):
+            rows[paper.paper_id] = [item.place for item in pair]
+        else:
+            left_out["fewer than two families fit"] += 1
+    if len(rows) < 2:
+        why = ", ".join(f"{count} with {reason}" for reason, count in left_out.items()) or "it has no papers"
+        raise SourceError(f"edition {study.source.key}: {counted(len(rows), 'paper')} can take two flaws ({why})")
+    return {
+        "source": study.source.key, "seed": study.seed, "asked": study.papers, "catalogue": _digests(catalogue),
+        "wordings": {name: len(flaw.judgments) for name, flaw in catalogue.items()}, "papers": rows,
+        "left_out": dict(left_out),
+        "not_plantable": [{"flaw": flaw, "reason": reason, "papers": count}
+                          for (flaw, reason), count in sorted(refusals.items())],
+    }  # fmt: skip
+
+
+def _digests(catalogue: Mapping[str, Flaw]) -> dict[str, str]:
+    return {name: flaw.source for name, flaw in catalogue.items()}
+
+
+def _check_same(record: Mapping[str, Any], catalogue: Mapping[str, Flaw], study: FlawStudy, store: Store) -> None:
+    """Raises `SettingsError` unless the edition of *record* is the one that *study* would make."""
+    wanted = {"seed": study.seed, "asked": study.papers, "catalogue": _digests(catalogue)}
+    for name, value in wanted.items():
+        if record[name] != value:
+            raise SettingsError(
+                f"edition {store.key} was planted with another {_FIXED[name]}; planted papers never change: give the "
+                f"same one, or move its folder away: {store.folder}"
+            )
+
+
+def _again(
+    papers: Mapping[str, Paper],
+    name: str,
+    places: Sequence[Mapping[str, Any]],
+    catalogue: Mapping[str, Flaw],
+    seed: int,
+) -> tuple[Planted, ...]:
+    """Returns the flaws f and g and the harmless edit of paper *name*; raises `StoreError` if its text has changed."""
+    text = papers[name].text if name in papers else None
+    if text is None or sha256(text) != places[0]["before"]:
+        raise StoreError(
+            f"paper {name} has another text than when its flaws were planted; move that edition's folder away"
+        )
+    return tuple(plant(catalogue[place["flaw"]], text, name, seed) for place in places)
+
+
+def _first_steps(
+    job: Job, papers: Mapping[str, Paper], human: Mapping[str, Sequence[Review]], planted: Pairs,
+    references: Sequence[Review],
+) -> list[Step]:  # fmt: skip
+    """Returns the steps that store a new edition: texts, human reviews, descriptions, and the sample with its roles."""
+    texts: list[Paper] = []
+    roles: list[Role] = []
+    reviews = list(references)
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for review in references:
+        by_text[review.paper_id].append(review.review_id)
+    for name, (f, g, harmless) in planted.items():
+        bodies = {f.flaw.name: f.text, g.flaw.name: g.text, AS_IS: papers[name].text, HARMLESS: harmless.text}
+        for flaw, body in bodies.items():
+            variant = variant_of(name, flaw)
+            own = replace(human[name][0], review_id=f"{variant}:{HUMAN}", paper_id=variant, slot=0, grade=None)
+            roles += [
+                Role(variant, len(texts), "reference" if place else "candidate", place, each)
+                for place, each in enumerate([own.review_id, *by_text[variant]])
+            ]
+            reviews.append(own)
+            texts.append(replace(papers[name], paper_id=variant, text=body, source_row=None))
+    draw = drawn_by(job.settings.edition) | {"known": len(texts), "eligible": len(texts), "drawn_at": now()}
+    return [("add_papers", texts), ("add_reviews", reviews), ("add_draw", draw), ("add_sample", roles)]
+
+
+def _references(planted: Pairs) -> Iterator[Review]:
+    """Yields the descriptions of flaws as human reviews of the texts, numbered by slot from 1."""
+    ring = elsewhere({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
+    owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
+    for name, row in planted.items():
+        own = [(name, item) for item in row[:2]]
+        for flaw in (row[0].flaw.name, row[1].flaw.name, AS_IS, HARMLESS):
+            owner = owner_of.get((name, flaw))
+            foreign = [(owner, item) for item in planted[owner] if item.flaw.name == flaw] if owner else []
+            variant, slot = variant_of(name, flaw), 0
+            for paper, item in (*own, *foreign):
+                for number, line in enumerate(item.worded(item.flaw.judgments)):
+                    slot += 1
+                    yield Review(reference_of(variant, paper, item.flaw.name, number), variant, HUMAN, line, slot)
+
+
+def _scripted(
+    planted: Pairs, human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], scripts: Sequence[str]
+) -> Iterator[Review]:
+    """Yields the reviews of all texts by *scripts*."""
+    for name, (f, g, _) in planted.items():
+        pool = scripted.sentences([review.text or "" for review in human[name]])
+        rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
+        texts: dict[str, Planted | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
+        for script in scripts:
+            others = [f, g, *rest] if script.startswith("listing") else rest
+            for flaw, item in texts.items():
+                chance, variant = random.Random(f"{name} {flaw} {script}"), variant_of(name, flaw)
+                candidate = scripted.PREFIX + script
+                text = scripted.review(script, pool, item, others, chance)
+                yield Review(f"{variant}:{candidate}", variant, candidate, text)

@@ -1,0 +1,170 @@
+"""Measures whether planted flaws are told from reviews whose answer is known, with any evaluation LM.
+
+    python -m tests.bench.bench_flaws STATE EDITION [--backend gem-smollm2] [--papers 120] [--drafts 8] [--trials 400]
+
+EDITION needs texts of papers and human reviews (`gre-bench refresh` reads them). Each paper gets two flaws. Scripts write
+*drafts* reviews a paper, each with nothing named and with each thing that a script can name; the LM scores all of them once.
+A trial draws papers, and for the script and for the two that calibrate it four drafts a paper without a common one, so far
+as there are enough. Prints a table of the estimated rate against the true one, with power and false alarms, and writes all
+values to --out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gre_bench.changes import flaws, scripted
+from gre_bench.core.records import HUMAN, Case
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.lm.catalog import open_lm
+from gre_bench.metrics.flaws import share_of_words
+from gre_bench.pipeline.intake import known_reviews
+from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
+from gre_bench.store import ReadCopy
+from gre_bench.studies.known_answers import score_cases
+from gre_bench.writing.rules.judgments import judgments_of
+
+KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "listing")
+LEXICAL = "words in common"
+METRICS = ("gem", "gem_s_abstract", LEXICAL)
+SIZES, SHARES = (20, 60, 120), (0.0, 0.25, 0.5, 1.0)
+
+
+def pool(state: Path, edition: str, papers: int, drafts: int, backend: str, wordings: int) -> dict[str, Any]:
+    """Scores every draft of every paper: metric → (papers, drafts, kinds, 2 flaws), with each paper's two families."""
+    store = ReadCopy(state, edition)
+    reviews: dict[str, list[str]] = {}
+    for review in known_reviews(store):
+        if review.candidate == HUMAN and review.text:
+            reviews.setdefault(review.paper_id, []).append(review.text)
+    catalogue, _ = flaws.flaws()
+    lm = open_lm(EvaluationLMSettings(backend=backend))
+    used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
+    begun = time.monotonic()
+    for paper in sampled_papers(store):
+        if len(families) == papers:
+            break
+        sentences = scripted.sentences(reviews.get(paper.paper_id, []))
+        if not paper.text or not paper.abstract or len(sentences) < 12:
+            continue
+        planted = flaws.two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals)
+        if planted is None:
+            continue
+        f, g, _ = planted
+        others = []
+        for flaw in catalogue.values():
+            if flaw.family != "harmless" and flaw.name not in (f.flaw.name, g.flaw.name):
+                others.append(flaws.Planted(flaw, "", 0, 0, 0, "", f.fields))
+        texts = []
+        for draft in range(drafts):
+            chance = random.Random(f"{paper.paper_id} {draft}")
+            lines = scripted.draft(sentences, chance)
+            named = {
+                "none": [],
+                **{f"{words} {key}": [chance.choice(item.worded(getattr(item.flaw, words)))]
+                   for key, item in (("f", f), ("g", g)) for words in ("plain", "oblique")},
+                "absent": [chance.choice(others).worded(chance.choice(others).flaw.plain)[0]],
+                "listing": [item.worded(item.flaw.plain)[0] for item in (f, g, *others)],
+            }  # fmt: skip
+            texts += [judgments_of(scripted.hidden(lines, named[kind], chance)) for kind in KINDS]
+        descriptions = [item.worded(item.flaw.judgments[:wordings]) for item in (f, g)]
+        for metric in METRICS:
+            if metric == LEXICAL:
+                found = [share_of_words(x, y) for x in texts for own in descriptions for y in own]
+            else:
+                cases = [Case(paper.paper_id, "s", "r", "judgments", x, y, paper.abstract if "_s_" in metric else None)
+                         for x in texts for own in descriptions for y in own]  # fmt: skip
+                found = score_cases(metric, lm, cases)
+            shape = drafts, len(KINDS), 2, wordings
+            values[metric].append(np.reshape(found, shape).mean(axis=3))
+        families.append((f.flaw.family, g.flaw.family))
+        print(f"\r{len(families)} papers, {time.monotonic() - begun:.0f} s", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return {"values": {name: np.array(own) for name, own in values.items()}, "families": families}
+
+
+def told(
+    values: np.ndarray, families: list[tuple[str, str]], chosen: np.ndarray, script: str, drafts: np.ndarray,
+    rng: np.random.Generator,
+) -> list[FlawScores]:  # fmt: skip
+    """What the four reviews by *script* tell of each of the *chosen* papers; *drafts* (papers, 4): those it wrote."""
+    words, share = scripted.parsed(script)
+    place = {name: index for index, name in enumerate(KINDS)}
+    rows = []
+    for paper, own in zip(chosen, drafts, strict=True):
+        happens = rng.random(4) < share
+        kinds = [f"{words} f", f"{words} g", "none", "none"] if words in ("plain", "oblique") else [words] * 4
+        kinds = [place[kind] if happen else 0 for kind, happen in zip(kinds, happens, strict=True)]
+        x = values[paper, own, kinds]  # (texts f, g, 0, 0'; descriptions f, g)
+        for index in (0, 1):
+            told = (float(x[text, index]) for text in (index, 1 - index, 2, 3))
+            rows.append(FlawScores(str(paper), "fg"[index], families[paper][index], *told))
+    return rows
+
+
+def trials(pooled: dict[str, Any], metric: str, script: str, papers: int, count: int) -> dict[str, Any]:
+    """Returns the estimates of *count* trials: rates, raw shares, and how often score and nulls are significant."""
+    values, families = pooled["values"][metric], pooled["families"]
+    words = scripted.parsed(script)[0]
+    sure = f"{words}-100" if words == "oblique" else "plain-100"
+    rng, out = np.random.default_rng(papers), []
+    for _ in range(count):
+        chosen = rng.permutation(len(families))[:papers]
+        drafts = np.array([rng.permutation(values.shape[1]) for _ in chosen])
+        own, other = drafts[:, :4], drafts[:, -4:]
+        rows = told(values, families, chosen, script, own, rng)
+        result = correctness(rows)
+        true = detected(told(values, families, chosen, "plain-100", other, rng))
+        same = detected(told(values, families, chosen, sure, other, rng))
+        low = detected(told(values, families, chosen, "plain-0", other, rng))
+        out.append({
+            "raw": result.detected, "true": true, "false": low,
+            "rate": rate(result.detected, true, ALPHA), "rate measured": rate(result.detected, true, low),
+            "rate own words": rate(result.detected, same, ALPHA),
+            "score": result.score.value, "power": result.score.p < 0.05 and result.score.value > 0,
+            "covered": result.score.low, "other": result.other.p < 0.05, "again": result.again.p < 0.05,
+        })  # fmt: skip
+    known = {name: [row[name] for row in out if row[name] is not None] for name in out[0]}
+    return {name: {"mean": float(np.mean(own)), "sd": float(np.std(own))} for name, own in known.items() if own}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("state", type=Path)
+    parser.add_argument("edition")
+    parser.add_argument("--backend", default="cache-ngram")
+    parser.add_argument("--papers", type=int, default=120)
+    parser.add_argument("--drafts", type=int, default=8)
+    parser.add_argument("--wordings", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=400)
+    parser.add_argument("--out", type=Path, default=Path("build/flaws.json"))
+    asked = parser.parse_args()
+    pooled = pool(asked.state, asked.edition, asked.papers, asked.drafts, asked.backend, asked.wordings)
+    scripts = [f"plain-{round(100 * s)}" for s in SHARES] + [f"oblique-{round(100 * s)}" for s in SHARES[1:]]
+    scripts += ["absent-100", "absent-50", "listing-100"]
+    rows = []
+    for metric in METRICS:
+        for papers in (size for size in SIZES if size <= len(pooled["families"])):
+            for script in scripts:
+                found = trials(pooled, metric, script, papers, asked.trials)
+                rows.append({"metric": metric, "papers": papers, "script": script} | found)
+                cells = [f"{name} {own['mean']:.3f}±{own['sd']:.3f}" for name, own in found.items()]
+                print(metric, papers, script, *cells, sep=" | ")
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(
+        json.dumps({"backend": asked.backend, "papers": len(pooled["families"]), "rows": rows}, indent=1)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Planting flaws by rule: one place changes, nothing else, and what cannot be planted cleanly is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.changes import scripted
+from gre_bench.changes.flaws import HARMLESS, flaws, plant, sha256, two_flaws
+from gre_bench.core.errors import ChangeError, SettingsError
+from gre_bench.core.judgments import is_judgment
+from gre_bench.writing.rules.judgments import judgments_of
+from tests.conftest import ROOT, SIXTEEN
+
+CATALOGUE, REFUSED = flaws()
+PAPERS = {row["paper_id"]: row["text"] for row in map(json.loads, (SIXTEEN / "papers.jsonl").open())}
+PLANTED = {}
+for _flaw in CATALOGUE.values():
+    for _key, _text in PAPERS.items():
+        with suppress(ChangeError):
+            PLANTED[_flaw.name, _key] = plant(_flaw, _text, _key)
+
+TEXT = """## 1 Method
+
+The encoder reads sparse gradients and the decoder writes sparse gradients, which costs nothing in any of our settings.
+
+## 2 Results
+
+On the first benchmark the encoder with sparse gradients reaches 81.4 points, which outperforms the decoder by far here.
+
+The abstract of the encoder and the decoder said 81.4 points as well, and sparse gradients are again the reason for it.
+
+## 3 Limitations
+
+The encoder fails when the gradients are dense. Limitations of the decoder with dense gradients are the same as above.
+
+## 4 Conclusion
+
+Sparse encoders pay for themselves, also in the dense case, as the encoder and the decoder share their gradients here.
+"""
+
+
+def test_every_shipped_flaw_is_sound_and_fits_some_paper_of_the_sample():
+    assert not REFUSED
+    assert len(CATALOGUE) == 12 and {flaw.family for flaw in CATALOGUE.values()} == {
+        "contradiction", "omission", "malpractice", "harmless",
+    }  # fmt: skip
+    assert {name for name, _ in PLANTED} >= set(CATALOGUE) - {"limitation"}
+
+
+@pytest.mark.parametrize("flaw, key", PLANTED, ids="-".join)
+def test_a_planted_text_differs_at_the_recorded_place_only(flaw, key):
+    planted, text = PLANTED[flaw, key], PAPERS[key]
+    assert planted.text != text
+    assert planted.text[: planted.start] == text[: planted.start]
+    assert planted.text[planted.new_end :] == text[planted.end :]
+    assert planted.place["before"] == sha256(text) and planted.place["after"] == sha256(planted.text)
+    edited = text[planted.start : planted.end]
+    assert len(edited) <= (1600 if CATALOGUE[flaw].family == "omission" else 20)
+    assert plant(CATALOGUE[flaw], text, key) == planted
+
+
+@pytest.mark.parametrize("flaw, key", PLANTED, ids="-".join)
+def test_descriptions_are_judgments_of_this_paper(flaw, key):
+    lines = PLANTED[flaw, key].worded(CATALOGUE[flaw].judgments)
+    assert all(is_judgment(line) and "{" not in line for line in lines)
+    others = [
+        item.worded(CATALOGUE[flaw].judgments)
+        for (name, other), item in PLANTED.items()
+        if name == flaw and other != key
+    ]
+    assert flaw == HARMLESS or lines not in others
+
+
+def test_a_contradiction_leaves_the_other_place():
+    planted = plant(CATALOGUE["number"], TEXT, "p")
+    assert (TEXT.count("81.4"), planted.text.count("81.4")) == (2, 1)
+    assert planted.fields["old"] == "81.4" and planted.text.count(planted.fields["new"]) == 1
+    with pytest.raises(ChangeError, match="no passage"):
+        plant(CATALOGUE["number"], TEXT.replace("81.4", "90.1", 1), "p")
+
+
+def test_an_omission_takes_the_heading_of_a_section_that_would_be_empty():
+    planted = plant(CATALOGUE["limitation"], TEXT, "p")
+    assert "imitation" not in planted.text and "## 2 Results" in planted.text and "## 4 Conclusion" in planted.text
+
+
+def test_an_omission_is_refused_where_the_rest_of_the_paper_speaks_of_it():
+    more = "The limitations of the encoder and of sparse gradients are discussed at length by the authors of the decoder.\n"
+    with pytest.raises(ChangeError) as refusal:
+        plant(CATALOGUE["limitation"], f"{TEXT}\n{more}\n{more}", "p")
+    assert refusal.value.code == "not_clean"
+
+
+def test_malpractice_is_refused_where_the_paper_admits_it_already():
+    text = TEXT.replace("here.", "here. We report the best of five seeds.", 1)
+    with pytest.raises(ChangeError) as refusal:
+        plant(CATALOGUE["best-seed"], text, "p")
+    assert refusal.value.code == "not_clean"
+
+
+def test_two_flaws_are_of_two_families_and_refusals_are_counted():
+    used, refusals = Counter(), Counter()
+    rows = [two_flaws(text, key, list(CATALOGUE.values()), used, refusals) for key, text in PAPERS.items()]
+    pairs = [row for row in rows if row]
+    assert len(pairs) > len(rows) / 2
+    for f, g, harmless in pairs:
+        assert f.flaw.family != g.flaw.family and harmless.flaw.name == HARMLESS
+    fitting = sum(name != HARMLESS for name, _ in PLANTED)
+    assert fitting + sum(refusals[flaw, code] for flaw, code in refusals if flaw != HARMLESS) == 11 * len(PAPERS)
+
+
+GOOD = (ROOT / "data" / "flaws" / "number.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (("The reviewer criticizes that the paper", "It is bad that the paper"), "no judgment: 'It is bad"),
+        (("{topic}", "{place}"), "no field {place}"),
+        (("(?P<old>", "(?P<number>"), "needs a group named old"),
+        (("(?P<old>", "(((?P<old>"), "no regular expression"),
+        (('rule = "digits"', 'rule = "guess"'), "rule: Input should be"),
+        (("oblique = [", "unclear = ["), "unclear: Extra inputs"),
+        (("title", "title ="), "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_flaw_is_refused_in_one_line_and_the_others_stay(tmp_path, change, reason):
+    for file in (ROOT / "data" / "flaws").glob("*.toml"):
+        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(GOOD.replace(*change), encoding="utf-8")
+    known, (line,) = flaws(tmp_path)
+    assert len(known) == 12 and "mine" not in known
+    assert "mine.toml" in line and reason.split(":")[0] in line and "\n" not in line
+
+
+def test_a_flaw_that_changes_nothing_is_refused(tmp_path):
+    nothing = (
+        GOOD.replace('rule = "digits"', 'rule = "words"').replace("twice = true", "") + '\n[words]\n"81.4" = "81.4"\n'
+    )
+    for name, text in (
+        ("nothing", nothing),
+        ("number", GOOD),
+        ("harmless", (ROOT / "data/flaws/harmless.toml").read_text()),
+    ):
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ChangeError) as refusal:
+        plant(flaws(tmp_path)[0]["nothing"], TEXT, "p")
+    assert refusal.value.code == "nothing_changed"
+
+
+def test_a_folder_without_two_flaws_and_the_harmless_edit_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"harmless\.toml"):
+        flaws(tmp_path)
+
+
+POOL = [f"Sentence number {number} of the reviewers is about the model." for number in range(20)]
+
+
+@given(st.integers(0, 1000))
+def test_scripts_say_what_their_names_say(seed):
+    (f, g, _) = next(
+        pair
+        for key, text in PAPERS.items()
+        if (pair := two_flaws(text, key, list(CATALOGUE.values()), Counter(), Counter()))
+    )
+
+    def said(script, planted, others=()):
+        return scripted.review(script, POOL, planted, others, random.Random(seed))
+
+    assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
+    assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
+    assert set(said("plain-0", f).splitlines()) <= {
+        *(f"- {line}" for line in POOL),
+        *POOL,
+        "",
+        "Summary:",
+        "Weaknesses:",
+    }
+    assert said("plain-100", None) == said("plain-0", None)
+    assert g.worded(g.flaw.plain)[0] in said("listing-100", f, (g,)) and g.worded(g.flaw.plain)[0] in said(
+        "listing-100", None, (f, g)
+    )
+    assert any(line in said("absent-100", f, (g,)) for line in g.worded(g.flaw.plain))
+
+
+def test_a_script_names_a_flaw_as_often_as_it_says():
+    item = PLANTED["number", "s01"]
+    named = [
+        any(
+            line in scripted.review("plain-25", POOL, item, (), random.Random(seed))
+            for line in item.worded(item.flaw.plain)
+        )
+        for seed in range(2000)
+    ]
+    assert abs(sum(named) / 2000 - 0.25) < 0.04
+
+
+def test_the_writer_by_rule_keeps_plain_sentences_of_every_flaw():
+    """In nine of ten reviews at least, else a script's true detections would measure the writer."""
+    kept = []
+    for (name, _), item in PLANTED.items():
+        for number, line in enumerate(item.worded(CATALOGUE[name].plain)):
+            review = scripted.hidden(scripted.draft(POOL, random.Random(number)), [line], random.Random(number))
+            terms = set(item.fields["topic"].split(" and "))
+            kept.append(any(term in judgments_of(review) for term in terms))
+    assert sum(kept) / len(kept) > 0.9
+
+
+@pytest.mark.parametrize("script", ["plain", "plain-101", "vague-50", "plain-5 0"])
+def test_an_unknown_script_is_refused(script):
+    with pytest.raises(SettingsError, match="no script"):
+        scripted.parsed(script)

@@ -1,0 +1,196 @@
+"""The study of planted flaws on the sample edition: made once, reviewed and scored as any edition, shown, never released."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from gre_bench.changes.flaws import MARK
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.records import HUMAN
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
+from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.store import ReadCopy, Store
+from gre_bench.store.queries import SAMPLE
+from gre_bench.studies.flaws.edition import RECORD, FlawStudy, elsewhere, job_of, plant_edition, read_record
+from gre_bench.studies.flaws.results import flaw_scores, study_results, write_results
+from gre_bench.tasks import steps
+from tests.cli.calling import call
+from tests.conftest import ROOT
+from tests.flows.refreshing import EDITION, demo
+
+SCRIPTS = ("plain-0", "plain-100", "listing-100")
+LM = "evaluation_lm.backend=cache-ngram"
+
+
+def study_of(state, papers=6, **more):
+    job = Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state)
+    study = FlawStudy(job.settings.edition.edition, papers, scripts=SCRIPTS, **more)
+    return job_of(job, study), study
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The state with a board and a study of six papers, its job, study, record and results."""
+    state = tmp_path_factory.mktemp("flaws")
+    refresh(Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state), steps.undecorated())
+    job, study = study_of(state)
+    record = plant_edition(job, study, steps.undecorated())
+    summary = refresh(job, steps.undecorated())
+    results = study_results(job, record)
+    write_results(job, study, results)
+    return state, job, study, record, summary, results
+
+
+@pytest.fixture
+def state(made, tmp_path):
+    return shutil.copytree(made[0], tmp_path / "state", symlinks=True)
+
+
+def test_each_paper_has_four_texts_with_its_two_flaws_as_references(made):
+    _, job, _, record, summary, _ = made
+    store = ReadCopy(job.state, job.settings.edition.edition)
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    assert store.key == f"{EDITION}-flaws" and len(record["papers"]) == 6 and len(papers) == 24
+    assert summary["outcome"] == "done", summary["message"]
+    for name, (f, g, harmless) in record["papers"].items():
+        texts = [papers[f"{name}{MARK}{flaw}"] for flaw in (f["flaw"], g["flaw"], "0", "harmless")]
+        assert len({paper.text for paper in texts}) == 4 and len({paper.abstract for paper in texts}) == 1
+        for place, paper in zip((f, g, harmless), (texts[0], texts[1], texts[3]), strict=True):
+            before, after = texts[2].text, paper.text
+            assert (
+                before[: place["start"]] == after[: place["start"]]
+                and before[place["end"] :] == after[place["new_end"] :]
+            )
+    references = [row for row in store.read(SAMPLE) if row["role"] == "reference"]
+    abroad = len(elsewhere({name: [place["flaw"] for place in row[:2]] for name, row in record["papers"].items()}))
+    assert len(references) == 6 * 4 * 8 + 4 * abroad
+
+
+def test_the_human_review_tells_nothing_and_the_script_that_names_every_flaw_tells_most(made):
+    rows = {row["candidate"]: row for row in made[-1]["rows"] if row["metric"] == "gem"}
+    human = rows[HUMAN]["score"]
+    assert human["value"] == 0.0 and human["p"] == 1.0
+    sure, never, listing = (rows[f"scripted-{name}"]["score"] for name in SCRIPTS[1::-1] + SCRIPTS[2:])
+    assert sure["low"] > 0 and sure["value"] > 5 * abs(never["value"])
+    assert listing["low"] < 0 < listing["high"]
+    assert all(row["detected"] is None and row["rate"] is None for row in rows.values()), "24 nulls are too few"
+    words = {row["candidate"]: row["score"]["value"] for row in made[-1]["rows"] if row["metric"] == "words"}
+    assert words["scripted-plain-100"] > 0.2 > abs(words["scripted-plain-0"])
+
+
+def test_a_paper_without_a_score_does_not_count(made):
+    _, _, _, record, _, _ = made
+    (name, _), *_ = record["papers"].items()
+    assert flaw_scores({}, record) == []
+    f, g = (place["flaw"] for place in record["papers"][name][:2])
+    values = {(f"{name}{MARK}{flaw}", f"{name}{MARK}{flaw}:{name}{MARK}{about}:{number}"): 1.0
+              for flaw in (f, g, "0", "harmless") for about in (f, g) for number in range(4)}  # fmt: skip
+    assert len(flaw_scores(values, record)) == 2
+    values.popitem()
+    assert flaw_scores(values, record) == []
+
+
+def test_the_study_goes_on_where_it_stopped_and_adds_scripts(made, state):
+    job, study = study_of(state)
+    before = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))}
+    again = plant_edition(job, replace(study, scripts=(*SCRIPTS, "oblique-100")), steps.undecorated())
+    assert again["papers"] == made[3]["papers"]
+    added = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))} - before
+    assert len(added) == 24 and all(name.endswith("scripted-oblique-100") for name in added)
+    assert refresh(job, steps.undecorated())["scored_now"] > 0
+    assert refresh(job, steps.undecorated())["scored_now"] == 0
+
+
+@pytest.mark.parametrize("more, named", [({"seed": 1}, "--seed"), ({"papers": 5}, "--papers")])
+def test_another_planting_of_the_same_edition_is_refused(state, more, named):
+    job, study = study_of(state, **more)
+    with pytest.raises(SettingsError, match=f"planted with another .*{named}.*never change"):
+        plant_edition(job, study, steps.undecorated())
+
+
+def test_an_edition_of_flaws_is_never_released(state):
+    store = Store(state, f"{EDITION}-flaws")
+    with pytest.raises(SettingsError, match="planted flaws, which are never released"):
+        publish_edition(store, releases(state, store.key))
+    assert not (state / "releases").exists()
+
+
+def test_an_edition_of_flaws_gets_no_flaws(state):
+    with pytest.raises(SettingsError, match="holds planted flaws already"):
+        job_of(Job(demo(LM, "edition.sample=flaws"), state), FlawStudy(demo("edition.sample=flaws").edition.edition))
+
+
+def test_a_lost_record_and_a_changed_paper_are_named(state):
+    job, study = study_of(state)
+    (file,) = state.glob(f"editions/*/{RECORD}")
+    record = json.loads(file.read_text())
+    places = next(iter(record["papers"].values()))
+    places[0]["before"] = "0" * 64
+    file.write_text(json.dumps(record))
+    with pytest.raises(StoreError, match="has another text than when its flaws were planted"):
+        plant_edition(job, study, steps.undecorated())
+    file.write_text("{")
+    with pytest.raises(StoreError, match="missing or damaged"):
+        read_record(job.store)
+
+
+def test_papers_without_texts_are_counted_and_refused(tmp_path):
+    settings = demo(
+        LM, 'scoring.metrics=["gem"]', "scoring.chance=false", "edition.papers=4", f"sources.papers={bare(tmp_path)}"
+    )
+    refresh(Job(settings, tmp_path / "state"), steps.undecorated())
+    study = FlawStudy(settings.edition.edition)
+    with pytest.raises(SourceError, match="0 papers can take two flaws .4 with no text"):
+        plant_edition(job_of(Job(settings, tmp_path / "state"), study), study, steps.undecorated())
+
+
+def bare(folder):
+    rows = [json.loads(row) for row in (ROOT / "data" / "sample" / "papers.jsonl").open()]
+    file = folder / "papers.jsonl"
+    file.write_text("".join(json.dumps(row | {"text": None}) + "\n" for row in rows))
+    return file
+
+
+def test_the_board_tells_what_was_measured(made, tmp_path):
+    state, _, study, _, _, results = made
+    assert correctness_of(Store(state, study.source)) == results
+    assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
+    assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
+
+
+def test_damaged_results_are_named(state):
+    (file,) = state.glob("editions/*/correctness.json")
+    file.write_text('{"rows": 1}')
+    with pytest.raises(StoreError, match=r"correctness\.json is damaged; make it again: gre-bench study flaws"):
+        correctness_of(Store(state, EDITION))
+
+
+def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):
+    code, out, _ = call("study", "flaws", "--edition", EDITION, "--papers", 6, "--no-prefect", "--state", state)
+    assert code == 0, out
+    assert "6 papers, four texts each" in out and "scripted-plain-100" in out and "correctness.json" in out
+    code, out, _ = call(
+        "study", "flaws", "--edition", EDITION, "--papers", 6, "--no-prefect", "--state", state, "--json"
+    )
+    report = json.loads(out)
+    assert code == 0 and report["results"]["flaws_edition"] == f"{EDITION}-flaws"
+    code, _, error = call(
+        "study", "flaws", "--edition", EDITION, "--papers", 6, "--script", "loud-50", "--state", state
+    )
+    assert code == 2 and "no script 'loud-50'" in error
+
+
+def test_a_dry_run_plants_and_estimates_the_rest(state):
+    shutil.rmtree(state / "editions" / f"{EDITION}-flaws")
+    asked = ("study", "flaws", "--edition", EDITION, "--papers", 3, "--dry-run", "--state", state)
+    code, out, error = call(*asked)
+    assert code == 0 and "3 papers, four texts each" in out, error
+    code, out, _ = call(*asked, "--json")
+    assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 3
