@@ -163,7 +163,7 @@ def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKe
     old = read(latest)
     if key and key.name != old.get(SIGNED_BY):
         return False
-    if any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards")):
+    if any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness")):
         return False
     if old["program"]["version"] != about["program"]["version"]:
         return False

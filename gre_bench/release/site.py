@@ -64,6 +64,7 @@ def write_site(
         histories=tuple(histories),
         claims=claim_lines(about, shown_boards),
         contrasts=about.get("contrasts"),
+        correctness=about.get("correctness"),
         strata=strata(connection),
         papers=listed,
         errata=tuple(errata),

@@ -54,7 +54,6 @@ class Results(TypedDict):
     edition: str
     flaws_edition: str
     papers: int
-    measured_at: str
     signatures: dict[str, str]
     alpha: float
     flaws: dict[str, int]

@@ -27,6 +27,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey, signing_key
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.comparisons import contrasts
+from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries import (
@@ -178,6 +179,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         },
         "claims": claim_rows(store, signatures),
         "contrasts": contrasts_of(store, settings.board.contrasts, signatures),
+        "correctness": correctness_of(store),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 

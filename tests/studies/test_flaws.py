@@ -194,3 +194,27 @@ def test_a_dry_run_plants_and_estimates_the_rest(state):
     assert code == 0 and "3 papers, four texts each" in out, error
     code, out, _ = call(*asked, "--json")
     assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 3
+
+
+def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
+    code, out, _ = call("leaderboard", EDITION, "--details", "--state", state)
+    assert code == 0 and "no model has reviewed them" in out and "scripted-plain-100" in out
+    assert (
+        not code
+        and json.loads(call("leaderboard", EDITION, "--json", "--state", state)[1])["correctness"]["papers"] == 6
+    )
+    store, release_store = Store(state, EDITION), releases(state, EDITION)
+    first = publish_edition(store, release_store)
+    page = (first.folder / "index.html").read_text()
+    assert "Known flaws were planted in 6" in page and "scripted-plain-100" in page
+    texts = [paper.text for paper in known_papers(ReadCopy(state, f"{EDITION}-flaws"))]
+    assert not any((text or "")[:400] in page for text in texts)
+    assert publish_edition(store, release_store).name == first.name, "nothing has changed"
+    (state / "editions" / EDITION / "correctness.json").unlink()
+    code, out, _ = call("leaderboard", EDITION, "--state", state)
+    assert NOT_MEASURED in out
+    second = publish_edition(store, release_store)
+    assert (
+        second.name != first.name
+        and "Not measured: no flaws were planted" in (second.folder / "index.html").read_text()
+    )

@@ -196,6 +196,7 @@ class Contents:
     - *errata*: (day, release, text). *outcomes*: number of pairs for each outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *contrasts*: those of the manifest: the file's name and digest, and a row for each contrast and metric.
+    - *correctness*: the manifest's results of planted flaws; None if they were not measured.
     - *rights*: lines on licences. *citation*: BibTeX.
     """
 
@@ -210,6 +211,7 @@ class Contents:
     histories: tuple[History, ...] = ()
     claims: tuple[ClaimLine, ...] = ()
     contrasts: Mapping[str, Any] | None = None
+    correctness: Mapping[str, Any] | None = None
     strata: tuple[Stratum, ...] = ()
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()

@@ -24,7 +24,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import Results, ReviewerResult, Tested, results_file
 from gre_bench.stats.detection import ALPHA, Correctness, FlawScores, correctness, detected, rate
 from gre_bench.stats.intervals import PairedTest
-from gre_bench.store import ReadCopy, Store, now
+from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, FINISHED_PAIRS, JUDGMENTS
 from gre_bench.studies.flaws.edition import AS_IS, METRICS, FlawStudy, elsewhere, reference_of, variant_of
 from gre_bench.writing.catalog import EXTRACTIVE
@@ -63,7 +63,7 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     planted = Counter(place["flaw"] for places in record["papers"].values() for place in places[:2])
     return {
         "edition": record["source"], "flaws_edition": store.key, "papers": len(record["papers"]),
-        "measured_at": now().isoformat(), "signatures": {row["metric"]: row["signature_id"] for row in signatures},
+        "signatures": {row["metric"]: row["signature_id"] for row in signatures},
         "alpha": ALPHA, "flaws": dict(sorted(planted.items())), "left_out": record["left_out"],
         "not_plantable": record["not_plantable"], "rows": rows,
     }  # fmt: skip

@@ -76,5 +76,5 @@ def flaws(
         show_correctness(results)
         screen.say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
         if file:
-            screen.say(f"results: {file}; gre-bench leaderboard --edition {study.source.key} tells them in a line")
+            screen.say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
     raise ended(summary)

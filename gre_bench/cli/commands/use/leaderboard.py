@@ -17,8 +17,11 @@ from gre_bench.cli.views.board import show_leaderboard, show_uncovered
 from gre_bench.cli.views.board_details import show_examples, show_outcomes
 from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.cli.views.board_strata import show_strata
+from gre_bench.cli.views.known_answers import show_correctness
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
+from gre_bench.reports.correctness import correctness_of
+from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import (
@@ -124,12 +127,17 @@ def leaderboard(
                  "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
-                 "strata": store.read(STRATA, signature_ids=ids)}  # fmt: skip
+                 "strata": store.read(STRATA, signature_ids=ids),
+                 "correctness": correctness_of(store)}  # fmt: skip
         return screen.print_json(report)
     gaps = gaps if board is Board.clean else ()
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps, details, wanted, every or bool(metric))
     show_uncovered(uncovered)
+    measured = correctness_of(store)
+    screen.say(correctness_line(measured))
     if details:
+        if measured:
+            show_correctness(measured)
         show_examples(store.read(JUDGED_EXAMPLES, writers=sorted({row["writer"] for row in signatures})))
         show_outcomes(store.read(OUTCOMES))
         metrics = {row["signature_id"]: row["metric"] for row in signatures}
