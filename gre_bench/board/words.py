@@ -70,12 +70,12 @@ COLUMNS = (
     BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
     BoardColumn(
         "score",
-        "mean over papers, each the mean over its references, ± half of the 90% interval by paper",
+        "nats that a review tells of a human one; mean over papers and references, ± half of the 90% interval by paper",
         lambda row: with_half(row["score"], row["high"]),
     ),
     BoardColumn(
         "vs human",
-        "less the human baseline, paired by paper",
+        "less the human baseline, on the papers that both have",
         lambda row: with_half(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(

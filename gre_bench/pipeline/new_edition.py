@@ -6,7 +6,6 @@ a failure or a kill leaves no part of an edition.
 
 from __future__ import annotations
 
-import csv
 import os
 import shutil
 import uuid
@@ -21,7 +20,7 @@ from gre_bench.core.incoming import check_name, irregular, limited, read_text
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
-from gre_bench.core.terminal import counted
+from gre_bench.core.terminal import counted, csv_table
 from gre_bench.ingest.records.columns import ColumnNames, as_id
 from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
 from gre_bench.ingest.records.tables import papers_from, reviews_from
@@ -186,17 +185,16 @@ def write_report(understood: Understood, path: Path) -> Path:
 
     Columns: file, row (from 1; empty for what was taken), item, result (taken or refused), reason.
     """
+    rows: list[tuple[Any, ...]] = []
+    for file, imported in understood.files:
+        rows += [(file.name, row.number, row.item, "refused", row.reason) for row in imported.refusals]
+        rows += [(file.name, "", f"paper {paper.paper_id}", "taken", "") for paper in imported.papers]
+        rows += [
+            (file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}")
+            for review in imported.reviews
+        ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as out:
-        write = csv.writer(out).writerow
-        write(("file", "row", "item", "result", "reason"))
-        for file, imported in understood.files:
-            for refusal in imported.refusals:
-                write((file.name, refusal.number, refusal.item, "refused", refusal.reason))
-            for paper in imported.papers:
-                write((file.name, "", f"paper {paper.paper_id}", "taken", ""))
-            for review in imported.reviews:
-                write((file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}"))
+    path.write_text(csv_table(("file", "row", "item", "result", "reason"), rows), encoding="utf-8", newline="")
     return path
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,6 +99,8 @@ class Store:
             for file in self.folder.glob("*"):
                 if file.is_file():
                     file.unlink(missing_ok=True)
+            with suppress(OSError):  # a report of refused rows stays
+                self.folder.rmdir()
 
     def is_being_written(self) -> bool:
         """Returns whether some process holds the lock now."""
@@ -207,7 +209,7 @@ class Store:
         """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
         if self.read_file.is_file():
             return
-        if not (self.exists or self.is_being_written()):
+        if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)
         raise NothingCommitted(f"edition {self.key} has nothing to read yet; {self.way_on}")
 

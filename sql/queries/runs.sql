@@ -39,10 +39,10 @@ values (
 update runs set ended_at = greatest($ended_at, started_at), outcome = $outcome where run_id = $run_id;
 
 -- name: last_settings
--- at most one row: settings of the last refresh whose settings could be used
+-- at most one row: settings of the last refresh whose settings could be used, or those with which new made the edition
 select settings
 from runs
-where command = 'refresh' and outcome is distinct from 'refused'
+where command in ('refresh', 'new') and outcome is distinct from 'refused'
 order by started_at desc
 limit 1;
 

@@ -192,15 +192,26 @@ def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
 def test_an_import_that_fails_leaves_no_edition(files):
     assert "is for gre-bench new --papers" in call("import", "papers", "papers", "-e", "OWN-2026", "--new")[2]
     assert "has no column paper_id" in call("import", "papers", "human.csv", "-e", "OWN-2026", "--new")[2]
-    refused = (
-        "--human",
-        "--columns",
-        "review=Main review",
-        "--columns",
-        "paper_id=Submission",
-        "--columns",
-        "slot=Reviewer #",
-    )
-    assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--new", *refused)[0] == BAD_INPUT
-    assert not Store(files / "state", "OWN-2026").exists
     assert "no edition OWN-2026" in call("leaderboard", "OWN-2026")[2]
+    named = [
+        part
+        for pair in ("review=Main review", "paper_id=Submission", "slot=Reviewer #")
+        for part in ("--columns", pair)
+    ]
+    code, _, _ = call("import", "reviews", "human.csv", "-e", "OWN-2026", "--new", "--human", *named)
+    assert (code, Store(files / "state", "OWN-2026").exists) == (BAD_INPUT, False)
+
+
+def test_a_refresh_continues_what_new_had_begun(files, monkeypatch):
+    from gre_bench.cli.commands.run import new
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(new, "run_refresh", stopped)
+    assert call(*NEW)[0] != GOOD
+    monkeypatch.undo()
+    monkeypatch.chdir(files)
+    monkeypatch.setenv("GRE_BENCH_STATE", str(files / "state"))
+    code, out, _ = call("refresh", "--edition", "OWN-2026", "--no-prefect")
+    assert (code, "5 of 5 papers" in out) == (GOOD, True)
