@@ -16,9 +16,9 @@ from gre_bench.store.queries import CURRENT_SIGNATURES, DRAW, SCORE_COUNT, Impor
 
 
 def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, wait_s: float = 0.0) -> dict[str, Any]:
-    """Deletes what the import *row* added to *store* and is still there, in one transaction; returns a report.
+    """Deletes what the import *row* added to *store* and is still there; returns a report.
 
-    A candidate that has no review left goes as a whole. If a paper or a human review of the sample went, the next
+    That is one transaction. Afterwards a candidate that has no review left goes as a whole. If a paper or a human review of the sample went, the next
     refresh draws the sample again; otherwise the ranks of the rest are tested again now. Raises `LockedError` if
     another process still writes the edition after *wait_s* seconds.
     """
