@@ -18,9 +18,9 @@ from gre_bench.store.queries import CURRENT_SIGNATURES, DRAW, SCORE_COUNT, Impor
 def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes what the import *row* added to *store* and is still there; returns a report.
 
-    That is one transaction. Afterwards a candidate that has no review left goes as a whole. If a paper or a human review of the sample went, the next
-    refresh draws the sample again; otherwise the ranks of the rest are tested again now. Raises `LockedError` if
-    another process still writes the edition after *wait_s* seconds.
+    That is one transaction. Afterwards a candidate that has no review left goes as a whole. If a paper or a human
+    review of the sample went, the next refresh draws the sample again; otherwise the ranks of the rest are tested
+    again now. Raises `LockedError` if another process still writes the edition after *wait_s* seconds.
     """
     with store.lock("undo", wait_s), recorded(store, "undo", settings, shown=False) as progress:
         before = {review.candidate for review in known_reviews(store)} - {HUMAN}
