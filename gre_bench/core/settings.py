@@ -599,6 +599,14 @@ def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
     return parse(_bounded({}, overrides, "inputs.", "inputs.memory=8000")).inputs
 
 
+def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
+    """Returns the default evaluation LM, changed by *overrides* such as ``evaluation_lm.dtype=bfloat16``.
+
+    Raises `SettingsError` for an override of a setting outside this group.
+    """
+    return parse(_bounded({}, overrides, "evaluation_lm.", "evaluation_lm.dtype=bfloat16", "the LM")).evaluation_lm
+
+
 def edition_parts(key: str) -> dict[str, str]:
     """Returns the parts of an edition's name, such as ``ICLR-2025-pilot``: ``venue``, ``year`` and ``sample``.
 
@@ -668,15 +676,19 @@ def _of_roster(name: str, beside: Path) -> dict[str, Any]:
     return _rooted(roster_tree(file), file.parent)
 
 
-def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
+def _bounded(
+    tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str, what: str = "limits"
+) -> dict[str, Any]:
     """Applies *overrides* to *tree* (group → setting → value) and returns *tree*.
 
-    *group*: the start that every override must have, such as ``budget.``.
-    *example*: an allowed override, for the error message. Raises `SettingsError` for any other override.
+    - *group*: the start that every override must have, such as ``budget.``.
+    - *example*, *what*: an allowed override and what such overrides set, for the error message.
+
+    Raises `SettingsError` for any other override.
     """
     for override in overrides:
         if not override.startswith(group):
-            raise SettingsError(f"--set {override}: only limits can be set here, such as {example}")
+            raise SettingsError(f"--set {override}: only {what} can be set here, such as {example}")
         _override(tree, override)
     return tree
 

@@ -255,13 +255,6 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
     return [float(total) for total, _ in harness._loglikelihood_tokens(requests, disable_tqdm=True)]
 
 
-def use_threads(count: int) -> None:
-    """Makes torch use *count* threads on the CPU."""
-    import torch
-
-    torch.set_num_threads(count)
-
-
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
     """Measures the most multiply-adds per second of this machine: the best of five, in the model's dtype.
 

@@ -106,7 +106,7 @@ def test_one_thing_has_one_name():
     [
         (("leaderbord",), "No such command 'leaderbord'. Did you mean 'leaderboard'? (see: "),
         (("rank",), "Missing argument 'FILE' (see: "),
-        (("leaderboard", "--kind", "robot"), "'robot' is not one of 'human', 'model', 'control' (see: "),
+        (("leaderboard", "--board", "dirty"), "'dirty' is not one of 'clean', 'all' (see: "),
         (("status", "--wait", "1"), "No such option: --wait"),
         (("fetch", "ICLR", "x"), "Invalid value for 'YEAR'"),
     ],
@@ -126,7 +126,7 @@ def test_the_version_is_that_of_the_installation():
     [
         ("gre-bench st", ["status", "study"]),
         ("gre-bench study v", ["validate"]),
-        ("gre-bench leaderboard --kind m", ["model"]),
+        ("gre-bench leaderboard --board c", ["clean"]),
         ("gre-bench leaderboard SAM", ["SAMPLE-2026"]),
         ("gre-bench models get sm", ["smollm2-135m"]),
         ("gre-bench leaderboard --metric gem_raw", ["gem_raw"]),

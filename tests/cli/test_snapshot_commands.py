@@ -99,7 +99,17 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
         (tmp_path / "my settings.toml").write_text('[scoring]\nmetrics = ["gem"]\n')
         more = ("--settings", "my settings.toml", *more)
     code, out, _ = call(
-        "fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more
+        "fetch",
+        "SAMPLE",
+        "2026",
+        "--papers",
+        "4",
+        "--set",
+        "edition.seed=3",
+        "--host",
+        loopback.v2,
+        "--no-prefect",
+        *more,
     )
     (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
     sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
@@ -114,7 +124,7 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     assert {row["paper_id"] for row in store.read(TEXTS) if row["text"]} == sampled
     # Of an edition whose sample is drawn, the command draws none.
     code, out, _ = call(
-        "fetch", "SAMPLE", "2026", "--papers", "6", "--seed", "3", "--host", loopback.v2, "--no-prefect"
+        "fetch", "SAMPLE", "2026", "--papers", "6", "--set", "edition.seed=3", "--host", loopback.v2, "--no-prefect"
     )
     (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
     assert code == DONE and "edition.papers" not in line and "SAMPLE-2026 has its sample already" in out
@@ -147,8 +157,8 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
             "--host",
             loopback.v2,
             "--no-prefect",
-            "--when-paused",
-            "exit",
+            "--set",
+            "fetch.when_paused=exit",
             "--set",
             "fetch.pdf_batch=5",
         )
@@ -162,7 +172,7 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("fetch", "NOWHERE", "2026"), "NOWHERE 2026"),
         (("fetch", "SAMPLE", "2026"), "name a host"),
         (("fetch", "SAMPLE", "2026", "--host", "not a url"), "fetch.host"),
-        (("fetch", "SAMPLE", "2026", "--when-paused", "maybe"), "'maybe' is not one of 'wait', 'exit'"),
+        (("fetch", "SAMPLE", "2026", "--set", "fetch.when_paused=maybe"), "fetch.when_paused"),
         (("fetch", "SAMPLE", "2026", "--set", "fetch.password=hunter2"), "fetch.password"),
         (("fetch", "ICLR", "2026"), "--unverified-venue"),
         (("verify", "none"), "no snapshot at none"),

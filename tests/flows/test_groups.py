@@ -44,14 +44,11 @@ def test_each_group_has_ranks_and_tests_of_its_own(state):
     assert {rows[name]["next_candidate"] for name in lab} <= {"lab/a", "lab/b", None}
 
 
-def test_a_group_is_shown_apart_and_alone(state):
+def test_a_group_is_shown_apart(state):
     code, text = shown("leaderboard", EDITION, "--state", state)
     assert code == 0 and "group lab: " in text and "lab/b" not in text and "paraphrased" in text
     code, text = shown("leaderboard", EDITION, "--all", "--state", state)
     assert code == 0 and "group lab, ranked among itself" in text and "lab/b" in text
-    code, text = shown("leaderboard", EDITION, "--group", "lab", "--state", state)
-    assert code == 0 and "model-a" not in text and "lab/b" in text
-    assert shown("leaderboard", EDITION, "--group", "lob", "--state", state)[0] == 2
 
 
 def test_humans_and_controls_belong_to_no_group():

@@ -103,7 +103,7 @@ def test_the_command_tunes_and_says_where_how_well_and_how_to_use_it(call, place
 
 
 def test_as_json_it_gives_the_training_record(call, tmp_path: Path) -> None:
-    code, said, _ = call("--train", "0:2", "--out", str(tmp_path / "out"), "--json", "--full")
+    code, said, _ = call("--train", "0:2", "--out", str(tmp_path / "out"), "--json", "--set", "method=full")
     found = json.loads(said)
     assert (code, found["method"], found["trained_on"], found["kept_aside"]) == (DONE, "full", 2, 0)
     record = json.loads((tmp_path / "out" / "training.json").read_text())
@@ -130,7 +130,6 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
         (("--train", "0:4"), {"judgments": "nowhere.jsonl"}, "no file nowhere.jsonl"),
         (("--train", "50:60"), {}, "rows 50:60 have no human judgments"),
         (("--train", "0-4"), {}, "are not written as FIRST:END"),
-        (("--train", "0:4", "--writer", "nobody"), {}, "rows 0:4 have no human judgments by nobody"),
         (("--train", "0:4", "--choose", "3:5"), {}, "paper p3 is in rows 0:4 and 3:5; keep them apart"),
         (
             ("--train", "7:8", "--papers-file", "papers.jsonl"),

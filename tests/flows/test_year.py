@@ -217,7 +217,7 @@ def test_a_key_that_is_not_set_is_told_before_anything_is_sent(tmp_path, monkeyp
 
 def test_the_command_plans_the_year_with_the_validation_of_what_is_new(tmp_path, monkeypatch, capsys):
     named = roster(tmp_path, "http://127.0.0.1:9/v1", judgments="scripted")
-    asked = ["year", "SAMPLE", "--roster", named, "--on", "2026-06-01", "--dry-run", "--state", str(tmp_path / "state")]
+    asked = ["year", "SAMPLE", "--roster", named, "--year", "2026", "--dry-run", "--state", str(tmp_path / "state")]
     monkeypatch.setattr(sys, "argv", ["gre-bench", *asked, "--set", "edition.papers=16"])
     with pytest.raises(SystemExit) as ended:
         app.main()

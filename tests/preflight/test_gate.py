@@ -34,7 +34,7 @@ def known(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ("year", "SAMPLE", "--roster", "yearly", "--on", "2026-06-01", "--dry-run",
+        ("year", "SAMPLE", "--roster", "yearly", "--year", "2026", "--dry-run",
          "--set", "evaluation_lm.backend=cache-ngram"),
         ("plan", "SAMPLE", "2026", *DEMO),
         ("refresh", "--dry-run", "--no-prefect", *DEMO),

@@ -72,7 +72,7 @@ def test_one_table_plans_all_of_them_without_their_files():
     found = json.loads(call.stdout)
     assert [one["experiment"] for one in found["experiments"]] == [one.name for one in experiments()]
     assert all(one["give"] for one in found["experiments"]) and found["assumed"]
-    shown = CliRunner().invoke(app, ["plan", "--experiment", "004_board"])
+    shown = CliRunner().invoke(app, ["plan", "--all"])
     assert shown.exit_code == 0 and "give evaluation_lm.folder: Llama-3.1-8B-Instruct" in shown.output
     assert "then gre-bench compare --published table7 RUN" in " ".join(shown.output.split())
     assert plan_published([])["experiments"] == []

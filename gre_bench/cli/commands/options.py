@@ -85,15 +85,9 @@ Metric = Annotated[
         "--metric", "-m", metavar="METRIC", autocompletion=completion.metrics, help="Only this metric; repeatable."
     ),
 ]
-Candidate = Annotated[
-    list[str] | None, typer.Option("--candidate", "-c", metavar="NAME", help="Only this candidate; repeatable.")
-]
 Writer = Annotated[
     str | None,
     typer.Option("--writer", metavar="NAME", help="Who wrote the judgments, if the file does not say."),
-]
-OnlyWriter = Annotated[
-    str | None, typer.Option("--writer", metavar="NAME", help="Only judgments that this writer wrote.")
 ]
 Columns = Annotated[
     list[str] | None,

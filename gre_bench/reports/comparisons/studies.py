@@ -98,10 +98,15 @@ def _of_guidelines(study: Mapping[str, Any]) -> Iterator[Figure]:
             yield Figure(_lm(outcome["model"]), outcome["condition"], rmse["value"], rmse["low"], rmse["high"])
 
 
-def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
+def study_file(name: str, state: Path, kind: str) -> Path | None:
+    """Returns the record of the study *name*, its name, folder or file; None if there is no such study of *kind*."""
     given = Path(name)
     places = [given, given / RECORD, state / "studies" / kind / name / RECORD]
-    path = next((file for file in places if file.is_file()), None)
+    return next((file for file in places if file.is_file()), None)
+
+
+def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
+    path = study_file(name, state, kind)
     if path is None:
         raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
     try:

@@ -16,7 +16,7 @@ from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained import located, placed
-from gre_bench.lm.weights import Attention, Device, DType, Quantisation
+from gre_bench.core.settings import evaluation_lm_of
 
 Shape = Literal["60m", "llama-3.1-8b"]
 
@@ -28,12 +28,6 @@ Model = Annotated[
 ShapeName = Annotated[
     Shape | None, typer.Option("--shape", help="Shape of the random model; default: 60m. The other needs a GPU.")
 ]
-Tokenizer = Annotated[
-    Path | None,
-    typer.Option(
-        "--tokenizer", metavar="FOLDER", help="Tokenizer of the random model; default: one trained on the texts."
-    ),
-]
 Judgments = Annotated[
     Path | None,
     typer.Option(
@@ -43,24 +37,10 @@ Judgments = Annotated[
 ]  # fmt: skip
 Papers = Annotated[int, typer.Option("--papers", metavar="N", min=1, help="Papers to score.")]
 Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates per paper.")]
-Synopses = Annotated[
-    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses per paper; having none counts as one.")
-]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds; each measures every method once.")]
-DeviceName = Annotated[Device, typer.Option("--device", help="Device to score on.")]
-Precision = Annotated[DType, typer.Option("--dtype", help="Number format of the weights.")]
-AttentionName = Annotated[Attention, typer.Option("--attention", help="Attention; Gemma 2 needs eager.")]
-QuantisationName = Annotated[Quantisation, typer.Option("--quantisation", help="nf4 needs --model.")]
-TokenBudget = Annotated[
-    int | None, typer.Option("--token-budget", metavar="N", min=64, help="Tokens of one forward pass of the engine.")
-]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="Threads of torch on the CPU.")]
-Endpoint = Annotated[
-    str | None,
-    typer.Option("--endpoint", metavar="URL", help="Also measure a vLLM server that serves the folder of --model."),
-]
-KeyEnv = Annotated[
-    str | None, typer.Option("--key-env", metavar="NAME", help="Environment variable with that server's key.")
+Override = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting of the LM, such as evaluation_lm.dtype; repeatable."),
 ]
 Growth = Annotated[bool, typer.Option("--growth", help="Also run the engine on 2, 4 and 8 times the papers.")]
 
@@ -69,21 +49,12 @@ Growth = Annotated[bool, typer.Option("--growth", help="Also run the engine on 2
 def scoring(
     model: Model = None,
     shape: ShapeName = None,
-    tokenizer: Tokenizer = None,
     judgments: Judgments = None,
     rows: options.Rows = None,
     papers: Papers = 1,
     candidates: Candidates = 8,
-    synopses: Synopses = 3,
     rounds: Rounds = 5,
-    device: DeviceName = "auto",
-    dtype: Precision = "float32",
-    attention: AttentionName = "sdpa",
-    quantisation: QuantisationName = "none",
-    token_budget: TokenBudget = None,
-    threads: Threads = None,
-    endpoint: Endpoint = None,
-    key_env: KeyEnv = None,
+    override: Override = None,
     growth: Growth = False,
     as_json: options.Json = False,
 ) -> None:
@@ -92,24 +63,33 @@ def scoring(
     The others are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
     turn; ratios are medians over rounds. The command also estimates the hours that a whole edition takes.
     """
-    from gre_bench.lm.measurement import learnt_tokenizer, random_weights, use_threads
-    from gre_bench.lm.weights import open_weights, read_tokenizer
+    from gre_bench.lm.backends.vllm_lm import VLLM
+    from gre_bench.lm.measurement import learnt_tokenizer, random_weights
+    from gre_bench.lm.weights import open_weights
     from gre_bench.preflight.bench_scoring import bench_scoring, load
 
-    _refuse_at_odds(model, shape, tokenizer, quantisation, endpoint, key_env)
-    inputs = load(judgments, rows, papers, candidates, synopses)
-    if threads:
-        use_threads(threads)
-    placement: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
+    lm = evaluation_lm_of(tuple(override or ()))
+    with_server = "endpoint" in lm.model_fields_set
+    if model is not None and shape is not None:
+        raise SettingsError("--shape is for a random model and --model for a real one: leave one of the two out")
+    if model is None and lm.quantisation != "none":
+        raise SettingsError("evaluation_lm.quantisation needs --model: a random model is not quantised")
+    if model is None and with_server:
+        raise SettingsError("evaluation_lm.endpoint needs --model, the folder of the model that is served")
+    inputs = load(judgments, rows, papers, candidates, synopses=3)
+    placement: dict[str, Any] = lm.model_dump(include={"device", "dtype", "attention"})
     if model is not None:
-        weights = open_weights(located(placed(model, Path.cwd()), "lm"), **placement, quantisation=quantisation)
+        placement["quantisation"] = lm.quantisation
+        weights = open_weights(located(placed(model, Path.cwd()), "lm"), **placement)
     else:
-        words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(inputs.texts)
-        weights = random_weights(shape or "60m", words, **placement)
-    server = _server(endpoint, weights, key_env) if endpoint else None
+        weights = random_weights(shape or "60m", learnt_tokenizer(inputs.texts), **placement)
+    server = None
+    if with_server:
+        served: dict[str, Any] = {"dtype": weights.dtype, "quantisation": weights.quantisation}
+        server = VLLM.open(lm.endpoint, weights.folder, **served, key_env=lm.key_env)
     with _rounds(rounds) as on_round:
         report = bench_scoring(
-            weights, inputs, rounds=rounds, budget=token_budget, server=server, growth=growth, on_round=on_round
+            weights, inputs, rounds=rounds, budget=lm.token_budget, server=server, growth=growth, on_round=on_round
         )
     if "vllm" in report["methods"]:
         # The peak was measured here, not on the server's hardware.
@@ -117,29 +97,6 @@ def scoring(
     if as_json:
         return screen.print_json(report)
     _show(report)
-
-
-def _refuse_at_odds(
-    model: Path | None, shape: str | None, tokenizer: Path | None, quantisation: str, endpoint: str | None,
-    key_env: str | None,
-) -> None:  # fmt: skip
-    """Raises `SettingsError` if two of the given options exclude each other."""
-    if model is not None and (shape is not None or tokenizer is not None):
-        other = "--shape" if shape is not None else "--tokenizer"
-        raise SettingsError(f"{other} is for a random model and --model for a real one: leave one of the two out")
-    if model is None and quantisation != "none":
-        raise SettingsError("--quantisation needs --model: a random model is not quantised")
-    if model is None and endpoint:
-        raise SettingsError("--endpoint needs --model, the folder of the model that is served")
-    if key_env and not endpoint:
-        raise SettingsError("--key-env needs --endpoint, the server that the key is for")
-
-
-def _server(endpoint: str, weights: Any, key_env: str | None) -> Any:
-    from gre_bench.lm.backends.vllm_lm import VLLM
-
-    number_format = {"dtype": weights.dtype, "quantisation": weights.quantisation}
-    return VLLM.open(endpoint, weights.folder, **number_format, key_env=key_env)
 
 
 @contextmanager

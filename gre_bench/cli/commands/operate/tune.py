@@ -24,7 +24,6 @@ def tune_cache_ngram(
     train: tune_options.TrainRowsOfEach,
     out: tune_options.ModelFolder,
     choose: tune_options.ChooseRows = None,
-    writer: options.OnlyWriter = None,
     never: tune_options.Never = None,
     no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
@@ -39,7 +38,7 @@ def tune_cache_ngram(
     from gre_bench.tasks import steps
 
     job = TrainingJob(
-        judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()), writer=writer,
+        judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
         never=tuple(never or ()),
     )  # fmt: skip
     report = perform(not no_prefect, lambda: tune_cache_ngram(job), lambda: tune(job, steps.undecorated()))
@@ -60,11 +59,9 @@ def tune_lm(
     out: tune_options.ModelFolder,
     choose: tune_options.HeldOutRows = None,
     papers: options.PapersFile = None,
-    writer: options.OnlyWriter = None,
     never: tune_options.Never = None,
     settings: tune_options.TuningFile = None,
     override: tune_options.TuningSet = None,
-    full: tune_options.Full = False,
     no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -80,7 +77,7 @@ def tune_lm(
     bounds = [setting for setting in override or () if setting.startswith("budget.")]
     budget = budget_of(BudgetSettings(), tuple(bounds))
     others = [setting for setting in override or () if setting not in bounds]
-    chosen = load(settings, (*others, *(["method=full"] if full else [])))
+    chosen = load(settings, tuple(others))
     base = placed(base, Path.cwd())
     configure_prefect(state)
     with _bar(out, as_json):
@@ -89,7 +86,7 @@ def tune_lm(
         from gre_bench.tasks import steps
 
         job = TuningJob(
-            judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()), writer=writer,
+            judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
             never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
         )  # fmt: skip
         report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))

@@ -54,4 +54,3 @@ TuningFile = Annotated[
 TuningSet = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One training setting; repeatable.")
 ]
-Full = Annotated[bool, typer.Option("--full", help="Train all weights instead of an adapter (method=full).")]

@@ -9,7 +9,6 @@ import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,24 +23,11 @@ from gre_bench.core.errors import GreBenchError
 from gre_bench.store import Store
 from gre_bench.store.queries import DRAW
 
-
-class WhenPaused(StrEnum):
-    """What a fetch does when the service refuses further requests for now."""
-
-    wait = "wait"
-    exit = "exit"
-
-
 Venue = Annotated[str, typer.Argument(metavar="VENUE", help="Venue, such as ICLR.")]
 Year = Annotated[int, typer.Argument(metavar="YEAR", help="Year of the venue.")]
-SampleSeed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample; default: 0.")]
 Host = Annotated[
     str | None,
     typer.Option("--host", metavar="URL", help="Host to use instead of the venue's, such as one on this machine."),
-]
-Paused = Annotated[
-    WhenPaused | None,
-    typer.Option("--when-paused", help="Wait until the service allows more requests, or exit with code 3."),
 ]
 
 
@@ -49,11 +35,9 @@ def fetch(
     venue: Venue,
     year: Year,
     papers: options.Papers = None,
-    seed: SampleSeed = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    when_paused: Paused = None,
     again: options.Again = False,
     unverified_venue: options.UnverifiedVenue = False,
     no_prefect: options.NoPrefect = False,
@@ -69,9 +53,8 @@ def fetch(
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
-    more = [f"fetch.when_paused={when_paused.value}"] if when_paused else []
-    more += ["sources.unverified_venue=true"] if unverified_venue else []
-    chosen = venue_settings(venue, year, papers, seed, settings, [*(override or []), *more], host)
+    more = ["sources.unverified_venue=true"] if unverified_venue else []
+    chosen = venue_settings(venue, year, papers, settings, [*(override or []), *more], host)
     configure_prefect(state)
     from gre_bench.flows.fetch import FetchJob, fetch_snapshot
     from gre_bench.flows.fetch import fetch as fetch_flow
@@ -93,17 +76,16 @@ def fetch(
 
 
 def venue_settings(
-    venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
+    venue: str, year: int, papers: str | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
     """Returns the settings for fetching *venue* and *year*: those of *file*, overridden by all other parameters.
 
     - *papers*: a number of papers, or the path of a file of paper ids.
-    - *seed*: the seed of the sample of papers.
     - *override*: settings as ``key=value``, which take precedence over everything else.
     - *host*: the URL of the service; None for the venue's own.
     """
-    values: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
+    values: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year}
     values |= _sample(papers)
     pairs = [f"{key}={value}" for key, value in values.items() if value is not None]
     pairs += [f'fetch.host="{host}"'] if host else []
@@ -221,7 +203,7 @@ def _next(
     names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
     names += [f"edition.only={edition.only}"] if edition.only else []
     names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
-    names += [setting for setting in override if not setting.startswith("fetch.")]
+    names += [each for each in override if not each.startswith(("fetch.", "edition.seed=", "edition.papers="))]
     words = ["gre-bench", "refresh", "--edition", edition.edition.key]
     words += [word for name in names for word in ("--set", name)]
     words += ["--settings", str(file)] if file else []

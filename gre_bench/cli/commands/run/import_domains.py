@@ -55,25 +55,23 @@ def import_yelp(
     reviews_each: Each = 3,
     min_reviews: Enough = 50,
     min_characters: Long = 1000,
-    seed: options.Seed = 0,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Add restaurants of the Yelp data set, with reviews.
 
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
-    those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line by line.
+    those of the paper. The sample depends on the ids alone. Files of any size are read line by line.
     """
     from gre_bench.ingest.datasets.yelp import Terms
     from gre_bench.pipeline import intake
     from gre_bench.pipeline.intake import stated_licence
 
     licence = stated_licence(licence)
-    terms = Terms(restaurants, reviews_each, min_reviews, min_characters, seed=seed)
+    terms = Terms(restaurants, reviews_each, min_reviews, min_characters)
     import_into(
-        "yelp", edition, new, state, wait, as_json,
+        "yelp", edition, new, state, as_json,
         lambda store, run_id, _: intake.import_yelp(store, run_id, businesses, reviews, terms, licence),
     )  # fmt: skip
 
@@ -87,7 +85,6 @@ def import_graded(
     grade_column: GradeColumn = None,
     grades: Grades = None,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -106,6 +103,6 @@ def import_graded(
     licence = stated_licence(licence)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     import_into(
-        "graded", edition, new, state, wait, as_json,
+        "graded", edition, new, state, as_json,
         lambda store, run_id, _: intake.import_graded(store, run_id, file, domain, grade_column, names, licence),
     )  # fmt: skip

@@ -87,7 +87,6 @@ def import_papers(
     rows: options.Rows = None,
     columns: options.Columns = None,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -99,7 +98,7 @@ def import_papers(
 
     kept, licence, reading = intake.row_range(rows), intake.stated_licence(licence), ColumnNames(stated(columns or ()))
     import_into(
-        "papers", edition, new, state, wait, as_json,
+        "papers", edition, new, state, as_json,
         lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence, reading),
     )  # fmt: skip
 
@@ -116,7 +115,6 @@ def import_reviews(
     make_papers: MakePapers = False,
     columns: options.Columns = None,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -133,7 +131,7 @@ def import_reviews(
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
     licence, reading = intake.stated_licence(licence), ColumnNames(stated(columns or ()))
     import_into(
-        "reviews", edition, new, state, wait, as_json,
+        "reviews", edition, new, state, as_json,
         lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence, reading=reading),
     )  # fmt: skip
 
@@ -145,7 +143,6 @@ def import_inspect(
     by: InspectBy = None,
     epoch: Epoch = None,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -165,7 +162,7 @@ def import_inspect(
     logs_in(logs)
     how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": intake.stated_licence(licence)}
     import_into(
-        "inspect logs", edition, False, state, wait, as_json,
+        "inspect logs", edition, False, state, as_json,
         lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, **how),
     )  # fmt: skip
 
@@ -179,7 +176,6 @@ def import_notes(
     new: New = False,
     unverified_venue: options.UnverifiedVenue = False,
     licence: options.Licence = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -193,7 +189,7 @@ def import_notes(
     licence = stated_licence(licence)
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
     import_into(
-        "notes", edition, new, state, wait, as_json,
+        "notes", edition, new, state, as_json,
         lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named, licence),
     )  # fmt: skip
 
@@ -209,7 +205,6 @@ def undo(
     edition: options.TheEdition,
     number: TheRun = None,
     yes: options.Yes = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -240,7 +235,7 @@ def undo(
         raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
     if not yes:
         confirm(f"take back {Path(row['file']).name} from {store.key}: {lost}, and their scores")
-    report = undo_import(store, settings_of(None, edition, None, state), state.resolve(), row, wait)
+    report = undo_import(store, settings_of(None, edition, None, state), state.resolve(), row)
     if as_json:
         return screen.print_json(report)
     screen.say(f"took back {Path(row['file']).name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
@@ -253,14 +248,11 @@ def _records(row: ImportRow) -> str:
     return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
-def import_into(
-    kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
-) -> None:
+def import_into(kind: str, edition: str, new: bool, state: Path, as_json: bool, work: Callable[..., Any]) -> None:
     """Imports something into the store of *edition* under its lock, prints the report, and exits.
 
     - *kind*: what is imported, such as ``papers``.
     - *new*: whether the edition may be created.
-    - *wait*: how long to wait for the lock, in seconds.
     - *work*: the function that imports; takes the store, the run's id and the settings, and returns the report.
 
     A new edition into which nothing came is not kept. The exit code is 2 if a row was refused, or 3 if every refused
@@ -276,7 +268,7 @@ def import_into(
         raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
     report: dict[str, Any] = {}
     try:
-        with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+        with store.lock(f"import {kind}"), recorded(store, f"import {kind}", chosen, shown=False) as progress:
             report = work(store, progress.run_id, chosen)
             progress.end("done")
     finally:

@@ -54,7 +54,6 @@ def new(
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
     no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -105,8 +104,8 @@ def new(
     count = len(understood.papers[1].papers)
     if "papers" not in chosen.edition.model_fields_set:
         chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})
-    make_edition(state, chosen, understood, wait, licence)
-    summary = run_refresh(chosen, state, wait=wait, engine=not no_prefect, quiet=as_json)
+    make_edition(state, chosen, understood, 0.0, licence)
+    summary = run_refresh(chosen, state, engine=not no_prefect, quiet=as_json)
     if as_json:
         screen.print_json({"understood": lines, "refused": understood.refused, "report": str(report)} | summary)
     else:

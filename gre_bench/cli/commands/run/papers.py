@@ -28,24 +28,17 @@ UNSOUND = 2
 app = Commands("Read PDFs, and check how papers were read.")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="PDFs.")]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one file.")]
-Memory = Annotated[float, typer.Option("--memory", metavar="GIB", min=0.75, help="Memory limit of one file, in GiB.")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, help="Largest number of pages to read of one file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Statuses only, no texts.")]
 PaperOrFile = Annotated[str, typer.Argument(metavar="PAPER", help="A PDF, or the id of a paper of the edition.")]
 Pictures = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the pictures; default: audit-<paper>."),
 ]
-Dpi = Annotated[int, typer.Option("--dpi", metavar="N", min=36, max=200, help="Resolution of the pictures.")]
 
 
 @app.command()
 def parse(
     files: Files,
-    seconds: Seconds = 60.0,
-    memory: Memory = 2.0,
-    pages: Pages = 200,
     quiet: Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -58,11 +51,11 @@ def parse(
     truncated (cut off, or pages lost); encrypted, empty, not_a_pdf; scanned (pictures of pages); timeout, crashed,
     too_long. The exit code is 2 if any file is neither ok nor repaired, or does not exist.
     """
-    from gre_bench.ingest.pdf.reader import Limits, PdfReader
+    from gre_bench.ingest.pdf.reader import PdfReader
     from gre_bench.ingest.pdf.text import SOUND
 
     reports, sound = [], True
-    with PdfReader(Limits(seconds, seconds, int(memory * 2**30), pages)) as reader:
+    with PdfReader() as reader:
         for file, read in reader.read_all(files, _bytes):
             sound = sound and read.status in SOUND
             if as_json:
@@ -84,7 +77,6 @@ def parse(
 def audit(
     paper: PaperOrFile,
     out: Pictures = None,
-    dpi: Dpi = 100,
     edition: options.Edition = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -100,7 +92,7 @@ def audit(
     name, data = _paper(paper, edition, state)
     folder = out or Path(f"audit-{name}")
     with PdfReader(children=1) as reader:
-        read, pictures = reader.draw(data, folder, dpi)
+        read, pictures = reader.draw(data, folder)
     (folder / "index.html").write_text(_page(name, read, pictures), encoding="utf-8")
     if as_json:
         shown = [*map(str, pictures)]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.run.fetch import Host, SampleSeed, venue_settings
+from gre_bench.cli.commands.run.fetch import Host, venue_settings
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.snapshots import show_plan
 from gre_bench.core.errors import SettingsError
@@ -22,45 +22,37 @@ Rates = Annotated[
 
 AnyVenue = Annotated[str | None, typer.Argument(metavar="VENUE", help="Venue, such as ICLR.")]
 AnyYear = Annotated[int | None, typer.Argument(metavar="YEAR", help="Year of the venue.")]
-Experiments = Annotated[
-    list[str] | None,
-    typer.Option("--experiment", metavar="NAME", help="Published experiment, such as 004_board; repeatable."),
-]
 AllExperiments = Annotated[bool, typer.Option("--all", help="All published experiments, in one table.")]
-Again = Annotated[bool, typer.Option("--again", help="Estimate as if nothing had been fetched yet.")]
 
 
 def plan(
     venue: AnyVenue = None,
     year: AnyYear = None,
-    experiment: Experiments = None,
     every: AllExperiments = False,
     papers: options.Papers = None,
-    seed: SampleSeed = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    again: Again = False,
     rates: Rates = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Estimate an edition's requests, tokens, hours and cost.
 
-    Nothing is sent. With --rates it also estimates the GPU hours of scoring. With --experiment or --all it estimates
+    Nothing is sent. With --rates it also estimates the GPU hours of scoring. With --all it estimates the
     published experiments instead, from the sizes that their papers print; their files are not needed.
     """
-    if experiment or every:
+    if every:
         from gre_bench.catalogs.experiments import experiments
         from gre_bench.cli.views.experiments import show_experiments
         from gre_bench.preflight.plan_published import plan_published
 
-        planned = plan_published(experiments(tuple(experiment or ())))
+        planned = plan_published(experiments())
         return screen.print_json(planned) if as_json else show_experiments(planned)
     if venue is None or year is None:
-        raise SettingsError("name the venue and the year, such as ICLR 2025; or --experiment NAME, or --all")
+        raise SettingsError("name the venue and the year, such as ICLR 2025; or --all")
     from gre_bench.preflight.plan_ahead import plan_ahead
 
-    chosen = venue_settings(venue, year, papers, seed, settings, override, host)
-    estimate = plan_ahead(chosen, state, rates, again)
+    chosen = venue_settings(venue, year, papers, settings, override, host)
+    estimate = plan_ahead(chosen, state, rates)
     return screen.print_json(estimate) if as_json else show_plan(estimate)

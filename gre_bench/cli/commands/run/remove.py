@@ -24,7 +24,6 @@ def remove(
     edition: options.TheEdition,
     candidate: TheCandidate,
     yes: options.Yes = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -42,7 +41,7 @@ def remove(
     name = match["candidate"]
     if not yes:
         confirm(f"remove {name} from {store.key}: {_counts(match, ('review', 'score'))}")
-    report = remove_from(store, chosen, state.resolve(), name, wait)
+    report = remove_from(store, chosen, state.resolve(), name)
     if as_json:
         return screen.print_json(report)
     counts = _counts(report, ("review", "judgment", "score"))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.publish.publish import Sign
 from gre_bench.cli.commands.run.fetch import Host, Venue
-from gre_bench.cli.commands.run.plan import Rates
 from gre_bench.cli.commands.running import DONE, FAULT, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
@@ -25,26 +22,16 @@ Year = Annotated[
     int | None,
     typer.Option("--year", metavar="YEAR", help="Year of the venue; default: the newest whose reviews are public."),
 ]
-On = Annotated[
-    datetime | None,
-    typer.Option(
-        "--on", metavar="DAY", formats=["%Y-%m-%d"], help="Choose the newest year as of this day instead of today."
-    ),
-]
 
 
 def year(
     venue: Venue,
     roster: Roster = None,
     the_year: Year = None,
-    on: On = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    sign: Sign = None,
     dry_run: options.DryRun = False,
-    rates: Rates = None,
-    retry_failed: options.RetryFailed = False,
     no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -54,25 +41,23 @@ def year(
     Without --host, the fetch contacts the venue's live host at once. The board of a metric that failed validation with
     this evaluation LM and writer is left out of the release (release.unvalidated changes that). If the command is
     stopped, the same command continues it. Nothing is published twice. A release after a signed one needs
-    --sign.
+    the setting release.sign.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
     named = [f'fetch.host="{host}"'] if host else []
-    named += [f"release.sign={sign}"] if sign else []
     settings_given = load(settings, (*named, *(override or [])))
     configure_prefect(state)
     from gre_bench.flows import year as flows
     from gre_bench.tasks import steps
 
-    day = on.date() if on else None
-    job = flows.year_job(venue, roster, the_year, settings_given, state, False, retry_failed, day)
+    job = flows.year_job(venue, roster, the_year, settings_given, state, False, False, None)
     if dry_run:
-        return _show_plan(job.settings, state, rates, as_json)
+        return _show_plan(job.settings, state, as_json)
     summary = perform(
         not no_prefect,
-        lambda: flows.year(venue, roster, the_year, settings_given, state.resolve(), False, retry_failed, day),
+        lambda: flows.year(venue, roster, the_year, settings_given, state.resolve()),
         lambda: flows.make_board(job, steps.undecorated(), flows.plainly),
     )
     if as_json:
@@ -88,10 +73,10 @@ def _more(stage: dict[str, Any]) -> str:
     return f"; {stage['message']}" if stage.get("message") else ""
 
 
-def _show_plan(chosen: Any, state: Path, rates: Path | None, as_json: bool) -> None:
+def _show_plan(chosen: Any, state: Path, as_json: bool) -> None:
     from gre_bench.preflight.plan_ahead import plan_year
 
-    estimate = plan_year(chosen, state, rates)
+    estimate = plan_year(chosen, state, None)
     if as_json:
         return screen.print_json(estimate)
     show_plan(estimate)

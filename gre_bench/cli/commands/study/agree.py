@@ -18,7 +18,6 @@ def agree(
     override: options.Set = None,
     retry_failed: options.RetryFailed = False,
     no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -37,11 +36,11 @@ def agree(
         from gre_bench.pipeline.runs.job import Job
         from gre_bench.tasks import steps
 
-        job = Job(chosen, state.resolve(), None, None, retry_failed, wait)
+        job = Job(chosen, state.resolve(), retry_failed=retry_failed)
         usable(job)
         summary = perform(
             not no_prefect,
-            lambda: agree_with_humans(chosen, state.resolve(), retry_failed, wait),
+            lambda: agree_with_humans(chosen, state.resolve(), retry_failed),
             lambda: plain(job, steps.undecorated()),
         )
     screen.print_json(summary) if as_json else show(summary)

@@ -11,15 +11,14 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.views import screen
 
 Of = Annotated[
-    str | None, typer.Argument(metavar="EDITION", help="Edition, such as ICLR-2025; or with --study a study's name.")
+    str | None,
+    typer.Argument(metavar="EDITION", help="Edition, such as ICLR-2025; or a study: its name, folder or study.json."),
 ]
-Study = Annotated[bool, typer.Option("--study", help="EDITION is a study: its name, its folder, or its study.json.")]
 Details = Annotated[bool, typer.Option("--details", help="Show every comparison behind a verdict.")]
 
 
 def claims(
     name: Of = None,
-    study: Study = False,
     details: Details = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -32,15 +31,16 @@ def claims(
     """
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.claims import show
-    from gre_bench.core.errors import SettingsError
     from gre_bench.reports.claims import edition_claims, study_claims
+    from gre_bench.reports.comparisons.studies import study_file
     from gre_bench.reports.signatures import the_edition
+    from gre_bench.store import find_editions
 
-    if study and name is None:
-        raise SettingsError("name the study: gre-bench study claims NAME --study")
-    report = (
-        study_claims(name or "", state, load()) if study else edition_claims(the_edition(name, state), state, load())
-    )
+    kinds = () if name is None or name in find_editions(state) else ("examiners", "guidelines")
+    if any(study_file(name or "", state, kind) for kind in kinds):
+        report = study_claims(name or "", state, load())
+    else:
+        report = edition_claims(the_edition(name, state), state, load())
     if as_json:
         return screen.print_json(report)
     show(report, details)

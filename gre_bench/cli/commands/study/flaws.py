@@ -27,7 +27,6 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Plant flaws, and estima
 
 
 def flaws(
-    settings: options.SettingsFile = None,
     edition: options.Edition = None,
     override: options.Set = None,
     papers: Number = 60,
@@ -35,10 +34,7 @@ def flaws(
     folder: Folder = None,
     script: Scripts = None,
     dry_run: DryRun = False,
-    limit: options.Limit = None,
-    retry_failed: options.RetryFailed = False,
     no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -54,27 +50,26 @@ def flaws(
     from gre_bench.studies.flaws.results import study_results, write_results
     from gre_bench.tasks import steps
 
-    chosen = settings_of(settings, edition, override, state)
+    chosen = settings_of(None, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
-    job = job_of(Job(chosen, state.resolve(), None, limit, retry_failed, wait), study)
+    job = job_of(Job(chosen, state.resolve()), study)
     record = plant_edition(job, study, steps.undecorated())
     report = {"edition": study.edition.key, "planted": record}
     if dry_run:
-        plan = estimated(job.settings, state, None, limit, retry_failed)
+        plan = estimated(job.settings, state, None, None, False)
         if as_json:
             return screen.print_json(report | {"plan": plan})
         show_planting(study.edition.key, record)
         return screen.estimate(plan)
-    summary = run_refresh(job.settings, state, None, limit, retry_failed, wait, not no_prefect, as_json)
+    summary = run_refresh(job.settings, state, engine=not no_prefect, quiet=as_json)
     results = study_results(job, record)
     ending = {name: summary[name] for name in ("outcome", "message")}
-    file = None if limit else write_results(job, study, results)
+    file = write_results(job, study, results)
     if as_json:
         screen.print_json(report | ending | {"results": results})
     else:
         show_planting(study.edition.key, record)
         show_correctness(results)
         screen.say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
-        if file:
-            screen.say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
+        screen.say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
     raise ended(summary)

@@ -50,7 +50,6 @@ Judge = Annotated[
     typer.Option("--judge", metavar="NAME", help="Model that judges references and consistency; default: rules only."),
 ]
 WithoutDates = Annotated[bool, typer.Option("--without-dates", help="Do not use the dates of the notes.")]
-Size = Annotated[int, typer.Option("--size", metavar="N", min=1, help="Reviews to sample from each group.")]
 GroupName = Annotated[
     str,
     typer.Option(

@@ -29,7 +29,6 @@ def compare(
     models_file: options.ModelsFile = None,
     limit: options.Limit = None,
     name: options.StudyName = None,
-    seed: options.Seed = 0,
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
@@ -48,7 +47,7 @@ def compare(
             raise SettingsError("--reviews asks no model: leave out the models, conditions, papers and ratings")
         from gre_bench.flows.compare_guidelines import compare_given
 
-        return _finish(compare_given(name or reviews.resolve().name, reviews, state.resolve(), seed), as_json)
+        return _finish(compare_given(name or reviews.resolve().name, reviews, state.resolve(), 0), as_json)
     from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
     from gre_bench.flows.compare_guidelines import compare as plain
     from gre_bench.tasks import steps
@@ -56,7 +55,7 @@ def compare(
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"), tuple(dict.fromkeys(models or ())),
         tuple(conditions or ()), papers, ratings, edition, named_files(own, "--guideline"), models_file, limit, again,
-        seed, state.resolve(), study_budget(bounds),
+        0, state.resolve(), study_budget(bounds),
     )  # fmt: skip
     if dry_run:
         plan = estimate(job)
@@ -71,11 +70,8 @@ def quality(
     edition: option.VenueYear,
     judge: option.Judge = None,
     without_dates: option.WithoutDates = False,
-    size: option.Size = 30,
-    seed: options.Seed = 0,
     models_file: options.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
-    name: options.StudyName = None,
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
@@ -93,8 +89,10 @@ def quality(
     from gre_bench.flows.review_quality import QualityJob, estimate, judged, review_quality
     from gre_bench.tasks import steps
 
-    job = QualityJob(name or f"quality-{edition}", notes, edition, judge, not without_dates, size, seed, models_file,
-                     unverified_venue, again, state.resolve(), study_budget(bounds))  # fmt: skip
+    job = QualityJob(
+        f"quality-{edition}", notes, edition, judge, not without_dates, models_file=models_file,
+        unverified_venue=unverified_venue, again=again, state=state.resolve(), budget=study_budget(bounds),
+    )  # fmt: skip
     if dry_run:
         plan = estimate(job)
         return screen.print_json(plan) if as_json else _show_models(plan)

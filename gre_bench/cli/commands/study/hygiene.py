@@ -26,10 +26,8 @@ Likelihood = Annotated[
     Path | None,
     typer.Option("--likelihood", metavar="FILE", help="CSV of review_id,likelihood: how likely an LM wrote it."),
 ]
-Threshold = Annotated[
-    float,
-    typer.Option("--threshold", metavar="P", help="Likelihood from which a reference counts as written by an LM."),
-]
+LIKELY = 0.5
+"""The likelihood from which a reference counts as written by an LM."""
 TITLES = {
     "reviewers": "one human reviewer left out",
     "swap": "a tenth of the references replaced by a candidate's (×: its own text, an upper bound)",
@@ -43,7 +41,6 @@ def hygiene(
     candidate: Candidates = None,
     papers: Papers = 30,
     likelihood: Likelihood = None,
-    threshold: Threshold = 0.5,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -61,7 +58,7 @@ def hygiene(
     store = Store(state, the_edition(edition, state))
     run = steps.undecorated()
     reports = [
-        measured(state.resolve(), store.key, signature, run, candidate, papers, likelihood, threshold)
+        measured(state.resolve(), store.key, signature, run, candidate, papers, likelihood, LIKELY)
         for signature in shown_signatures(store, metric)
     ]
     if as_json:

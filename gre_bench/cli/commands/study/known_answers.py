@@ -29,7 +29,6 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, max=1_000_000, 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FOLDER", help=f"Folder for {FILE} and the figure {PICTURE}.")
 ]
-NoLearn = Annotated[bool, typer.Option("--no-learn", help="Do not train LMs in the simulations to measure their bias.")]
 Processes = Annotated[
     int | None, typer.Option("--processes", metavar="N", min=1, help="Processes; default: as many as cores.")
 ]
@@ -40,7 +39,6 @@ def known_answers(
     papers: Papers = 300,
     seed: Seed = 0,
     out: Out = None,
-    no_learn: NoLearn = False,
     processes: Processes = None,
     as_json: options.Json = False,
 ) -> None:
@@ -58,7 +56,7 @@ def known_answers(
     if out is not None:
         folder_to_write(out)
     with _bar(as_json) as on_done:
-        report = check(simulations, papers, seed, processes, not no_learn, on_done)
+        report = check(simulations, papers, seed, processes, True, on_done)
     if out is not None:
         _write(report, out)
     if as_json:

@@ -16,10 +16,8 @@ def validate(
     settings: options.SettingsFile = None,
     edition: options.Edition = None,
     override: options.Set = None,
-    limit: options.Limit = None,
     retry_failed: options.RetryFailed = False,
     no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     figures: options.Figures = None,
     as_json: options.Json = False,
@@ -42,11 +40,11 @@ def validate(
         from gre_bench.pipeline.runs.job import Job
         from gre_bench.tasks import steps
 
-        job = Job(chosen, state.resolve(), None, limit, retry_failed, wait)
+        job = Job(chosen, state.resolve(), retry_failed=retry_failed)
         usable(job)
         summary = perform(
             not no_prefect,
-            lambda: validate_metrics(chosen, state.resolve(), limit, retry_failed, wait),
+            lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),
             lambda: plain(job, steps.undecorated()),
         )
     if figures is not None:

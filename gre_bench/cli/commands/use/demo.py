@@ -14,12 +14,11 @@ from gre_bench.store import Store
 
 def demo(
     no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Score the 30 sample papers and show the board. No key or GPU."""
-    summary = run_refresh(load(DEMO), state, wait=wait, engine=not no_prefect, quiet=as_json)
+    summary = run_refresh(load(DEMO), state, engine=not no_prefect, quiet=as_json)
     if as_json:
         screen.print_json(summary)
     else:

@@ -28,7 +28,6 @@ Anchors = Annotated[
 
 def history(
     editions: Editions = None,
-    metric: options.Metric = None,
     anchor: Anchors = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -40,7 +39,7 @@ def history(
     from gre_bench.reports.history import history as followed
     from gre_bench.stats.intervals import few_papers
 
-    report = followed(state, editions, metric, anchor or [HUMAN])
+    report = followed(state, editions, None, anchor or [HUMAN])
     if as_json:
         return screen.print_json(report)
     for table in report["tables"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,6 @@ from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.cli.views.known_answers import show_correctness
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import resolved
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
@@ -34,7 +32,6 @@ from gre_bench.store.queries import (
     SEPARATION,
     STRATA,
     UNCOVERED,
-    LeaderboardRow,
 )
 
 
@@ -43,27 +40,6 @@ class Board(StrEnum):
     all = "all"
 
 
-class Kind(StrEnum):
-    human = "human"
-    model = "model"
-    control = "control"
-
-
-Candidates = Annotated[
-    list[str] | None,
-    typer.Option("--candidate", "-c", metavar="NAME", help="Only this candidate; repeatable. Ranks do not change."),
-]
-Kinds = Annotated[
-    list[Kind] | None,
-    typer.Option("--kind", "-k", metavar="KIND", help="Only this kind: human, model or control; repeatable."),
-]
-Groups = Annotated[
-    list[str] | None, typer.Option("--group", metavar="GROUP", help="Only candidates of this group; repeatable.")
-]
-Sort = Annotated[
-    str | None,
-    typer.Option("--sort", metavar="COLUMN", help="Sort each metric by this column, largest first; or COLUMN:up."),
-]
 Which = Annotated[
     Board,
     typer.Option(
@@ -84,10 +60,6 @@ IN_A_TEXT = (
 def leaderboard(
     edition: options.OneEdition = None,
     metric: options.Metric = None,
-    kind: Kinds = None,
-    candidate: Candidates = None,
-    group: Groups = None,
-    sort: Sort = None,
     board: Which = Board.clean,
     every: Every = False,
     details: Details = False,
@@ -105,15 +77,14 @@ def leaderboard(
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:
-        if metric or kind or candidate or sort or out or form is not Format.table:
-            raise SettingsError("--figures draws the whole board: leave out the options that filter or write rows")
+        if metric or out or form is not Format.table:
+            raise SettingsError("--figures draws the whole board: leave out --metric, --format and --out")
         from gre_bench.reports.plotting import plot_edition
 
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
     rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
-    rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
@@ -142,46 +113,3 @@ def leaderboard(
         show_outcomes(store.read(OUTCOMES))
         metrics = {row["signature_id"]: row["metric"] for row in signatures}
         show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
-
-
-def _kept(
-    rows: list[LeaderboardRow],
-    kinds: Sequence[str] | None,
-    candidates: Sequence[str] | None,
-    groups: Sequence[str] | None,
-    key: str,
-) -> list[LeaderboardRow]:
-    candidates_shown = sorted({row["candidate"] for row in rows})
-    candidates = [resolved(name, candidates_shown, f"the board of {key} has no candidate") for name in candidates or ()]
-    groups_shown = sorted({row["group_name"] for row in rows if row["group_name"] is not None})
-    groups = [resolved(name, groups_shown, f"the board of {key} has no group") for name in groups or ()]
-    rows_kept = [
-        row
-        for row in rows
-        if (not kinds or row["kind"] in kinds)
-        and (not candidates or row["candidate"] in candidates)
-        and (not groups or row["group_name"] in groups)
-    ]
-    if not rows_kept:
-        names = ", ".join(candidates_shown) or "none"
-        raise SettingsError(f"no candidate on the board of {key} matches the options; there are: {names}")
-    return rows_kept
-
-
-def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
-    """Returns *rows* sorted by *sort* within each metric; rows without a value come last.
-
-    *sort* is ``COLUMN`` for the largest value first, or ``COLUMN:up`` for the smallest first. Raises `SettingsError`
-    for an unknown column.
-    """
-    if sort is None:
-        return rows
-    column, _, direction = sort.partition(":")
-    if column not in rows[0] or direction not in ("", "up", "down"):
-        raise SettingsError(f"cannot sort by {sort!r}; columns are: {', '.join(rows[0])}; write COLUMN or COLUMN:up")
-    with_value = sorted(
-        (row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=direction != "up"
-    )
-    ordered = [*with_value, *(row for row in rows if row[column] is None)]
-    metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    return sorted(ordered, key=lambda row: (metrics.index(row["metric"]), row["group_name"] or ""))

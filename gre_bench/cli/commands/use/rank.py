@@ -49,7 +49,6 @@ def rank(
     columns: options.Columns = None,
     licence: options.Licence = None,
     override: options.Set = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -71,7 +70,7 @@ def rank(
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.tasks import steps
 
-    job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
+    job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
     run = steps.undecorated()
     job, understood = import_candidate(
         store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()))
