@@ -65,6 +65,19 @@ create table if not exists reviews (
     grade     double                     -- a grade that a person gave to the review itself
 );
 
+-- name: points
+-- one row per labelled point: a single remark of a review, with what people said of it
+create table if not exists points (
+    point_id  varchar primary key,
+    paper_id  varchar not null,
+    review_id varchar,                   -- null: the edition does not have the review
+    candidate varchar not null,
+    text      varchar not null,
+    place     integer not null,          -- position among the points of its review
+    labels    json not null,             -- name of a label → its value; higher is better
+    run_id    varchar not null
+);
+
 -- name: judgments
 -- one row per review and writer: the review as judgments, exactly as the writer left them
 create table if not exists judgments (

@@ -26,6 +26,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
+from gre_bench.ingest.records.points import Point, points_from
 from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
@@ -37,6 +38,7 @@ from gre_bench.store.queries import (
     JUDGMENTS,
     LAST_SETTINGS,
     PAPERS,
+    POINTS,
     REVIEWS,
     SYNOPSES,
 )
@@ -399,3 +401,28 @@ def in_domain(job: Job) -> Job:
         defaults["prompt"] = domain.predict
     update = {"edition": edition, "scoring": scoring.model_copy(update=defaults)}
     return replace(job, settings=job.settings.model_copy(update=update))
+
+
+def known_points(store: Store) -> dict[str, Point]:
+    """Returns id → point, for all stored points."""
+    return {
+        row["point_id"]: Point(**{**row, "labels": json.loads(row["labels"])})  # type: ignore[arg-type]
+        for row in store.rows(POINTS)
+    }
+
+
+def import_points(
+    store: Store, run_id: str, path: Path, orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED
+) -> dict[str, Any]:
+    """Imports the labelled points in the file *path*; returns the report of `keep`.
+
+    *orders*: label → the ranks of its values, if they are words (see `ordered_labels`). *reading*: how the columns are
+    found.
+    """
+    reviews = {review.review_id: review for review in known_reviews(store)}
+    papers = {paper.paper_id for paper in known_papers(store)}
+    points, imported = points_from(path, known_points(store), reviews, papers, orders, reading)
+    reading.check_used()
+    rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
+    report = keep(store, run_id, path, "graded", imported, before=[("put_points", rows)])
+    return report | {"kind": "points", "points": len(points), "licence_line": "labelled points are in no release"}

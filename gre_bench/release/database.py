@@ -32,8 +32,8 @@ REDACTED = (
 )  # fmt: skip
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces")
 """Tables that a release has in addition."""
-RECORDS = ("additions", "imports", "runs")
-"""Tables of commands that were run; the manifest has them."""
+RECORDS = ("additions", "imports", "points", "runs")
+"""Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
 """Columns that differ between two runs with the same inputs."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"

@@ -15,7 +15,7 @@ pair_tests   tests of every two candidates, and how many papers would tell them 
 ranks        intervals of ranks, and whether two boards or measures order the same candidates alike
 """
 
-from gre_bench.stats.auc import Separation, separation
+from gre_bench.stats.auc import OrderedSeparation, Separation, ordered_separation, separation
 from gre_bench.stats.intervals import (
     Interval,
     PairedTest,
@@ -29,12 +29,14 @@ from gre_bench.stats.intervals import (
 
 __all__ = [
     "Interval",
+    "OrderedSeparation",
     "PairedTest",
     "Separation",
     "clustered_error",
     "clustered_interval",
     "clustered_test",
     "flat_interval",
+    "ordered_separation",
     "paired_test",
     "separation",
     "student_quantiles",

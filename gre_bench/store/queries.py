@@ -76,8 +76,14 @@ ImportedDomainRow = TypedDict("ImportedDomainRow", {"domain": str | None})
 IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
 ImportedFileRow = TypedDict("ImportedFileRow", {"file": str, "sha256": str, "kind": str})
 IMPORTED_FILES = Query("imported_files", ImportedFileRow)
+PointRow = TypedDict("PointRow", {
+    "point_id": str, "paper_id": str, "review_id": str | None, "candidate": str, "text": str, "place": int,
+    "labels": str,
+})
+POINTS = Query("points", PointRow)
 ImportRow = TypedDict("ImportRow", {
     "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
+    "points": int,
 })
 IMPORTS = Query("imports", ImportRow)
 

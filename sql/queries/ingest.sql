@@ -141,6 +141,16 @@ where item not in (select review_id from reviews);
 -- records which import added the incoming judgments
 insert or replace into additions by name select run_id, file, 'judgments' as kind, item, writer from incoming;
 
+-- name: points
+-- one row per labelled point, in the order of papers, reviews and places
+select point_id, paper_id, review_id, candidate, text, place, labels
+from points
+order by paper_id, review_id nulls last, candidate, place;
+
+-- name: put_points
+-- adds labelled points, or replaces them by the same points with further labels
+insert or replace into points by name from incoming;
+
 -- name: imports
 -- one row per imported file, the first first: its number, and how many records that it added are still there
 with left_over as (
@@ -158,7 +168,8 @@ select
     i.happened_at,
     coalesce(max(l.records) filter (l.kind = 'paper'), 0) as papers,
     coalesce(max(l.records) filter (l.kind = 'review'), 0) as reviews,
-    coalesce(max(l.records) filter (l.kind = 'judgments'), 0) as judgments
+    coalesce(max(l.records) filter (l.kind = 'judgments'), 0) as judgments,
+    coalesce((select count(*) from points p where p.run_id = i.run_id), 0) as points
 from imports i
 left join left_over l using (run_id, file)
 group by i.run_id, i.file, i.happened_at
@@ -227,6 +238,15 @@ delete from text_words where paper_id in (select item from undone where kind = '
 delete from synopses where paper_id in (select item from undone where kind = 'paper');
 delete from reviews where review_id in (select review_id from undone_reviews);
 delete from papers where paper_id in (select item from undone where kind = 'paper');
+create or replace temp table undone_points as
+select point_id
+from points
+where run_id = getvariable('undone').run_id
+   or paper_id in (select item from undone where kind = 'paper')
+   or review_id in (select review_id from undone_reviews);
+delete from replies where task = 'judgments' and item in (select 'point:' || point_id from undone_points);
+delete from judgments where review_id in (select 'point:' || point_id from undone_points);
+delete from points where point_id in (select point_id from undone_points);
 delete from additions where run_id = getvariable('undone').run_id and file = getvariable('undone').file;
 delete from rank_statistics;
 delete from differences;

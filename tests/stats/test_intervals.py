@@ -96,3 +96,54 @@ def test_student_quantiles_are_those_of_the_printed_tables():
     by_df = {row["df"]: row for row in stats.student_quantiles(120)}
     for df, q90, q95 in [(1, 6.314, 12.706), (5, 2.015, 2.571), (30, 1.697, 2.042), (120, 1.658, 1.980)]:
         assert (round(by_df[df]["q90"], 3), round(by_df[df]["q95"], 3)) == (q90, q95)
+
+
+LABELLED = st.lists(
+    st.tuples(st.integers(-3, 3), st.integers(0, 2), st.integers(0, 4)), min_size=6, max_size=40
+).filter(lambda rows: min(len(set(column)) for column in zip(*rows, strict=True)) > 1)
+"""Items as (score, label, paper)."""
+
+
+@given(LABELLED)
+def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(rows):
+    scores, labels, papers = (list(column) for column in zip(*rows, strict=True))
+    somers = scipy_stats.somersd(labels, scores).statistic
+    try:
+        found = stats.ordered_separation(scores, labels, papers)
+    except ValueError:
+        return
+    assert found.auc == pytest.approx((somers + 1) / 2)
+    two = [min(label, 1) for label in labels]
+    same, other = [row for row, label in zip(rows, two, strict=True) if label], [row for row in rows if row[1] == 0]
+    if len(same) < 2 or len(other) < 2:
+        return
+    expected = stats.separation([row[0] for row in same], [row[2] for row in same],
+                                [row[0] for row in other], [row[2] for row in other])  # fmt: skip
+    found = stats.ordered_separation(scores, two, papers)
+    assert (found.auc, found.low, found.high) == pytest.approx((expected.auc, expected.low, expected.high))
+
+
+def test_an_ordered_separation_within_papers_ignores_what_differs_between_them():
+    scores, labels = [1.0, 0.0, 11.0, 10.0, 5.0], [1, 0, 1, 0, 0]
+    found = stats.ordered_separation(scores, labels, list("aabbc"), within=True)
+    assert (found.auc, found.pairs, found.papers) == (1.0, 2, 2)
+    assert stats.ordered_separation(scores, labels, list("aabbc")).auc == pytest.approx(4 / 6)
+    with pytest.raises(ValueError, match="fewer than two papers"):
+        stats.ordered_separation(scores, labels, list("abcde"), within=True)
+
+
+def test_simulated_coverage_of_the_ordered_separation_is_nominal():
+    random, hits = np.random.default_rng(5), {False: 0, True: 0}
+    papers = np.repeat(np.arange(60), 6)
+
+    def true_auc(variance):
+        return (2 * scipy_stats.norm.cdf(0.4 / variance**0.5) + scipy_stats.norm.cdf(0.8 / variance**0.5)) / 3
+
+    truth = {False: 5 / 359 * true_auc(2.0) + 354 / 359 * true_auc(2.5), True: true_auc(2.0)}
+    for _ in range(1000):
+        labels = random.integers(0, 3, len(papers)).astype(float)
+        scores = 0.5 * random.normal(size=60)[papers] + random.normal(size=len(papers)) + 0.4 * labels
+        for within in hits:
+            found = stats.ordered_separation(scores, labels, papers, within)
+            hits[within] += found.low <= truth[within] <= found.high
+    assert all(0.93 <= count / 1000 <= 0.97 for count in hits.values()), hits

@@ -182,7 +182,7 @@ def in_state(state: Path) -> str:
 
 def imported(report: Row, edition: str) -> None:
     """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
-    kinds = ("papers", "reviews", "judgments", "synopses")
+    kinds = ("papers", "reviews", "judgments", "synopses", "points")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
     counts = f"{report['unchanged']} known already, {report['refused']} refused"

@@ -15,7 +15,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError, SourceError
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
-          "writer", "grade", "row")  # fmt: skip
+          "writer", "grade", "row", "point")  # fmt: skip
 """The fields that a header may be stated for."""
 JOINED = ("title", "abstract", "text", "review", "judgments")
 """Fields that several headers may make together, each cell under its header; of other fields the first cell counts."""
@@ -27,6 +27,7 @@ USUAL = {
     "text": ("text", "fulltext", "papertext", "body", "markdown", "content", "paper"),
     "review": ("review", "reviewtext", "mainreview", "fullreview", "text", "content", "body", "comment", "comments",
                "output", "completion", "commentstoauthors", "commentsfortheauthors"),
+    "point": ("point", "item", "claim", "comment", "criticism", "remark"),
     "candidate": ("candidate", "model", "modelname", "llm", "system"),
     "slot": ("slot", "reviewer", "reviewernumber", "reviewerno", "reviewnumber", "reviewno"),
     "rating": ("rating", "score", "overall", "overallscore", "overallrating", "recommendation"),
@@ -198,7 +199,8 @@ def suggested(
     for look in (search.paper_id, search.review):
         with suppress(UnsureError):
             look()
-    search.take("candidate", search.usual("candidate"))
+    for name in ("candidate", "point"):
+        search.take(name, search.usual(name))
     return {name: columns for name, columns in search.known.items() if columns != [name]}
 
 

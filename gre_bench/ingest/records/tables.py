@@ -202,6 +202,7 @@ def rows_of(
     lacking = [] if "paper_id" in present_columns else ["paper_id"]
     if "review" in columns and not present_columns & {"review", "judgments"}:
         lacking.append("review")
+    lacking += [name for name in ("point",) if name in columns and name not in present_columns]
     if lacking and table:
         hints = _hints(path, table, imported, lacking, columns, papers)
         known = "" if hints.count("--columns") >= len(lacking) else f"; columns read: {', '.join(columns)}"

@@ -194,6 +194,47 @@ def import_notes(
     )  # fmt: skip
 
 
+PointsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help=".jsonl, .json, .csv or .parquet with paper_id, point, review_id or candidate, and columns of labels.",
+    ),
+]
+Order = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--order", metavar="LABEL=WORST,...,BEST", help="Values of a label, worst first; repeat it for several labels."
+    ),
+]
+
+
+@app.command("points")
+def import_points(
+    file: PointsFile,
+    edition: options.IntoEdition,
+    order: Order = None,
+    columns: options.Columns = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add points of reviews that people judged, for study points.
+
+    A point is a single remark of a review. Every further column is a label if it holds numbers, true and false, or yes
+    and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
+    not: what the review loses without a point is measured on them.
+    """
+    from gre_bench.ingest.records.points import ordered_labels
+    from gre_bench.pipeline import intake
+
+    orders, reading = ordered_labels(order or ()), ColumnNames(stated(columns or ()))
+    import_into(
+        "points", edition, False, state, wait, as_json,
+        lambda store, run_id, _: intake.import_points(store, run_id, file, orders, reading),
+    )  # fmt: skip
+
+
 TheRun = Annotated[
     str | None,
     typer.Argument(metavar="IMPORT", help="Number of the import in the list; without it, the list is shown."),
@@ -244,8 +285,9 @@ def undo(
 
 
 def _records(row: ImportRow) -> str:
-    counts = ((row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"))
-    return ", ".join(counted(number, noun) for number, noun in counts if number)
+    return ", ".join(
+        counted(row[f"{noun}s"], noun) for noun in ("paper", "review", "judgment", "point") if row[f"{noun}s"]
+    )
 
 
 def import_into(kind: str, edition: str, new: bool, state: Path, as_json: bool, work: Callable[..., Any]) -> None:

@@ -1,0 +1,246 @@
+"""Tells whether a point's own information in nats agrees with what people said of the point, such as right or wrong.
+
+A point is a single remark of a review. Its own information is the mean of two scores against the other human reviews
+of the paper: the score of the point *alone*, and what the review loses if the point is *left out*:
+
+    alone = log P(y | point) − log P(y)        left out = log P(y | review) − log P(y | review without the point)
+
+The review is the judgments of all its points. y are the judgments of a human review other than the point's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
+from gre_bench.flows.annual_refresh import scorable
+from gre_bench.ingest.records.points import Point
+from gre_bench.ingest.records.sampling import not_human
+from gre_bench.metrics.agreement import NOT_REFERENCED
+from gre_bench.metrics.cases import Entry, Response, plan, scored_writer_of
+from gre_bench.pipeline.intake import given_categories, known_papers, known_points, known_reviews
+from gre_bench.pipeline.learnt import learnt_papers
+from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
+from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import conclude, score
+from gre_bench.pipeline.writing import judge_responses
+from gre_bench.stats.auc import ordered_separation
+from gre_bench.store import Row, Store
+from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS
+from gre_bench.tasks.protocol import Steps
+
+CRITICISM = OPENINGS[1]
+SCORES = ("own", "alone", "left_out")
+"""Scores by a metric: a point's own information, and its two parts."""
+BESIDE = ("words", "place", "criticism")
+"""Scores that read no human review: number of words, position in the review, share of judgments that criticise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The judgments that a point is scored by: its own, those of its review, and those of the review without it.
+
+    *whole* and *rest* are None for a review with one point. Each text has its name as a candidate, made from its
+    content.
+    """
+
+    alone: Response
+    whole: Response | None
+    rest: Response | None
+
+
+def measure_points(job: Job, run: Steps) -> dict[str, Any]:
+    """Scores the stored points, and compares each score with each label; returns the summary.
+
+    The summary has ``labels``, one entry per label, with rows of one AUC each: over all points and within papers, with
+    95% intervals by paper. *run*: the steps that write and score. Raises `SettingsError` if no metric of the settings
+    is a PMI of judgments, and `SourceError` if no points are stored.
+    """
+    job = scorable(job)
+    metrics = tuple(
+        name for name in job.settings.scoring.metrics
+        if (recipe := recipe_of(name)).formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "assw"
+    )  # fmt: skip
+    if not metrics:
+        raise SettingsError("points are scored by gem or gem_s_abstract: --set 'scoring.metrics=[\"gem\"]'")
+    scoring = job.settings.scoring.model_copy(update={"metrics": metrics})
+    job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
+    with working(job, run, "points") as (store, workers, progress):
+        progress.stage("importing")
+        import_sources(store, progress.run_id, job.settings)
+        points, texts, work = _plan(store, job, workers.steps, progress)
+        score(store, job, workers, work, progress)
+        progress.stage("comparing")
+        values = {metric: _values(store, points, texts, work, metric) for metric in metrics}
+        beside = _beside(points, texts, work.writer)
+        names = sorted({name for point in points for name in point.labels})
+        labels = [_label(name, points, values, beside) for name in names]
+        return conclude(store, work, progress, papers=work.papers, points=len(points), labels=labels)
+
+
+def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[Point], dict[str, Texts], Work]:
+    """Writes missing judgments, and plans every pair; returns the points, their texts by id, and the plan."""
+    points = list(known_points(store).values())
+    if not points:
+        raise SourceError(
+            f"edition {store.key} has no labelled points; import some: "
+            f"gre-bench import points FILE --edition {store.key}"
+        )
+    learnt = learnt_papers(store, job.settings, ids=[point.paper_id for point in points])
+    points = learnt.left(points, [point.paper_id for point in points], "a study of points", store.key)
+    chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
+    points = [point for point in points if point.paper_id in set(chosen)]
+    apart = not_human([review for review in known_reviews(store) if review.candidate == HUMAN],
+                      job.settings.edition.not_human)  # fmt: skip
+
+    def human(judged_by: str | None) -> dict[str, list[Response]]:
+        found: dict[str, list[Response]] = {name: [] for name in chosen}
+        for review, response in responses(store, judged_by):
+            if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in found:
+                found[review.paper_id].append(response)
+        return found
+
+    stored = {point.point_id: Response(f"point:{point.point_id}", point.text, {}) for point in points}
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows(JUDGMENTS):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    due = [replace(item, judgments=judged[item.review_id]) for item in stored.values()]
+    every = [response for group in human(None).values() for response in group]
+    judged_by = judge_responses(store, job, run, [*every, *due], progress)
+    progress.stage("planning")
+    by_paper, scoring = human(judged_by), job.settings.scoring
+    writer = scored_writer_of([item for group in by_paper.values() for item in group], scoring.writer, judged_by)
+    written = {row["review_id"]: row["text"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
+    texts = _texts(points, written, writer)
+    identity, signatures = run.sign_metrics(job.backends, scoring, writer)
+    papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
+    planned: dict[tuple[str, str, str, str], Planned] = {}
+    for point in points:
+        paper = papers[point.paper_id]
+        references = tuple(item for item in by_paper[point.paper_id] if item.review_id != point.review_id)
+        known = synopses(paper, {}, categories, scoring.synopsis_of)
+        for text in _of(texts[point.point_id]):
+            candidate = Candidate(text.review_id, "graded")
+            entry = Entry(paper, text, references, {text.review_id: text}, known)
+            for metric, signature in signatures.items():
+                pairs = plan([entry], [candidate], recipe_of(metric), writer, scoring.form)
+                if not references:
+                    pairs = [Planned(paper.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
+                for pair in pairs:
+                    place = (signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id)
+                    planned[place] = pair
+    pairs = [(place[0], pair) for place, pair in sorted(planned.items(), key=lambda item: (item[0][0],))]
+    candidates = [Candidate(name, "graded") for name in sorted({pair.candidate_id for _, pair in pairs})]
+    add_plan(store, job, progress.run_id, pairs, signatures, candidates)
+    return (
+        points,
+        texts,
+        Work(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), learnt, learnt.notes),
+    )
+
+
+def _texts(points: Sequence[Point], written: Mapping[str, str], writer: str) -> dict[str, Texts]:
+    """Returns point id → its texts. *written*: ``point:`` and a point's id → its judgments by *writer*."""
+    groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    for point in points:
+        groups[point.group].append(point)
+    texts: dict[str, Texts] = {}
+    for group in groups.values():
+        judgments = {point.point_id: written.get(f"point:{point.point_id}") for point in group}
+        whole = _joined("points", judgments.values(), writer)
+        for point in group:
+            own = judgments[point.point_id]
+            alone = Response(f"point:{point.point_id}", point.text, {writer: own} if own else {})
+            rest = _joined("without", [text for name, text in judgments.items() if name != point.point_id], writer)
+            texts[point.point_id] = Texts(alone, whole if rest else None, rest)
+    return texts
+
+
+def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response | None:
+    """Returns the *judgments* of some points as one response; None if there are none."""
+    text = "\n".join(item for item in judgments if item)
+    if not text:
+        return None
+    return Response(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
+
+
+def _of(texts: Texts) -> list[Response]:
+    return [text for text in (texts.alone, texts.whole, texts.rest) if text is not None]
+
+
+def _values(
+    store: Store, points: Sequence[Point], texts: Mapping[str, Texts], work: Work, metric: str
+) -> dict[str, dict[str, float]]:
+    """Returns point id → its *metric*'s `SCORES`, each the mean over references; a point that lacks a pair has none."""
+    rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
+    scored: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row["value"] is not None:
+            scored[row["paper_id"], row["candidate_id"]][row["reference_id"]] = row["value"]
+    values: dict[str, dict[str, float]] = {}
+    for point in points:
+        text = texts[point.point_id]
+        by_text = [scored[point.paper_id, item.review_id] for item in _of(text)]
+        shared = sorted(set.intersection(*map(set, by_text)))
+        if not shared:
+            continue
+        means = [sum(item[name] for name in shared) / len(shared) for item in by_text]
+        left_out = means[1] - means[2] if len(means) == 3 else means[0]
+        values[point.point_id] = dict(zip(SCORES, ((means[0] + left_out) / 2, means[0], left_out), strict=True))
+    return values
+
+
+def _beside(points: Sequence[Point], texts: Mapping[str, Texts], writer: str) -> dict[str, dict[str, float]]:
+    """Returns point id → the scores `BESIDE`."""
+    values: dict[str, dict[str, float]] = {}
+    for point in points:
+        lines = texts[point.point_id].alone.judgments.get(writer, "").splitlines()
+        criticised = sum(line.lstrip().startswith(CRITICISM) for line in lines) / max(1, len(lines))
+        values[point.point_id] = dict(
+            zip(BESIDE, (float(len(point.text.split())), float(point.place), criticised), strict=True)
+        )
+    return values
+
+
+def _label(
+    name: str, points: Sequence[Point], values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    beside: Mapping[str, Mapping[str, float]],
+) -> Row:  # fmt: skip
+    """Returns how well each score orders the points by the label *name*.
+
+    All rows count the same points: those with the label and a score by every metric.
+    """
+    labelled = [point for point in points if name in point.labels]
+    compared = [point for point in labelled if all(point.point_id in scores for scores in values.values())]
+    rows = []
+    for source, keys in ((None, BESIDE), *((metric, SCORES) for metric in values)):
+        by_point = values[source] if source else beside
+        for key in keys:
+            numbers = [by_point[point.point_id][key] for point in compared]
+            row: Row = {"metric": source, "score": key}
+            for within in (False, True):
+                start = "within_" if within else ""
+                try:
+                    found = ordered_separation(numbers, [point.labels[name] for point in compared],
+                                               [point.paper_id for point in compared], within)  # fmt: skip
+                    row |= {
+                        f"{start}{part}": getattr(found, part) for part in ("auc", "low", "high", "pairs", "papers")
+                    }
+                except ValueError as error:
+                    row |= {f"{start}auc": None, f"{start}problem": str(error)}
+            rows.append(row)
+    levels = sorted({point.labels[name] for point in compared})
+    return {
+        "label": name, "points": len(compared), "labelled": len(labelled),
+        "papers": len({point.paper_id for point in compared}), "levels": len(levels), "rows": rows,
+    }  # fmt: skip
