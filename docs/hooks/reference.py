@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from code_pages import commands_page, python_page
+from figures import rates_of_flaws
 from picture import rooms_picture
 from prompt_pages import prompts_page
 from records import measurements_page, stale
@@ -27,7 +28,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference pages and the picture of the rooms to the *files* of the site.
+    """Adds the reference pages, the picture of the rooms and the figures to the *files* of the site.
 
     Raises RuntimeError if a page differs from the records of its tables.
     """
@@ -38,4 +39,5 @@ def on_files(files: Any, config: Any) -> Any:
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     files.append(File.generated(config, "images/rooms.svg", content=rooms_picture()))
+    files.append(File.generated(config, "images/flaws.svg", content=rates_of_flaws()))
     return files

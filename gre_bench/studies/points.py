@@ -13,18 +13,19 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.judgments import OPENINGS, Form
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
 from gre_bench.flows.annual_refresh import scorable
 from gre_bench.ingest.records.points import Point
 from gre_bench.ingest.records.sampling import not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED
-from gre_bench.metrics.cases import Entry, Response, plan, scored_writer_of
+from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, plan, scored_writer_of
 from gre_bench.pipeline.intake import given_categories, known_papers, known_points, known_reviews
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
@@ -47,7 +48,7 @@ BESIDE = ("words", "place", "criticism")
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class PointTexts:
     """The judgments that a point is scored by: its own, those of its review, and those of the review without it.
 
     *whole* and *rest* are None for a review with one point. Each text has its name as a candidate, made from its
@@ -88,7 +89,7 @@ def measure_points(job: Job, run: Steps) -> dict[str, Any]:
         return conclude(store, work, progress, papers=work.papers, points=len(points), labels=labels)
 
 
-def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[Point], dict[str, Texts], Work]:
+def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[Point], dict[str, PointTexts], Work]:
     """Writes missing judgments, and plans every pair; returns the points, their texts by id, and the plan."""
     points = list(known_points(store).values())
     if not points:
@@ -100,61 +101,73 @@ def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[
     points = learnt.left(points, [point.paper_id for point in points], "a study of points", store.key)
     chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
     points = [point for point in points if point.paper_id in set(chosen)]
-    apart = not_human([review for review in known_reviews(store) if review.candidate == HUMAN],
-                      job.settings.edition.not_human)  # fmt: skip
-
-    def human(judged_by: str | None) -> dict[str, list[Response]]:
-        found: dict[str, list[Response]] = {name: [] for name in chosen}
-        for review, response in responses(store, judged_by):
-            if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in found:
-                found[review.paper_id].append(response)
-        return found
-
-    stored = {point.point_id: Response(f"point:{point.point_id}", point.text, {}) for point in points}
-    judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows(JUDGMENTS):
-        judged[row["review_id"]][row["writer"]] = row["text"]
-    due = [replace(item, judgments=judged[item.review_id]) for item in stored.values()]
-    every = [response for group in human(None).values() for response in group]
-    judged_by = judge_responses(store, job, run, [*every, *due], progress)
+    judged = _judgments(store)
+    due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
+    references = _references(store, job, chosen, None)
+    judged_by = judge_responses(
+        store, job, run, [*(response for group in references.values() for response in group), *due], progress
+    )
     progress.stage("planning")
-    by_paper, scoring = human(judged_by), job.settings.scoring
-    writer = scored_writer_of([item for group in by_paper.values() for item in group], scoring.writer, judged_by)
-    written = {row["review_id"]: row["text"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
-    texts = _texts(points, written, writer)
+    references, scoring = _references(store, job, chosen, judged_by), job.settings.scoring
+    every = [response for group in references.values() for response in group]
+    writer = scored_writer_of(every, scoring.writer, judged_by)
+    texts = _texts(points, {name: by_writer.get(writer) for name, by_writer in _judgments(store).items()}, writer)
     identity, signatures = run.sign_metrics(job.backends, scoring, writer)
     papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
     planned: dict[tuple[str, str, str, str], Planned] = {}
     for point in points:
         paper = papers[point.paper_id]
-        references = tuple(item for item in by_paper[point.paper_id] if item.review_id != point.review_id)
-        known = synopses(paper, {}, categories, scoring.synopsis_of)
-        for text in _of(texts[point.point_id]):
-            candidate = Candidate(text.review_id, "graded")
-            entry = Entry(paper, text, references, {text.review_id: text}, known)
-            for metric, signature in signatures.items():
-                pairs = plan([entry], [candidate], recipe_of(metric), writer, scoring.form)
-                if not references:
-                    pairs = [Planned(paper.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
-                for pair in pairs:
-                    place = (signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id)
-                    planned[place] = pair
-    pairs = [(place[0], pair) for place, pair in sorted(planned.items(), key=lambda item: (item[0][0],))]
+        others = tuple(item for item in references[point.paper_id] if item.review_id != point.review_id)
+        entry = Entry(paper, UNREFERENCED, others, {}, synopses(paper, {}, categories, scoring.synopsis_of))
+        for metric, signature in signatures.items():
+            for pair in _pairs(entry, texts[point.point_id], metric, writer, scoring.form):
+                place = (signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id)
+                planned[place] = pair
+    pairs = sorted(((place[0], pair) for place, pair in planned.items()), key=itemgetter(0))
     candidates = [Candidate(name, "graded") for name in sorted({pair.candidate_id for _, pair in pairs})]
     add_plan(store, job, progress.run_id, pairs, signatures, candidates)
-    return (
-        points,
-        texts,
-        Work(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), learnt, learnt.notes),
-    )
+    work = Work(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), learnt, learnt.notes)
+    return points, texts, work
 
 
-def _texts(points: Sequence[Point], written: Mapping[str, str], writer: str) -> dict[str, Texts]:
+def _judgments(store: Store) -> Mapping[str, dict[str, str]]:
+    """Returns review id, or ``point:`` and a point's id → writer → judgments."""
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows(JUDGMENTS):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    return judged
+
+
+def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | None) -> dict[str, list[Response]]:
+    """Returns paper id → its human reviews. *judged_by*: as in `responses`."""
+    human = [review for review in known_reviews(store) if review.candidate == HUMAN]
+    apart = not_human(human, job.settings.edition.not_human)
+    references: dict[str, list[Response]] = {name: [] for name in papers}
+    for review, response in responses(store, judged_by):
+        if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in references:
+            references[review.paper_id].append(response)
+    return references
+
+
+def _pairs(entry: Entry, texts: PointTexts, metric: str, writer: str, form: Form) -> list[Planned]:
+    """Returns the pairs of a point's *texts* with the references of *entry*; an excluded one if it has no reference."""
+    pairs: list[Planned] = []
+    for text in _responses(texts):
+        if entry.references:
+            own = replace(entry, responses={text.review_id: text})
+            pairs += plan([own], [Candidate(text.review_id, "graded")], recipe_of(metric), writer, form)
+        else:
+            paper_id = entry.paper.paper_id
+            pairs.append(Planned(paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED))
+    return pairs
+
+
+def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
     """Returns point id → its texts. *written*: ``point:`` and a point's id → its judgments by *writer*."""
     groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
         groups[point.group].append(point)
-    texts: dict[str, Texts] = {}
+    texts: dict[str, PointTexts] = {}
     for group in groups.values():
         judgments = {point.point_id: written.get(f"point:{point.point_id}") for point in group}
         whole = _joined("points", judgments.values(), writer)
@@ -162,7 +175,7 @@ def _texts(points: Sequence[Point], written: Mapping[str, str], writer: str) -> 
             own = judgments[point.point_id]
             alone = Response(f"point:{point.point_id}", point.text, {writer: own} if own else {})
             rest = _joined("without", [text for name, text in judgments.items() if name != point.point_id], writer)
-            texts[point.point_id] = Texts(alone, whole if rest else None, rest)
+            texts[point.point_id] = PointTexts(alone, whole if rest else None, rest)
     return texts
 
 
@@ -174,12 +187,12 @@ def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response
     return Response(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
 
 
-def _of(texts: Texts) -> list[Response]:
+def _responses(texts: PointTexts) -> list[Response]:
     return [text for text in (texts.alone, texts.whole, texts.rest) if text is not None]
 
 
 def _values(
-    store: Store, points: Sequence[Point], texts: Mapping[str, Texts], work: Work, metric: str
+    store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: Work, metric: str
 ) -> dict[str, dict[str, float]]:
     """Returns point id → its *metric*'s `SCORES`, each the mean over references; a point that lacks a pair has none."""
     rows = store.rows(FINISHED_PAIRS, signature_id=work.signatures[metric].signature_id)
@@ -190,7 +203,7 @@ def _values(
     values: dict[str, dict[str, float]] = {}
     for point in points:
         text = texts[point.point_id]
-        by_text = [scored[point.paper_id, item.review_id] for item in _of(text)]
+        by_text = [scored[point.paper_id, item.review_id] for item in _responses(text)]
         shared = sorted(set.intersection(*map(set, by_text)))
         if not shared:
             continue
@@ -200,7 +213,7 @@ def _values(
     return values
 
 
-def _beside(points: Sequence[Point], texts: Mapping[str, Texts], writer: str) -> dict[str, dict[str, float]]:
+def _beside(points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str) -> dict[str, dict[str, float]]:
     """Returns point id → the scores `BESIDE`."""
     values: dict[str, dict[str, float]] = {}
     for point in points:
@@ -231,11 +244,9 @@ def _label(
             for within in (False, True):
                 start = "within_" if within else ""
                 try:
-                    found = ordered_separation(numbers, [point.labels[name] for point in compared],
+                    ordered = ordered_separation(numbers, [point.labels[name] for point in compared],
                                                [point.paper_id for point in compared], within)  # fmt: skip
-                    row |= {
-                        f"{start}{part}": getattr(found, part) for part in ("auc", "low", "high", "pairs", "papers")
-                    }
+                    row |= {f"{start}{part}": value for part, value in asdict(ordered).items()}
                 except ValueError as error:
                     row |= {f"{start}auc": None, f"{start}problem": str(error)}
             rows.append(row)

@@ -24,10 +24,11 @@ import numpy as np
 
 from gre_bench.changes import flaws, scripted
 from gre_bench.core.records import HUMAN, Case
-from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.core.settings import edition_parts, load
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.flaws import share_of_words
 from gre_bench.pipeline.intake import known_reviews
+from gre_bench.pipeline.learnt import learnt_here
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
 from gre_bench.store import ReadCopy
@@ -48,10 +49,14 @@ def pool(state: Path, edition: str, papers: int, drafts: int, backend: str, word
         if review.candidate == HUMAN and review.text:
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = flaws.flaws()
-    lm = open_lm(EvaluationLMSettings(backend=backend))
+    key = {f"edition.{name}={value}" for name, value in edition_parts(edition).items()}
+    chosen = load(None, (*key, f"evaluation_lm.backend={backend}", "writing.judgments=rule"))
+    learnt = learnt_here(chosen, state)
+    print(f"registers {learnt.registers}; left out: {len(learnt.papers)} learnt papers", file=sys.stderr)
+    lm = open_lm(chosen.evaluation_lm)
     used, refusals, values, families = Counter(), Counter(), {name: [] for name in METRICS}, []
     begun = time.monotonic()
-    for paper in sampled_papers(store):
+    for paper in sampled_papers(store, without=learnt.papers):
         if len(families) == papers:
             break
         sentences = scripted.sentences(reviews.get(paper.paper_id, []))

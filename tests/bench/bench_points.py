@@ -15,7 +15,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from gre_bench.cli.views.points import NAMES, shown_auc
+from gre_bench.cli.views.agreement import SCORE_NAMES, shown_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import recipe_of
 from gre_bench.ingest.records.points import ordered_labels
@@ -64,7 +64,7 @@ def main() -> None:
          f"evaluation_lm.backend={asked.backend}"),
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as state:
-        store, files = Store(state, EDITION), {}
+        store, files = Store(Path(state), EDITION), {}
         for name, rows in rows_of(asked.folder).items():
             files[name] = Path(state) / f"{name}.jsonl"
             files[name].write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -78,7 +78,7 @@ def main() -> None:
     print("| label | points, papers | score | all points | within papers |\n| --- | --- | --- | --- | --- |")
     for label in summary["labels"]:
         for row in label["rows"]:
-            score = NAMES[row["score"]].removeprefix("· ")
+            score = SCORE_NAMES[row["score"]].removeprefix("· ")
             score = f"{recipe_of(row['metric']).title}: {score}" if row["metric"] else score
             count = f"{label['points']:,}, {label['papers']}"
             print(f"| {label['label']} | {count} | {score} | {shown_auc(row, '')} | {shown_auc(row, 'within_')} |")

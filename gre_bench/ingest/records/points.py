@@ -127,22 +127,29 @@ def points_from(
             imported.refuse(
                 number, f"point of paper {shown(row.get('paper_id'))}", reason, reason.code, row.get("paper_id")
             )
-    for name in labels:
-        imported.notes.append(
-            f"label {name}: {counted(len(rows) - len(imported.refusals) - blank[name], 'point')}"
-            + (f", {blank[name]} blank" if blank[name] else "")
-        )
+    imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
+    return [points[name] for name in points if name in changed], imported
+
+
+def _notes(
+    labels: Sequence[str], accepted: int, blank: Mapping[str, int], without_review: Mapping[tuple[str, str], int]
+) -> list[str]:
+    """Returns lines on the *accepted* rows: what is labelled, and which points' review the edition does not have."""
+    notes = [
+        f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
+        for name in labels
+    ]
     if not labels:
-        imported.notes.append(
+        notes.append(
             "no column is a label: a label holds numbers, true and false, or yes and no, or its values are stated in "
             "order: --order LABEL=WORST,...,BEST"
         )
     if without_review:
-        imported.notes.append(
+        notes.append(
             f"{counted(sum(without_review.values()), 'point')} of {counted(len(without_review), 'review')} that the "
             "edition does not have: such a review is taken to be its points"
         )
-    return [points[name] for name in points if name in changed], imported
+    return notes
 
 
 def _point(

@@ -7,7 +7,7 @@ from pathlib import Path
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import ended, progress_bar, settings_of
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.points import show
+from gre_bench.cli.views.agreement import show_points
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store import Store
 
@@ -35,5 +35,5 @@ def points(
 
         job = Job(chosen, state.resolve(), None, limit, False, wait)
         summary = measure_points(job, steps.undecorated())
-    screen.print_json(summary) if as_json else show(summary)
+    screen.print_json(summary) if as_json else show_points(summary)
     raise ended(summary)
