@@ -215,7 +215,6 @@ def import_points(
     edition: options.IntoEdition,
     order: Order = None,
     columns: options.Columns = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -230,7 +229,7 @@ def import_points(
 
     orders, reading = ordered_labels(order or ()), ColumnNames(stated(columns or ()))
     import_into(
-        "points", edition, False, state, wait, as_json,
+        "points", edition, False, state, as_json,
         lambda store, run_id, _: intake.import_points(store, run_id, file, orders, reading),
     )  # fmt: skip
 

@@ -16,8 +16,6 @@ def points(
     settings: options.SettingsFile = None,
     edition: options.Edition = None,
     override: options.Set = None,
-    limit: options.Limit = None,
-    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -33,7 +31,6 @@ def points(
         from gre_bench.studies.points import measure_points
         from gre_bench.tasks import steps
 
-        job = Job(chosen, state.resolve(), None, limit, False, wait)
-        summary = measure_points(job, steps.undecorated())
+        summary = measure_points(Job(chosen, state.resolve()), steps.undecorated())
     screen.print_json(summary) if as_json else show_points(summary)
     raise ended(summary)
