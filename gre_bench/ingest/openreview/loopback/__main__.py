@@ -76,8 +76,8 @@ def _serve(arguments: argparse.Namespace) -> None:
         "port": arguments.port,
     }
     with Loopback(**_held(arguments.source, arguments.pdfs), **more) as loopback:
-        print(f"API v1 ({len(loopback.fixture_stores[1])} notes): {loopback.v1}")
-        print(f"API v2 ({len(loopback.fixture_stores[2])} notes): {loopback.v2}")
+        print(f"API v1 ({len(loopback.fixture_stores[1].notes)} notes): {loopback.v1}")
+        print(f"API v2 ({len(loopback.fixture_stores[2].notes)} notes): {loopback.v2}")
         print("Ctrl-C stops it", flush=True)
         try:
             while True:

@@ -28,6 +28,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.loopback.fixture_store import (
+    BROWSER_CHECK,
+    FORBIDDEN,
     ZIP,
     Api,
     FixtureStore,
@@ -37,21 +39,16 @@ from gre_bench.ingest.openreview.loopback.fixture_store import (
     Query,
     Refused,
     Windows,
-    browser_check,
-    forbidden,
     invalid,
     not_found,
     refusal,
     say,
-    token_expired,
 )
-from gre_bench.ingest.records.notes import plain
 
 _KINDS = {
     "/notes": "notes",
     "/notes/edits": "edits",
     "/references": "references",
-    "/profiles": "profiles",
     "/pdf": "pdf",
     "/attachment": "attachment",
     "/login": "login",
@@ -60,9 +57,7 @@ _KINDS = {
 _PERSON = "~Loopback_User1"
 _LISTINGS = ("notes",)
 _ITEMS = ("edits", "references", "pdf", "attachment")
-_AGAIN = 3
-_DROPS = 20
-_CLOSED = Limit(36, 3600)
+_EXPIRED = ("TokenExpiredError", "Token has expired, please log in again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +112,6 @@ _KNOWN = (
     Fault("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
     Fault("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
     Fault("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
-    Fault("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
     Fault("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
 )
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
@@ -175,33 +169,37 @@ class Faults:
                 return refusal(int(name), "Error", "Internal Server Error" if name == "500" else "Unavailable")
             if name in ("502", "504"):
                 page = f"<html><head><title>{name}</title></head><body>nginx</body></html>"
-                return replace(browser_check(), body=page.encode(), status=int(name))
+                return replace(BROWSER_CHECK, body=page.encode(), status=int(name))
             if name == "html":
-                return browser_check()
+                return BROWSER_CHECK
             if name == "challenge":
                 return refusal(403, "ChallengeRequiredError", "Challenge verification required")
             if name == "forbidden":
-                return forbidden()
+                return refusal(*FORBIDDEN)
             if name.startswith("expired"):
-                return token_expired(int(name[-3:]))
+                return refusal(int(name[-3:]), *_EXPIRED)
             if name == "wrong-host":
                 return say({"notes": [], "count": 0})
         return None
 
 
 def _closed(name: str, wait: float) -> HttpResponse:
-    now = time.time()
-    headers = _CLOSED.headers(0, wait, now) if name == "429-headers" else {}
+    limit, now = Limit(36, 3600), time.time()
+    headers = limit.headers(0, wait, now) if name == "429-headers" else {}
     headers |= {"retry-after": str(math.ceil(wait))} if name == "429-retry-after" else {}
-    return _CLOSED.refusal(_CLOSED.requests + 1, wait, now, headers, reset_time=name == "429-body")
+    return limit.refusal(limit.requests + 1, wait, now, headers, reset_time=name == "429-body")
 
 
 def _corrupted(triggered: Iterable[Fault], answer: HttpResponse, query: Query, store: FixtureStore) -> HttpResponse:
     """Returns *answer* with the changes that the *triggered* faults make to its content, such as repeated notes.
 
-    The fault ``edits`` leaves *answer* unchanged and edits two reviews in *store*, for later requests. The fault
-    ``shifting`` makes the client miss a note, as if a note before the page disappeared between two requests.
+    The fault ``edits`` leaves *answer* unchanged and edits two reviews in *store*, for later requests.
     """
+
+    def with_notes(change: Callable[[list[Note]], list[Note]]) -> HttpResponse:
+        tree = json.loads(answer.body)
+        return replace(answer, body=json.dumps(tree | {"notes": change(tree["notes"])}).encode())
+
     for fault in triggered:
         body, middle = answer.body, len(answer.body) // 2
         if fault.name == "bad-archive" and answer.kind == ZIP:
@@ -209,37 +207,16 @@ def _corrupted(triggered: Iterable[Fault], answer: HttpResponse, query: Query, s
         elif fault.name == "malformed":
             answer = replace(answer, body=body[:middle])
         elif fault.name == "edits":
-            reviews = store.reviews()
-            for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
-                store.edit(review, at_ms=None, **_edited(store.get(review)))
+            store.edit_two_reviews()
         elif fault.name == "empty-page" and "after" in query:
-            answer = _with_notes(answer, lambda notes: [])
-        elif fault.name == "duplicates" and ("after" in query or "offset" in query):
-            whole = _whole(query, store)
-            ids = [note["id"] for note in whole]
-            at = ids.index(query["after"]) + 1 if query.get("after") in ids else int(query.get("offset", "0"))
-            answer = _with_notes(answer, lambda notes, again=whole[max(0, at - _AGAIN) : at]: again + notes)
-        elif fault.name == "shifting" and query.get("offset", "0") != "0":
-            later = _whole(query, store)[int(query["offset"]) + 1 :]
-            answer = _with_notes(answer, lambda notes, later=later: later[: len(notes)])
+            answer = with_notes(lambda notes: [])
+        elif fault.name == "duplicates" and "after" in query:
+            before = [name for name in sorted(store.notes) if name <= query["after"]]
+            whole = store.listing({key: query[key] for key in query if key not in ("after", "limit")})
+            known = {note["id"]: note for note in json.loads(whole.body)["notes"]}
+            again = [known[name] for name in before if name in known][-3:]
+            answer = with_notes(lambda notes, again=again: again + notes)
     return answer
-
-
-def _with_notes(answer: HttpResponse, change: Callable[[list[Note]], list[Note]]) -> HttpResponse:
-    tree = json.loads(answer.body)
-    return replace(answer, body=json.dumps(tree | {"notes": change(tree["notes"])}).encode())
-
-
-def _whole(query: Query, store: FixtureStore) -> list[Note]:
-    kept = {key: value for key, value in query.items() if key not in ("after", "offset", "limit")}
-    return json.loads(store.listing(kept | {"stream": "true"}).body)["notes"]
-
-
-def _edited(note: Note) -> dict[str, str]:
-    """Returns {field: new text} for the longest text field of a review; the new text has one more sentence."""
-    texts = {key: text for key, value in note["content"].items() if isinstance(text := plain(value), str)}
-    longest = max(texts, key=lambda key: len(texts[key]), default=None)
-    return {longest: f"{texts[longest]}\n\nEdited after the discussion."} if longest else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +247,7 @@ class Loopback:
     """The two servers, one for each API version. They run while the context is open, at the URLs `v1` and `v2`.
 
     *notes*: each note is served by the API version whose form it has.
-    *versions*, *pdf*: as in `FixtureStore`.
+    *versions* (its *histories*), *pdf*: as in `FixtureStore`.
     *account*: the account that must log in. Requests without a token then get the browser check. None: no login needed.
     *limits*: kind of request → limit. *fault*: the faults to inject.
     *port*: the port of API v1; API v2 gets the next port. 0: any free ports.
@@ -349,7 +326,7 @@ class Loopback:
                 if method == "POST":
                     response = self._logged_in(parts.path, body)
                 elif self.account is not None and token not in self._tokens:
-                    response = browser_check() if token is None else token_expired()
+                    response = BROWSER_CHECK if token is None else refusal(401, *_EXPIRED)
                 else:
                     response = self._answer(self.fixture_stores[api], parts.path, query, triggered)
                 response = replace(response, headers={**headers, **response.headers})
@@ -364,7 +341,7 @@ class Loopback:
 
     def _answer(self, store: FixtureStore, path: str, query: dict[str, str], triggered: list[Fault]) -> HttpResponse:
         if path == "/notes":
-            if any(fault.name == "short-pages" for fault in triggered) and "stream" not in query:
+            if any(fault.name == "short-pages" for fault in triggered):
                 query = {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
             answer = store.listing(query)
         elif path in ("/notes/edits", "/references"):
@@ -373,8 +350,6 @@ class Loopback:
             answer = store.archive(query["ids"].split(","))
         elif path in ("/pdf", "/attachment"):
             return store.file(query.get("id", ""))
-        elif path == "/profiles":  # openreview-py asks for it when it is opened with a token
-            return say({"profiles": [{"id": _PERSON, "content": {"names": []}}], "count": 1})
         else:
             raise not_found("Path", path)
         return _corrupted(triggered, answer, query, store)
@@ -395,16 +370,13 @@ class Loopback:
         elif self.account is not None and login.get("code") != self.account.code:
             return refusal(401, "UnauthorizedError", "Invalid verification code")
         person = {"id": _PERSON, "profile": {"id": _PERSON}}
-        token = _token({"user": person, "exp": int(time.time()) + 86400})
+        # The service's form (JWT); openreview-py does not check the signature.
+        payload = {"user": person, "exp": int(time.time()) + 86400, "jti": secrets.token_hex(8)}
+        parts = (json.dumps(part).encode() for part in ({"alg": "HS256", "typ": "JWT"}, payload))
+        written = (base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+        token = ".".join([*written, secrets.token_urlsafe(16)])
         self._tokens.add(token)
         return say({"token": token, "user": person})
-
-
-def _token(payload: dict[str, Any]) -> str:
-    """Returns a new login token in the service's form (JWT); openreview-py does not check its signature."""
-    parts = ({"alg": "HS256", "typ": "JWT"}, payload | {"jti": secrets.token_hex(8)})
-    written = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
-    return ".".join([*written, secrets.token_urlsafe(16)])
 
 
 Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | None]]
@@ -450,11 +422,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", answer.kind)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        length = ("transfer-encoding", "chunked") if answer.chunked else ("content-length", str(len(answer.body)))
-        self.send_header(*length)
+        sent, half = answer.body, len(answer.body) // 2
+        self.send_header("content-length", str(len(sent)))
         self.end_headers()
-        sent = _chunks(answer.body) if answer.chunked else answer.body
-        half = len(sent) // 2
         if fault is None:
             self.wfile.write(sent)
         elif fault.name == "truncated":
@@ -465,7 +435,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(fault.seconds)
             self.wfile.write(sent[half:])
         else:
-            drop = -(-len(sent) // _DROPS)
+            drop = -(-len(sent) // 20)
             starts = range(0, len(sent), drop)
             for start in starts:
                 self.wfile.write(sent[start : start + drop])
@@ -475,8 +445,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *_: object) -> None:
         """Prints nothing, because the server keeps a list of all requests."""
-
-
-def _chunks(body: bytes, size: int = 1 << 16) -> bytes:
-    parts = [body[start : start + size] for start in range(0, len(body), size)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in [*parts, b""])
