@@ -22,8 +22,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.fetching import FetchRequest, fetch_run
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.ingest.snapshot.diff import changes
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot, changes
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps

@@ -12,7 +12,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.fetching import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.reader import PdfReader
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.tasks.policy import step
 
 

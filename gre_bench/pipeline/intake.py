@@ -29,7 +29,7 @@ from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.points import Point, points_from
 from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
-from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.ingest.snapshot import may_publish
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store, now
 from gre_bench.store.queries import (

@@ -24,7 +24,7 @@ from gre_bench.core.terminal import counted, csv_table
 from gre_bench.ingest.records.columns import ColumnNames, as_id
 from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
 from gre_bench.ingest.records.tables import papers_from, reviews_from
-from gre_bench.ingest.snapshot.snapshot import make_snapshot
+from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.pipeline.intake import keep
 from gre_bench.pipeline.own_reviews import own_name
 from gre_bench.pipeline.reading import snapshots

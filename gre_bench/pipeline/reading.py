@@ -27,7 +27,7 @@ from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
-from gre_bench.ingest.snapshot.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
+from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
 from gre_bench.pipeline.intake import (
     file_sha256,
     import_papers,

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.ingest.snapshot import may_publish
 from gre_bench.release.database import Additions, write_database
 from gre_bench.release.differences import unlike_tables
 from gre_bench.release.publishing import DATABASE

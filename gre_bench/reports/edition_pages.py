@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import UnfinishedError
 from gre_bench.core.settings import Settings, load_over
-from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.ingest.snapshot import may_publish
 from gre_bench.lm.catalog import pieces_of
 from gre_bench.release.database import opened, write_database
 from gre_bench.release.pieces import add_pieces

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_over
-from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.ingest.snapshot import may_publish
 from gre_bench.lm.catalog import pieces_of
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking.exposure import entry_of

@@ -26,7 +26,7 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.words import totals
+from gre_bench.ingest.pdf.text import totals
 from tests.ingest.pdf.layouts import LAYOUTS
 from tests.ingest.pdf.recall import compared, words
 

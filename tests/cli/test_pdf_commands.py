@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.core.records import Edition
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.snapshot.snapshot import make_snapshot
+from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.tasks.steps import undecorated
 from tests.cli.calling import call
 from tests.conftest import ROOT, SIXTEEN

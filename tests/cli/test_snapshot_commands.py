@@ -16,7 +16,7 @@ from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.fetching import budget_file
 from gre_bench.ingest.openreview.loopback.fixture_store import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
 from gre_bench.store.queries import SAMPLE, TEXTS

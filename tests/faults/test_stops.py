@@ -213,7 +213,7 @@ def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sig
 
 def readers(pid: int) -> list[int]:
     """The processes that read PDFs for *pid*; not those that it is only about to start, for which it waits itself."""
-    return [child for child in children(pid) if b"gre_bench.ingest.pdf.worker" in command_line(child)]
+    return [child for child in children(pid) if b"gre_bench.ingest.pdf.reader" in command_line(child)]
 
 
 def computed_s(pid: int) -> float:

@@ -19,7 +19,7 @@ from gre_bench.ingest.openreview.loopback import fixture_store
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
 

@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 from tests.conftest import SIXTEEN
 
 SAMPLE = (SIXTEEN / "notes.jsonl").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.ingest.snapshot import may_publish
 from gre_bench.release.database import Additions, opened, write_database
 from gre_bench.store import Store
 from tests.cli.calling import call, shown

@@ -14,7 +14,7 @@ import pytest
 from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.edition_pages import write_edition_pages
 from gre_bench.stats.intervals import clustered_interval, paired_test

@@ -40,8 +40,7 @@ _NUMBER = re.compile(r"(\d+)_")
 class Login:
     """The credentials of an account: either *token*, or *username* and *password*. All are empty without a login.
 
-    *mfa_code*: a one-time code that is valid now, if the account asks for a second factor.
-    *totp_secret*: the secret that generates one-time codes, instead of *mfa_code*.
+    For a second factor, *mfa_code* is a one-time code that is valid now, or *totp_secret* generates such codes.
     """
 
     username: str = ""
@@ -56,11 +55,8 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The time limits of a request, and how often a failing request is tried.
+    """How long a request waits for the next bytes and for the whole response, and how often it is tried in all.
 
-    *timeout_s*: seconds to wait for a connection or for the next bytes.
-    *whole_s*: seconds for a complete response.
-    *attempts*: the number of tries in all.
     *backoff_s*: seconds before the second try; each later wait is twice the one before.
     """
 
@@ -72,9 +68,8 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of notes: submissions of a listing, or the notes of a forum.
+    """One page of a listing, whose submissions have their replies under ``details.replies``, or the notes of a forum.
 
-    *notes*: a submission of a listing has its replies under ``details.replies``.
     *count*: the number of notes on all pages together; None if the service does not state it.
     """
 
@@ -84,11 +79,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The PDFs read from one archive: *files* is paper id → bytes.
-
-    *damaged*: part of the archive could not be read.
-    *strangers*: the number of files that belong to none of the requested papers.
-    """
+    """The PDFs of one archive (paper id → bytes), whether it is *damaged*, and how many of its files are nobody's."""
 
     files: dict[str, bytes]
     damaged: bool = False
@@ -132,16 +123,15 @@ class OpenReview:
         return self.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """Returns the next submissions of *invitation*, sorted by id: at most *limit*, starting after the id *after*.
+        """Returns the next submissions of *invitation*, sorted by id: at most *limit*, after the id *after* if given.
 
-        *after*: None starts at the first submission.
         *optional*: the venue may lack this invitation; an unknown invitation then gives an empty page, not an error.
         """
         query = {"invitation": invitation, "details": "replies"}
         return self._notes(query, after, limit, invitation, {"notes": [], "count": 0} if optional else None)
 
     def count(self, invitation: str) -> int | None:
-        """Returns the number of submissions under *invitation* as the service states it; None if it states none."""
+        """Returns how many submissions the service counts under *invitation*; None if it states no number."""
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
@@ -315,24 +305,18 @@ def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in archive.namelist():
-                paper_id = _owner(name, numbers)
-                if paper_id is None:
+                # The name has the paper's id or its submission number.
+                stem = name.rpartition("/")[2].removesuffix(".pdf")
+                match = _NUMBER.match(stem)
+                owners = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
+                owners = [stem] if stem in numbers else owners
+                if len(owners) != 1:
                     strangers += 1
                     continue
                 try:
-                    files[paper_id] = archive.read(name)
+                    files[owners[0]] = archive.read(name)
                 except UNREADABLE:
                     damaged = True
     except UNREADABLE:
         damaged = True
     return Archive(files, damaged, strangers)
-
-
-def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
-    """Returns the id of the paper whose id or submission number is in the file's *name*; None if no paper fits."""
-    stem = name.rpartition("/")[2].removesuffix(".pdf")
-    if stem in numbers:
-        return stem
-    match = _NUMBER.match(stem)
-    owners = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
-    return owners[0] if len(owners) == 1 else None

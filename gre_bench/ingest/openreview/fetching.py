@@ -31,12 +31,11 @@ from gre_bench.ingest.openreview.journal import (
     Journal,
     Kind,
     Origin,
+    earlier,
     lacking,
     listed_of,
-    pdfs_before,
     received,
     run_for,
-    sealed_before,
 )
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
@@ -92,8 +91,7 @@ class FetchRequest:
 class FetchOutcome:
     """The result of one step of a fetch.
 
-    *sent*: kind of request → number of requests sent by this step.
-    *paused_until*: when a paused step may continue (epoch seconds); None if it was not paused.
+    *sent*: kind of request → number of requests. *paused_until*: when a paused step may continue (epoch seconds).
     *message*: why the step paused or stopped; empty if it finished.
     """
 
@@ -142,7 +140,13 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
             advance = advance_of("submissions", "notes")
             for invitation in request.venue.listings:
                 _fetch_listing(journal, client, request, invitation, advance)
-            _fetch_forums(journal, client, advance_of("forums", "notes"))
+            # The listing left out replies of these submissions.
+            forums, advance = lacking(journal), advance_of("forums", "notes")
+            due = [forum for forum in forums if forum not in journal.forums]
+            for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
+                replies = client.forum(forum)
+                journal.add_forum(forum, replies.notes, replies.count)
+                advance(done, len(forums))
 
         return _run_parts(request, secret, [notes])
 
@@ -150,8 +154,8 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
 def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches the versions of notes and the PDFs of the sampled papers into the journal, as far as the service allows.
 
-    If the service pauses requests for versions, requests for PDFs continue, and vice versa.
-    *secret*: takes a reference such as ``env:NAME`` and returns the secret's value.
+    If the service pauses requests for versions, requests for PDFs continue, and vice versa. *secret*: as in
+    `bring_notes`.
     """
     edition, fetch, began = request.settings.edition, request.settings.fetch, request.began
     with Journal(request.folder, request.origin) as journal:
@@ -163,10 +167,20 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
         papers = [paper_id for paper_id, _, _ in needs.pdfs]
         if not _due(journal, "history", needs.histories, began) and not _due(journal, "pdf", papers, began):
             return FetchOutcome()
-        known = pdfs_before(request.folder, request.origin)
+        known = {
+            paper: fetched for run in earlier(request.folder, request.origin) for paper, fetched in run.pdfs.items()
+        }
 
         def histories(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
-            _fetch_histories(journal, client, needs.histories, advance_of("versions", "edits"), began)
+            advance = advance_of("versions", "edits")
+
+            def ask(note_id: str) -> None:
+                journal.add_history(note_id, client.history(note_id))
+                advance(sum(item in journal.histories for item in needs.histories), len(needs.histories))
+
+            refusals = _Refusals(journal, "history")
+            refusals.each(_due(journal, "history", needs.histories, began), ask)
+            refusals.end()
 
         def pdfs(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
             advance = advance_of("PDFs", "pdf" if client.api == 1 else "attachment")
@@ -190,10 +204,10 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
         refused = Counter(kind for kind, _ in journal.refused)
         due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
         remarks += [f"refused (403), to be requested again by the next fetch: {due}"] if refused else []
-        last = journal.sealed[-1] if journal.sealed else sealed_before(request.folder, request.origin)
+        sealed = journal.sealed or [digest for run in earlier(request.folder, request.origin) for digest in run.sealed]
         made = seal(
             Path(request.state) / "snapshots", journal, venue, request.settings.edition, sampled,
-            f"openreview: {journal.origin}", remarks, last,
+            f"openreview: {journal.origin}", remarks, sealed[-1] if sealed else None,
         )  # fmt: skip
         journal.add_seal(made.digest)
     _write_status(request.folder, "sealed")
@@ -206,7 +220,7 @@ def _run_parts(
     secret: Callable[[str], str],
     parts: Iterable[Callable[[OpenReview, Callable[[str, str], Advance]], None]],
 ) -> FetchOutcome:
-    """Opens a session and calls *parts* with it and the maker of progress callbacks, one after the other.
+    """Calls *parts* one after the other, each with a session and the maker of progress callbacks.
 
     A pause ends only the part that met it, and the outcome states the earliest end of a pause. If the service is down,
     the remaining parts are skipped.
@@ -242,11 +256,7 @@ def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy
 
 
 def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
-    """Writes the progress of the fetch to a file beside its journal, so that other commands can display it.
-
-    *done*, *total*: finished items and all items of the stage.
-    *remaining_s*: estimated seconds until the stage ends; None if unknown.
-    """
+    """Writes the progress of the fetch to a file beside its journal, so that other commands can display it."""
     beside = folder / f".{STATUS}.{os.getpid()}"
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError):  # a failure to show progress must not stop the fetch
@@ -319,11 +329,9 @@ def _page_after(
 ) -> Page:
     """Returns the next page of a listing, with the latest count; the page is empty only at the end of the listing.
 
-    *ask*: requests the page. *listed*: the number of notes listed so far.
-    *count*: the service's latest count of the whole listing; None if it stated none.
-    *short*: the listing may end with fewer notes than the service counts.
+    *listed*: the number of notes listed so far. *count*: the service's latest count of the whole listing, if any.
     An empty page before the end is a passing fault, so the page is requested again. If all tries give an empty page,
-    `ServiceDown` is raised. A listing that may be short ends there instead.
+    `ServiceDown` is raised. A listing that may be *short* of its count ends there instead.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = ask()
@@ -342,16 +350,6 @@ def _page_after(
     )
 
 
-def _fetch_forums(journal: Journal, client: OpenReview, advance: Advance) -> None:
-    """Fetches the forums of submissions whose replies the listing left out, with all their replies."""
-    forums = lacking(journal)
-    due = [forum for forum in forums if forum not in journal.forums]
-    for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
-        replies = client.forum(forum)
-        journal.add_forum(forum, replies.notes, replies.count)
-        advance(done, len(forums))
-
-
 def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
     """Returns the items that a run must still request. Items that an earlier run found refused come last.
 
@@ -367,10 +365,10 @@ def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> li
 
 
 class _Refusals:
-    """Keeps track of refusals (403) of one kind of item during a run.
+    """The series of refusals (403) of one kind of item that no answer has ended yet.
 
-    Refusals without an answer between them form a series. The next answer ends the series, and its refusals are then
-    recorded in the journal. If the series reaches `IN_A_ROW` refusals first, no further item is requested.
+    The next answer ends the series, and its refusals are then recorded in the journal. If the series reaches `IN_A_ROW`
+    refusals first, no further item is requested.
     """
 
     def __init__(self, journal: Journal, kind: Kind):
@@ -406,9 +404,8 @@ class _Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds one refused request to the current series of refusals.
+        """Adds one refused request to the series; *item*: None if the request was for several items.
 
-        *error*: the refusal. *item*: the id of the refused item; None if the request was for several items.
         Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
         """
         self._count += 1
@@ -424,20 +421,6 @@ class _Refusals:
         self._count, self._items = 0, []
 
 
-def _fetch_histories(
-    journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
-) -> None:
-    """Fetches the versions of the notes *note_ids* into the journal, as far as they are `_due`."""
-
-    def ask(note_id: str) -> None:
-        journal.add_history(note_id, client.history(note_id))
-        advance(sum(known_id in journal.histories for known_id in note_ids), len(note_ids))
-
-    refusals = _Refusals(journal, "history")
-    refusals.each(_due(journal, "history", note_ids, began), ask)
-    refusals.end()
-
-
 def _fetch_pdfs(
     journal: Journal,
     client: OpenReview,
@@ -449,17 +432,37 @@ def _fetch_pdfs(
 ) -> None:
     """Fetches the PDFs of *papers* into the journal, *batch* in one request, as far as they are `_due`.
 
-    *papers*: as in `Needs.pdfs`. *earlier*: paper id → result of an earlier fetch run.
+    *papers*: as in `Needs.pdfs`. No request is sent for a paper whose note names no PDF, or names one that an *earlier*
+    fetch run got ({paper id: its result}).
     """
     for paper_id, _, stated in papers:
-        if paper_id not in journal.pdfs:
-            _add_known(journal, paper_id, stated, earlier.get(paper_id))
+        old = earlier.get(paper_id)
+        if paper_id in journal.pdfs:
+            continue
+        if stated is None:
+            journal.add_pdf(paper_id, None, None, NOT_NAMED)
+        elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+            journal.add_pdf(paper_id, stated, data)
     known = {paper_id: (number, stated) for paper_id, number, stated in papers}
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
     def keep(paper_id: str, data: bytes | None) -> None:
         journal.add_pdf(paper_id, known[paper_id][1], data, None if data is not None else MISSING)
         advance(sum(paper in journal.pdfs for paper in known), len(known))
+
+    def ask_for_archive(numbers: Mapping[str, object]) -> Archive:
+        """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
+        found: Archive | None = None
+        for _ in range(2):
+            try:
+                found = client.pdfs(numbers)
+            except Forbidden as error:
+                # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+                refusals.add(error)
+                break
+            if found is None or not found.damaged:
+                break
+        return found or NONE
 
     def ask(paper_id: str) -> None:
         """Requests one PDF; if the archive had part of it, the longer one is kept."""
@@ -471,46 +474,16 @@ def _fetch_pdfs(
     new = [paper_id for paper_id in missing if paper_id not in refused]
     for start in range(0, len(new), batch):
         some = new[start : start + batch]
-        numbers = {paper_id: known[paper_id][0] for paper_id in some}
         # An archive of one paper is the PDF itself.
-        archive = _archive(client, numbers, refusals) if len(some) > 1 else NONE
-        for paper_id in [name for name in some if name in archive.files and not _is_cut(archive.files[name])]:
-            keep(paper_id, archive.files[paper_id])
-            refusals.end()
+        archive = ask_for_archive({name: known[name][0] for name in some}) if len(some) > 1 else NONE
+        for paper_id in [name for name in some if name in archive.files]:
+            data = archive.files[paper_id]
+            # A download without a stated length can be cut off without an error.
+            if not data.startswith(b"%PDF") or b"%%EOF" in data[-4096:]:
+                keep(paper_id, data)
+                refusals.end()
         for paper_id in [name for name in some if archive.complete and name not in archive.files]:
             keep(paper_id, None)
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
     refusals.each([paper_id for paper_id in missing if paper_id in refused], ask)
-
-
-def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
-    """Records the PDF of a paper if no request is needed: its note names none, or an earlier run got that name."""
-    if stated is None:
-        journal.add_pdf(paper_id, None, None, NOT_NAMED)
-    elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-        journal.add_pdf(paper_id, stated, data)
-
-
-def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:
-    """Returns the PDFs of several papers, requested as one archive. A damaged archive is requested once more.
-
-    Returns an empty archive if the service refuses the request or has none of the PDFs.
-    *numbers*: paper id → submission number at the venue.
-    """
-    archive: Archive | None = None
-    for _ in range(2):
-        try:
-            archive = client.pdfs(numbers)
-        except Forbidden as error:
-            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
-            refusals.add(error)
-            break
-        if archive is None or not archive.damaged:
-            break
-    return archive or NONE
-
-
-def _is_cut(data: bytes) -> bool:
-    """Whether the PDF *data* lacks its end. A download without a stated length can be cut off without an error."""
-    return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]

@@ -26,10 +26,9 @@ from gre_bench.core.whole_files import READ_ONLY, put, unwritten
 
 @dataclass(frozen=True, slots=True)
 class PdfPool:
-    """The store of PDFs in *folder*: each distinct PDF once, in a file named by its SHA-256.
+    """The PDFs in *folder*: each distinct one once, in a file named by its SHA-256, to which snapshots link.
 
-    A stored file never changes, and its hash is checked when the file is read. Snapshots link to these files, so a file
-    that is damaged here is damaged in the snapshots too.
+    A stored file never changes, and its hash is checked when the file is read.
     """
 
     folder: Path
@@ -158,7 +157,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores one page of the listing of *invitation*. *count*, *end*: as in `Listed`."""
+        """Stores one page of a listing. *count*, *end*: as in `Listed`."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -170,7 +169,7 @@ class Journal:
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores the versions of the note with the id *note_id*."""
+        """Stores all versions of a note."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
@@ -301,10 +300,7 @@ def copies(journal: Journal) -> int:
 
 
 def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns (notes received, notes counted by the service) for the listing of *invitation*.
-
-    The second number is the service's latest count; 0 if it states none.
-    """
+    """Returns (notes received, the service's latest count, 0 if it states none) for the listing of *invitation*."""
     pages = journal.listing(invitation)
     ids = {str(note.get("id")) for note in journal.submissions(pages)}
     return len(ids), (pages[-1].count or 0) if pages else 0
@@ -387,18 +383,7 @@ def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     return root / f"{name}-{last + 1:04}"
 
 
-def before(run: Path, origin: Origin) -> list[Path]:
-    """Returns the folders of the earlier fetch runs with the same venue-year and *origin* as *run*, oldest first."""
+def earlier(run: Path, origin: Origin) -> list[Journal]:
+    """Returns the journals of the fetch runs before *run*, of the same venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
-    return [path for path in known if path.name < run.name and origin_of(path) == origin]
-
-
-def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
-    """Returns paper id → latest PDF result, from all fetch runs before *run* with the same *origin*."""
-    return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
-
-
-def sealed_before(run: Path, origin: Origin) -> str | None:
-    """Returns the digest of the latest snapshot made by a fetch run that precedes *run*; None if there is none."""
-    sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
-    return sealed[-1] if sealed else None
+    return [read(path) for path in known if path.name < run.name and origin_of(path) == origin]

@@ -42,12 +42,10 @@ BELIEVED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The known limits of one kind of request at one host.
+    """The known limits of one kind of request at one host, by source: ``headers``, ``body`` or ``guess``.
 
-    *limits*: the limit from each source: ``headers``, ``body`` or ``guess``.
-    *not_before*: when the next request may be sent (epoch seconds).
+    *not_before*: when the next request may be sent (epoch seconds). *sent*: the number of requests sent so far.
     *refusals*: the number of 429 answers since the last other answer.
-    *sent*: the number of requests sent so far.
     """
 
     limits: dict[str, Limit] = field(default_factory=dict)
@@ -67,10 +65,7 @@ class RequestBudget:
         self.clock = clock
 
     def take(self, kind: str) -> None:
-        """Counts one request of *kind* as sent. Call it before sending.
-
-        Raises `Paused`, with the next allowed time, if no request of *kind* is allowed now.
-        """
+        """Counts one request of *kind* before it is sent; raises `Paused` if none is allowed now."""
         with self._changing(kind) as allowances:
             now = self.clock()
             limits = {name: _rolled(limit, now) for name, limit in allowances[kind].limits.items()}
@@ -78,8 +73,10 @@ class RequestBudget:
             ends += [allowances[kind].not_before] if now < allowances[kind].not_before else []
             if ends:
                 raise Paused(f"no request for {kind} is allowed before then", max(ends))
-            less = {name: _less_one(limit, now) for name, limit in limits.items()}
-            allowances[kind] = replace(allowances[kind], limits=less, sent=allowances[kind].sent + 1)
+            for name, limit in limits.items():
+                opens = limit.resets_at if limit.resets_at is not None else now + limit.window_s + MARGIN_S
+                limits[name] = replace(limit, remaining=limit.remaining - 1, resets_at=opens)
+            allowances[kind] = replace(allowances[kind], limits=limits, sent=allowances[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states.
@@ -114,10 +111,7 @@ class RequestBudget:
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Returns how many seconds it takes until *requests* more requests of *kind* have been allowed.
-
-        It assumes that the limits known now do not change.
-        """
+        """Returns how many seconds it takes until *requests* more of *kind* are allowed, if no limit changes."""
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
         for limit in known.limits.values():
@@ -180,11 +174,6 @@ def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
 def _rolled(limit: Limit, now: float) -> Limit:
     over = limit.resets_at is not None and now >= limit.resets_at
     return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
-
-
-def _less_one(limit: Limit, now: float) -> Limit:
-    opens = limit.resets_at if limit.resets_at is not None else now + limit.window_s + MARGIN_S
-    return replace(limit, remaining=limit.remaining - 1, resets_at=opens)
 
 
 def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:

@@ -22,7 +22,7 @@ from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import kind_at, plain, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
-from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
+from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 Note = dict[str, Any]
 REFUSED = "the service refuses it"
@@ -32,8 +32,7 @@ REFUSED = "the service refuses it"
 class Sampled:
     """The ids of the sampled *papers*, and of the papers whose versions and PDFs are *wanted*.
 
-    *known*: the number of the venue-year's papers, whether or not they have enough human reviews.
-    *eligible*: the number of papers with enough human reviews. *notes*: remarks for the user.
+    *eligible* of the *known* papers have enough human reviews. *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -45,12 +44,9 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The items that a snapshot needs besides the listings.
+    """What a snapshot needs besides the listings: forums, by the ids of their submissions, versions of notes, and PDFs.
 
-    *forums*: ids of submissions that were received without all of their replies.
-    *histories*: ids of notes whose versions are needed.
-    *pdfs*: (paper id, submission number, the PDF's name in the note) of each PDF. A number or name is None if not
-    stated.
+    *pdfs*: (paper id, submission number, the PDF's name in the note); a number or name is None if not stated.
     """
 
     forums: tuple[str, ...] = ()
@@ -71,10 +67,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
-    """Returns everything that must be fetched besides the listings, including items that the journal already holds.
-
-    *histories*: False if no versions of notes are to be fetched.
-    """
+    """Returns everything that must be fetched besides the listings, including items that the journal already holds."""
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
     history_ids = [
@@ -104,11 +97,8 @@ def seal(
 ) -> Snapshot:
     """Writes a snapshot of everything in *journal* to a new folder under *root*, and returns the snapshot.
 
-    *source*: where the notes come from, as the snapshot states it.
-    *remarks*: remarks for readers of the snapshot.
-    *previous*: the digest of the snapshot before this one; None if there is none.
-    If *root* already has a snapshot with the same contents and *source*, that snapshot is returned and none is written.
-    Raises `SourceError` if the existing snapshot is damaged or the new one cannot be written.
+    *source*, *remarks*, *previous*: as in `make_snapshot`. If *root* already has a snapshot with the same contents and
+    *source*, that one is returned. Raises `SourceError` if it is damaged, or if the new one cannot be written.
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)

@@ -164,11 +164,9 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Records the limits that *response* states, and checks it for faults.
+        """Records the limits that *response* states for *kind* (host, blank, kind of request), and judges it.
 
-        *kind*: the host and the kind of request, separated by a blank.
-        Returns the fault in words if a retry may help, or an empty text if there is no fault. Raises an error for
-        faults that a retry cannot help.
+        Returns the fault in words if a retry may help; empty if there is none. Raises an error for any other fault.
         """
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
@@ -203,10 +201,9 @@ class Transport(HTTPAdapter):
 
 
 def _cause(error: BaseException) -> str:
-    """Returns the root cause of *error* in one line, without the libraries' wrapping exceptions.
+    """Returns the root cause of *error* in one line: the reason that the operating system states, if it does.
 
-    If the operating system stated a reason, such as "Connection refused", the line gives that reason. requests and
-    urllib3 keep an exception that they wrap as the attribute ``reason`` or as an argument.
+    requests and urllib3 keep an exception that they wrap as the attribute ``reason`` or as an argument.
     """
     chain, inner = list[BaseException](), error
     while isinstance(inner, BaseException) and inner not in chain:

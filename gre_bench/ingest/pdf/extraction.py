@@ -8,22 +8,21 @@ hang this process or take all memory, so `reader` reads files in child processes
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
 from typing import Any
 
 import pymupdf
 
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
-from gre_bench.ingest.pdf.layout import drop_furniture, drop_sidebars, in_reading_order
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
-from gre_bench.ingest.pdf.paragraphs import drop_debris, joined, paragraphs, words_of
-from gre_bench.ingest.pdf.parts import type_of
-from gre_bench.ingest.pdf.rows import Page, Row, decide, read_page, undecided
-from gre_bench.ingest.pdf.text import LARGEST, PdfText, Status, cut_off, refusal
-from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts
+from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, joined, paragraphs, type_of, words_of
+from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, read_page, undecided
+from gre_bench.ingest.pdf.text import FATES, LARGEST, PageWords, PdfText, Status, cut_off, doubts, refusal
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
@@ -36,8 +35,8 @@ class _Pages:
     """The pages of a file as far as they could be read, with notes, findings and counts.
 
     - *characters*: all characters, of which *hidden* are hidden and *recognised* come from text recognition on scans.
-    - *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged or unreadable, and have
-      parts that MuPDF did not understand.
+    - *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged, or are understood only
+      in part.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -53,10 +52,7 @@ class _Pages:
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """Reads the first *max_pages* pages of the PDF *data* in this process, and returns their text.
-
-    A faulty file raises no error; its status says what was wrong.
-    """
+    """Reads the first *max_pages* pages of the PDF *data* in this process, and returns their text."""
     refused = refusal(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
@@ -126,7 +122,7 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
     """Returns the status of a file with *count* pages, and adds the reasons for it to the notes of *read*.
 
-    *most* is how many pages are read at most. *cut* says why the file seems to be only the beginning of a longer one.
+    *cut* says why the file seems to be only the beginning of a longer one.
     """
     repaired = bool(document.is_repaired)
     if repaired:
@@ -196,7 +192,7 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
     for page, fates in zip(pages, counts, strict=True):
         fates["unaccounted"] += page.words - fates.total()
     return tuple(
-        PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]})
+        PageWords(page.number, {fate: fates[fate] for fate in FATES if fates[fate]})
         for page, fates in zip(pages, counts, strict=True)
     )
 
@@ -204,3 +200,245 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
 def _plain(message: object) -> str:
     """Returns *message*, from MuPDF, as one line of at most 200 ASCII characters, with ? for each other one."""
     return " ".join(str(message).encode("ascii", "replace").decode().split())[:200]
+
+
+EDGE = 0.2
+"""The share of the page's height, at the top and at the bottom, that may hold running headers and footers."""
+
+LARGER = 1.2
+"""The largest size of running headers, in units of that of the running text."""
+
+NOTICE = re.compile(
+    r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
+)
+PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
+
+
+def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
+    """Drops line numbers, page numbers, running headers and footers, by their position and recurrence."""
+    for page in pages:
+        decide(_line_numbers(page), "line numbers")
+    edges = [_edge_rows(page, text_size) for page in pages]
+    seen: Counter[tuple[str, str]] = Counter()
+    for rows in edges:
+        seen.update({key for key, _ in rows})
+    for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
+        counted: set[Row] = set()
+        out: set[Row] = set()
+        for (zone, text), row in rows:
+            if PAGE_NUMBER.fullmatch(row.text.strip()) and _stands_alone(row, zone, page):
+                counted.add(row)
+            elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
+                out.add(row)
+            elif index == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
+                out |= {
+                    other for other in undecided(page.rows) if other.block == row.block and other.y0 >= row.y0
+                } - counted
+        out |= {
+            row
+            for _, row in rows
+            if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
+        }
+        decide(out, "headers and footers")
+        decide(counted, "page numbers")
+
+
+def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
+    """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
+
+    The key is (``top`` or ``bottom``, the text in lower case without digits and signs); a running header has the same
+    on all pages. Captions are left out, and so is type larger than *text_size*, as in titles of slides.
+    """
+    edges = []
+    left = undecided(page.rows)
+    by_zone = {"top": sorted(left, key=lambda row: row.y0), "bottom": sorted(left, key=lambda row: -row.y1)}
+    for zone, rows in by_zone.items():
+        heights: list[float] = []
+        for row in rows:
+            inside = row.y1 < EDGE * page.height if zone == "top" else row.y0 > (1 - EDGE) * page.height
+            middle = (row.y0 + row.y1) / 2
+            if not inside:
+                break
+            if not any(abs(middle - height) < 4 for height in heights):
+                heights.append(middle)
+            if len(heights) > 3:
+                break
+            if row.size > LARGER * text_size or CAPTION.match(row.text.strip()):
+                continue
+            edges.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
+    return edges
+
+
+def _stands_alone(number: Row, zone: str, page: Page) -> bool:
+    """Whether *number*, at an edge (*zone*) of *page*, has at most two pieces nearer to the edge, and two beside it."""
+    left = undecided(page.rows)
+    further = [row for row in left if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
+    beside = [row for row in left if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
+    return len(further) <= 2 and len(beside) <= 2
+
+
+def _line_numbers(page: Page) -> set[Row]:
+    """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
+    left, right = extent(page.rows)
+    number_rows: set[Row] = set()
+    numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
+    for side in ([row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]):
+        side.sort(key=lambda row: row.y0)
+        rising = all(int(above.text) < int(below.text) for above, below in pairwise(side))
+        if len(side) >= 5 and rising:
+            number_rows |= set(side)
+    return number_rows
+
+
+SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
+
+
+def in_reading_order(pages: Sequence[Page]) -> list[Row]:
+    """Returns the undecided rows of *pages* in reading order: band after band, and a band's columns from left to right.
+
+    A band is the part of a page between two rows that span its columns.
+    """
+    gutters, usual = _gutters(pages)
+    ordered: list[Row] = []
+    for page, own in zip(pages, gutters, strict=True):
+        gutter = own if own is not None else usual
+        rows = undecided(page.rows)
+        ordered += _rows(rows, *extent(rows), 0) if gutter is None else _banded(rows, gutter)
+    return ordered
+
+
+def drop_sidebars(pages: Sequence[Page]) -> None:
+    """Drops the sidebars of journals, which stand beside the only column of text on the first two pages.
+
+    The bounds of the column are the medians over all later pages.
+    """
+    if _gutters(pages)[1] is not None:
+        return
+    extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]
+    if extents:
+        left, right = (statistics.median(side) for side in zip(*extents, strict=True))
+        for page in pages[:2]:
+            beside = (row for row in undecided(page.rows) if row.x1 <= left - 5 or row.x0 >= right + 5)
+            decide(beside, "sidebar")
+
+
+def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
+    """Returns the gutter of each page, the x of the gap between two columns, and their median; None for one column.
+
+    If fewer than a third of the pages with text have one, everything is None.
+    """
+    gutters: list[float | None] = [_gutter(undecided(page.rows)) for page in pages]
+    votes = [gutter for gutter in gutters if gutter is not None]
+    if len(votes) * 3 < sum(bool(undecided(page.rows)) for page in pages):
+        gutters = [None for _ in pages]
+        votes = []
+    return gutters, statistics.median(votes) if votes else None
+
+
+def _gutter(rows: Sequence[Row]) -> float | None:
+    """Returns the middle (x in points) of the widest gap between two columns of *rows*; None for a single column."""
+    long = [row for row in rows if len(row.text.strip()) >= 12]
+    if len(long) < 12:
+        return None
+    left, right = min(row.x0 for row in long), max(row.x1 for row in long)
+    places = [left + (right - left) * (0.3 + 0.4 * step / 80) for step in range(81)]
+    crossed = [sum(row.x0 < x < row.x1 for row in long) for x in places]
+    least = min(crossed)
+    runs = [list(run) for count, run in groupby(range(81), crossed.__getitem__) if count == least]
+    widest = max(runs, key=len)
+    x = (places[widest[0]] + places[widest[-1]]) / 2
+    sides = sum(row.x1 <= x for row in long), sum(row.x0 >= x for row in long)
+    return x if min(sides) >= 4 and sum(sides) > 2 * least else None
+
+
+def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
+    """Splits *rows*, none of which crosses *gutter*, into columns there, and a side that has columns again."""
+    parts: list[list[Row]] = []
+    for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
+        inner = _gutter(side)
+        crossing = inner is not None and any(row.x0 < inner - 3 and row.x1 > inner + 3 for row in side)
+        parts += [side] if inner is None or crossing else _columns(side, inner)
+    return parts
+
+
+def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
+    """Returns the *rows* of a page, whose columns part at the x *gutter*, in reading order.
+
+    Rows that cross the gutter, such as a title, cut the page into bands. A short last row of a block whose other rows
+    cross the gutter counts as crossing too.
+    """
+    full = [row for row in rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
+    crossing = set(full)
+    for row in sorted(set(rows) - crossing, key=lambda row: row.y0):
+        above = [other for other in full if other.block == row.block and -1 < row.y0 - other.y0 < 1.7 * row.size]
+        if above:
+            full.append(row)
+            crossing.add(row)
+    left, right = extent(rows)
+    columns = _columns([row for row in rows if row not in crossing], gutter)
+    bounds = [extent(column) for column in columns]
+    ordered: list[Row] = []
+    top = -1.0
+    whole = _rows(full, left, right, 0)
+    for row in [*whole, None]:
+        limit = row.y0 + 0.3 * row.size if row else float("inf")
+        for number, column in enumerate(columns, 1):
+            band = [piece for piece in column if top <= (piece.y0 + piece.y1) / 2 < limit]
+            ordered += _rows(band, *bounds[number - 1], number)
+        if row:
+            ordered.append(row)
+            top = max(top, limit)
+    return ordered
+
+
+def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
+    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom."""
+    return [_joined(row, left, right, column) for row in _baselines(pieces)]
+
+
+def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
+    row: list[Row] = []
+    for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
+        if row:
+            tallest = max(row, key=lambda other: other.y1 - other.y0)
+            shared = min(tallest.y1, piece.y1) - max(tallest.y0, piece.y0)
+            if shared < 0.55 * min(tallest.y1 - tallest.y0, piece.y1 - piece.y0):
+                yield row
+                row = []
+        row.append(piece)
+    if row:
+        yield row
+
+
+def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
+    row = sorted(row, key=lambda piece: piece.x0)
+    main = max(row, key=lambda piece: len(piece.text))
+    text, gap, marks = row[0].text, 0.0, 0
+    for before, piece in pairwise(row):
+        space = piece.x0 - before.x1
+        small = piece.size < 0.8 * main.size and piece.y1 < main.y1 - 0.15 * main.size
+        if small and space < 0.12 * main.size and is_note_mark(piece.text, text):
+            marks += piece.words
+            continue
+        gap = max(gap, space / main.size)
+        text = text + piece.text if space < 0.12 * main.size else f"{text.rstrip()} {piece.text.lstrip()}"
+    text = " ".join(text.split())
+    if SPACED.fullmatch(text):
+        text = text.replace(" ", "")
+    letters = sum(len(piece.text) for piece in row)
+    bold = sum(len(piece.text) for piece in row if piece.bold) > 0.8 * letters
+    return replace(
+        main,
+        text=text,
+        x0=row[0].x0,
+        x1=max(piece.x1 for piece in row),
+        peak=max(piece.peak for piece in row),
+        bold=bold,
+        raised=row[0].raised or (len(row[0].text.strip()) <= 2 and row[0].size < 0.8 * main.size),
+        left=left,
+        right=right,
+        column=column,
+        gap=gap,
+        words=sum(piece.words for piece in row) - marks,
+        marks=marks,
+    )

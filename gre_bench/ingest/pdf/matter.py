@@ -11,27 +11,29 @@ from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, paragraphs
-from gre_bench.ingest.pdf.parts import (
+from gre_bench.ingest.pdf.paragraphs import (
     APPENDIX,
     BULLET,
     INTRODUCTION,
     KNOWN,
     NUMBER,
     REFERENCES,
+    Paragraph,
     Type,
     bare,
     follows,
     function_words,
     goes_on,
     is_heading,
+    joined,
+    paragraphs,
     prose,
     reads_as_prose,
     starts_caption,
     type_of,
 )
 from gre_bench.ingest.pdf.rows import Row, decide
-from gre_bench.ingest.pdf.words import PageWords, doubts
+from gre_bench.ingest.pdf.text import PageWords, doubts
 
 ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
 """The heading of the abstract, alone or before its first words."""
@@ -48,10 +50,7 @@ NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|
 
 
 def title_of(rows: Sequence[Row], height: float) -> list[Row]:
-    """Keeps and returns the rows of the paper's title: the largest type on the upper half of the first page.
-
-    *height* is the height of that page in points.
-    """
+    """Keeps and returns the rows of the title: the largest type on the upper half of the first page."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     largest = max((row.size for row in upper), default=0.0)
     title = [row for row in upper if row.size > 0.94 * largest]
@@ -67,9 +66,9 @@ def front(
 ) -> str | None:
     """Keeps the abstract of a paper and drops what else precedes its body, such as authors and keywords.
 
-    Returns the text of the abstract; None if it was not found. The body begins at the first section. Paragraphs of text
-    before that section belong to the body as well. Its rows stay undecided. *notes* receives one line for each doubt.
-    By *words*, the counts of the paper's words, words broken at a line's end are mended.
+    Returns the text of the abstract; None if it was not found. The body begins at the first section, whose rows stay
+    undecided. Paragraphs of text before that section belong to it as well. *notes* receives one line for each doubt.
+    *words* counts the paper's words, to mend words broken at a line's end.
     """
     every, rows = rows, _without_notice(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -105,10 +104,7 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
 
 
 def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Returns the index at which the body begins: *closing*, after the abstract.
-
-    If keywords stand there, the body begins at the next numbered heading or introduction.
-    """
+    """Returns where the body begins: at *closing*, or after keywords at the next numbered or introducing heading."""
     if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
         return closing
     for index in heads:
@@ -121,7 +117,7 @@ def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> i
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
     """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one.
 
-    If paragraphs are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
+    If parts are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
     """
     length = 0
     for index, part in enumerate(parts):
@@ -160,9 +156,9 @@ def _drop_front(
 def _unnamed(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns text and rows of an abstract without a heading; None and no rows if there is none.
+    """Returns text and rows of an abstract without a heading, the longest paragraph of prose before the introduction.
 
-    The abstract is the longest paragraph of prose among *rows*, those before the introduction. *notes* receives a line.
+    It is None and no rows if there is none among *rows*. *notes* receives a line.
     """
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
@@ -221,8 +217,8 @@ def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
-    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
-    words of an entry, and before the heading of another table.
+    The entries end before running text, a row too long for an entry, a heading that repeats the words of an entry, and
+    the heading of another table.
     """
     names: set[str] = set()
     last = first
@@ -252,7 +248,7 @@ def _is_listed(text: str) -> bool:
 def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
     """Drops the cells of tables and the labels in figures: the rows between a caption and the nearest running text.
 
-    Captions stay, and so do sentences in the font size of the running text (*text_type*).
+    Captions stay, and so do sentences in the font size of the running text.
     """
     tails = [
         _tail(index, rows, text_type)
@@ -369,10 +365,7 @@ def lists_references(rows: Sequence[Row], heading: int) -> bool:
 
 
 def begins_with_references(texts: Sequence[str]) -> bool:
-    """Whether *texts*, the lines after a heading, begin with references.
-
-    Lines of references contain years and places of publication, and few function words.
-    """
+    """Whether the lines *texts* begin with references: years, places of publication, and few function words."""
     for first in (texts[:count] for count in LOOKED_AT):
         entries = sum(REFERENCE.search(text) is not None for text in first)
         bare_list = function_words(" ".join(first)) < LISTED
@@ -386,10 +379,7 @@ def _opens_appendix(row: Row) -> bool:
 
 
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
-    """Whether the heading at index *head* ends a list of references.
-
-    A heading of references does not, and neither does a line of the list that only looks like a heading.
-    """
+    """Whether the heading at index *head* ends a list of references; a heading or a line of references does not."""
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or REFERENCE.search(row.text):
         return False
@@ -399,8 +389,7 @@ def _ends_list(rows: Sequence[Row], head: int) -> bool:
 def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
     """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
-    If a later heading repeats the words of a heading, the earlier one is an entry of a table of contents and is
-    skipped.
+    A heading whose words a later one repeats is an entry of a table of contents, and is skipped.
     """
     running = prose(rows, text_type)
     later: set[str] = set()
@@ -432,8 +421,7 @@ NEAR = 3
 class Body:
     """The abstract (None if not found) and the body (*text*) of a paper.
 
-    *words* counts what was kept and what was dropped for each reason. *doubts* are the reasons why parts may be
-    missing.
+    *words* counts what was kept, and what was dropped for each reason. *doubts*: why parts may be missing.
     """
 
     abstract: str | None
@@ -445,9 +433,9 @@ class Body:
 def body_of(text: str) -> Body:
     """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on a line of its own.
 
-    A text without such headings is returned whole, and headings in a table of contents do not count. The references
-    begin at the last heading of references that is followed by lines of references. Abstract, introduction and appendix
-    begin at their first heading that is followed by text.
+    A text without such headings is returned whole. The references begin at the last heading of references that is
+    followed by lines of references. Abstract, introduction and appendix begin at their first heading that is followed
+    by text, which one in a table of contents is not.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
     summary = None

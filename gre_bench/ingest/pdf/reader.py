@@ -1,4 +1,4 @@
-"""Reads PDFs in child processes with limits, several at a time.
+"""Reads PDFs in child processes with limits, several at a time: `python -m gre_bench.ingest.pdf.reader MEMORY_BYTES`.
 
 Each file gets a status, whatever it does to its child, and all other files are still read. A child that hangs is ended,
 and a child that dies is replaced.
@@ -7,6 +7,7 @@ and a child that dies is replaced.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,21 +18,20 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from gre_bench.ingest.pdf.text import PdfText, refusal
-from gre_bench.ingest.records.isolated import Child, Died
+from gre_bench.ingest.records.isolated import Child, Died, Message, serve
 
 T = TypeVar("T")
 
+MOST_DPI = 200
 FILES = 200
 """After this many files a child is replaced, because libraries keep memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for reading one file.
+    """Limits for reading one file: seconds of wall-clock and CPU time, bytes of memory, and pages from the first.
 
-    - *wall_s*, *cpu_s*: seconds of wall-clock time and of CPU time.
-    - *memory_bytes*: the address space of the child process. Its libraries take about 0.25 GiB of it.
-    - *max_pages*: how many pages are read, from the first.
+    *memory_bytes* is the address space of the child process. Its libraries take about 0.25 GiB of it.
     """
 
     wall_s: float = 60.0
@@ -41,15 +41,15 @@ class Limits:
 
 
 class PdfReader:
-    """Reads PDFs in child processes, which start when they are needed; `close` ends them.
+    """Reads PDFs in *children* processes (default: one a core), which start when they are needed; `close` ends them.
 
-    *limits* hold for each file. *children* is how many files are read at the same time, by default one for each core of
-    this process. Any number of threads may call `read`.
+    *limits* hold for each file. Any number of threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
         self.limits = limits or Limits()
-        self.children = children or _cores()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.children = children or cores
         self._idle: LifoQueue[Child] = LifoQueue()
         self._begun: set[Child] = set()
         self._over = False
@@ -82,27 +82,22 @@ class PdfReader:
             child.end(grace_s=5.0)
 
     def read(self, data: bytes) -> PdfText:
-        """Returns the text and findings of the PDF *data*, read within the limits.
-
-        Raises `SourceError` if no child can be started.
-        """
+        """Returns the text and findings of the PDF *data*; raises `SourceError` if no child can be started."""
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Reads the PDF *data*, and draws its pages that have findings into *folder*, with the findings marked.
+        """Reads the PDF *data*, and draws its pages with findings into *folder*, with the findings marked.
 
-        Returns the result of `read` and the paths of the pictures. *dpi* is the resolution of the pictures. The limits
-        hold for reading and drawing together.
+        Returns the result of `read` and the paths of the pictures. The limits hold for both together.
         """
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Reads the PDF of each of *items*, several at a time; yields (item, result) in the order of *items*.
+        """Reads the PDF of each of *items*, which *load* returns, several at a time; yields (item, result) in order.
 
-        *load* returns the bytes of an item's PDF. If the caller stops early, running child processes are killed and the
-        reader cannot be used again.
+        If the caller stops early, running child processes are killed and the reader cannot be used again.
         """
         with ThreadPoolExecutor(self.children) as pool:
             items = list(items)
@@ -138,7 +133,7 @@ class PdfReader:
         try:
             return self._idle.get_nowait()
         except Empty:
-            child = Child("gre_bench.ingest.pdf.worker", self.limits.memory_bytes, "PDFs", "pymupdf")
+            child = Child("gre_bench.ingest.pdf.reader", self.limits.memory_bytes, "PDFs", "pymupdf")
         self._begun.add(child)
         if self._over:
             child.process.kill()
@@ -146,6 +141,25 @@ class PdfReader:
         return child
 
 
-def _cores() -> int:
-    """Returns how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def load() -> Callable[[dict[str, Any], bytes], Message]:
+    """Imports PyMuPDF; returns the function that reads a PDF."""
+    # PyMuPDF would load neural networks for layout, which nobody here uses: 0.4 s and 55 MB.
+    sys.modules["pymupdf.layout"] = None  # pyright: ignore[reportArgumentType]
+    import pymupdf  # noqa: F401
+
+    from gre_bench.ingest.pdf.extraction import read_pdf
+
+    def answer(request: dict[str, Any], data: bytes) -> Message:
+        read = read_pdf(data, max_pages=request["max_pages"])
+        pictures = []
+        if request.get("folder"):
+            from gre_bench.ingest.pdf.audit.pages import draw
+
+            pictures = draw(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
+        return {"read": read.to_json(), "pictures": pictures}, b""
+
+    return answer
+
+
+if __name__ == "__main__":
+    serve(load)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from gre_bench.ingest.pdf.words import Fate
+from gre_bench.ingest.pdf.text import Fate
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.audit.hidden import Sight
@@ -105,8 +105,7 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
     If most letters lie on their side, as in a landscape table, the page is turned first. *index* is the index of the
-    page among those that could be read, and *number* is its number in the file, from 1. *size* is its width and height
-    in points.
+    page among those that could be read, *number* that in the file, from 1, and *size* its width and height in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden)
@@ -138,8 +137,7 @@ def _direction(line: dict[str, Any]) -> Direction:
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters on a page, from PyMuPDF's *blocks*.
 
-    It is ``up`` or ``down`` only if at least `TURNED_LETTERS` letters run that way, more than twice as many as to the
-    right.
+    A page is turned only for at least `TURNED_LETTERS` letters, more than twice as many as run to the right.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
@@ -220,10 +218,7 @@ def is_note_mark(text: str, before: str) -> bool:
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
-    """Returns the left and right bounds (x in points) of the running text among *rows*.
-
-    On each side, the outermost one in twenty of the long rows is ignored.
-    """
+    """Returns the left and right bounds (x in points) of the long *rows*, but for a twentieth on each side."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

@@ -51,8 +51,8 @@ _SHOWN = 5
 class Notes:
     """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and by `VENUE_AI`.
 
-    - *counts*: ``notes`` (all notes), the number of notes of each of `OUTCOMES`, ``no_rating`` (kept reviews without a
-      rating) and ``unclear`` (how often there was unexpected content).
+    - *counts*: ``notes`` (all notes), those of each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
+      ``unclear`` (how often there was unexpected content).
     - *strange*: one line for each kind of unexpected content; *unclear*: {kind: the ids of all notes with it}.
     - *strata*: {(paper id, name of a stratum): the paper's value}. A stratum divides papers into kinds, such as tracks.
     """
@@ -130,12 +130,9 @@ def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
 
 
 def kind_of(invitation: str) -> str:
-    """Returns the kind of the notes that an *invitation* creates, such as Official_Review.
+    """Returns the kind of the notes that an *invitation* creates: the part after "/-/" without a prefix (``Paper12/``).
 
-    The kind is the part after the last "/-/", without a prefix such as ``Paper12/``.
-
-    - ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal.
-    - ``.../-/Paper7/Official_Review`` gives Official_Review.
+    ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, ``.../-/Paper7/Official_Review`` Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 

@@ -51,9 +51,9 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row, by its *number* in the file (from 1), and the *item* that it is about.
+    """A refused row, by its *number* in the file (from 1), the *item* that it is about, and the *reason*, for the user.
 
-    - *reason*: why it is refused, for the user. *code*: the kind of reason, if a caller has to know it.
+    - *code*: the kind of reason, if a caller has to know it.
     - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
     """
 
@@ -121,10 +121,7 @@ def shown(value: Any) -> str:
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in the column *key* of *row*; a whole number is also an id.
-
-    Raises `RefusedError` if the cell is missing or is not what `is_name` allows.
-    """
+    """Returns the id in the column *key* of *row*, which may be a whole number; raises `RefusedError` for any other."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
@@ -135,10 +132,7 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """Returns the text in the column *key* of *row*; None if the cell is missing, null or blank.
-
-    Raises `RefusedError` for a value that is not text in valid Unicode.
-    """
+    """Returns the text in a cell; None if it is missing, null or blank; raises `RefusedError` for no valid text."""
     value = row.get(key)
     if value is None:
         return None
@@ -148,10 +142,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """Returns the number in the column *key* of *row*; None if the cell is missing.
-
-    Raises `RefusedError` for a value that is no finite number or has an absolute value above `LARGEST`.
-    """
+    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing; raises `RefusedError`."""
     value = row.get(key)
     if value is None:
         return None
@@ -197,6 +188,7 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
         raise no_file(path)
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     rows: Rows = []
+    columns: list[str] | None = None
     if path.suffix == ".parquet":
         ((_, table),) = read_isolated("parquet", [path])
         if isinstance(table, SourceError):
@@ -215,18 +207,18 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
                 rows.append((number, read_object(line)))
             except RefusedError as reason:
                 imported.refuse(number, f"line {number}", reason)
-        columns = list(dict.fromkeys(name for _, row in rows for name in row))
     elif kind == "json":
         for number, row in enumerate(_array(path), start=1):
             if isinstance(row, dict):
                 rows.append((number, row))
             else:
                 imported.refuse(number, f"element {number}", "not a JSON object")
-        columns = list(dict.fromkeys(name for _, row in rows for name in row))
     else:
         raise SourceError(
             f"{path.name}: expected a .jsonl, .json, .csv or .parquet file (.jsonl, .json and .csv may be gzipped)"
         )
+    if columns is None:
+        columns = list(dict.fromkeys(name for _, row in rows for name in row))
     if not rows and not imported.refusals:
         raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
     return rows, columns
@@ -242,10 +234,7 @@ def read_all_rows(path: Path) -> tuple[Rows, list[str]]:
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
-    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line.
-
-    Raises `SourceError` if the file cannot be read or a line is no JSON object. The message names that line.
-    """
+    """Returns the raw notes of *path*, one a line; raises `SourceError`, which names the line, for anything else."""
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
     return [row for _, row in read_all_rows(path)[0]]
@@ -254,8 +243,7 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
 def read_texts(path: Path) -> dict[str, str]:
     """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
 
-    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank is left out. Raises `SourceError` for a
-    row that cannot be used.
+    A paper whose text is null or blank is left out. Raises `SourceError` for a row that cannot be used.
     """
     if not path.name.endswith((".parquet", ".csv", ".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
@@ -281,8 +269,8 @@ def read_texts(path: Path) -> dict[str, str]:
 def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     """Returns the distinct ids of the text file *path*, one per line; *kind*: what they name, for messages.
 
-    Blank lines and lines that begin with # are skipped. In place of an id, a line may hold the address of the paper's
-    forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
+    Blank lines and lines that begin with # are skipped. A line may also hold the address of a paper's forum. Raises
+    `SourceError` if there is no id, or for a line that holds anything else, which it names.
     """
     try:
         listed = incoming.read_text(path, "utf-8-sig").splitlines()
@@ -307,8 +295,8 @@ def read_folder(path: Path, imported: Imported) -> Rows:
     """Returns (number, cells) for each text in the folder *path*, in the order of the files' names.
 
     The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
-    dot are skipped. Files that are no text are refused, and so are links, which are never followed; the refusals are
-    added to *imported*. Raises `SourceError` if there is no text, or if all together are beyond a limit of one file.
+    dot are skipped. Files that are no text are refused, and so are links, which are never followed. Raises
+    `SourceError` if there is no text, or if all together are beyond a limit of one file.
     """
     expected = f"expected <paper id>{' or <paper id>'.join(TEXTS)}"
     rows: Rows = []
@@ -370,7 +358,8 @@ def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
                 reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
                 imported.refuse(number, f"row {number}", reason)
     except UnicodeDecodeError:
-        raise SourceError(f"{path.name}: line {_not_utf8(path)} is not UTF-8; save the file as UTF-8") from None
+        bad = next((number for number, _, line in lines(path) if line.decode("utf-8", "ignore").encode() != line), 0)
+        raise SourceError(f"{path.name}: line {bad} is not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
     return rows, heading
@@ -385,16 +374,6 @@ def _lines_of_text(path: Path, delimiter: str) -> Iterator[str]:
                 raise SourceError(f"{path.name}: a line is longer than {LONGEST_ROW // 2**20} MiB")
             meter.take(len(line), 1 + line.count(delimiter), 1)
             yield line
-
-
-def _not_utf8(path: Path) -> int:
-    """Returns the number of the first line of *path* that is not UTF-8."""
-    for number, _, line in lines(path):
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError:
-            return number
-    return 0
 
 
 def read_parquet(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -30,8 +30,7 @@ SHOWN = 5
 class Role:
     """The role of a human review in the sample.
 
-    - *position*: the index of the review's paper in the sample.
-    - *place*: 0 for the candidate; for a reference, its number from 1.
+    *position*: the index of the review's paper in the sample. *place*: 0 for the candidate; for a reference, from 1.
     """
 
     paper_id: str
@@ -46,8 +45,7 @@ class Draw:
     """The roles of the human reviews of all sampled papers, out of *eligible* of the *known* papers.
 
     - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
-    - *learnt*: how many papers were left out because an artefact of ``edition.avoid_learnt`` was learnt from them.
-    - *not_human*: how many reviews were left out because the list ``edition.not_human`` names them.
+    - *learnt*, *not_human*: how many papers and reviews ``edition.avoid_learnt`` and ``edition.not_human`` left out.
     """
 
     roles: tuple[Role, ...]
@@ -80,7 +78,13 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     for review in reviews:
         if review.review_id not in apart:
             human[review.paper_id].append(review)
-    listed, learnt = _listed(papers, settings.only), _learnt(papers, human, settings.avoid_learnt)
+    listed = None if settings.only is None else dict.fromkeys(read_ids(settings.only))
+    if listed is not None:
+        advice = "they were withdrawn, or are of another venue or year: remove them"
+        _check_known(
+            settings.only, "papers", listed, {paper.paper_id for paper in papers}, "that are kept here", advice
+        )
+    learnt = _learnt(papers, human, settings.avoid_learnt)
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
     eligible = [
         paper
@@ -111,17 +115,13 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
 
 def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], names: Sequence[str]) -> frozenset[str]:
-    """Returns the ids of those *papers* that the artefacts *names* were learnt from; *human*: their human reviews."""
+    """Returns the ids of those *papers* that the artefacts *names* were learnt from."""
     if not names:
         return frozenset()
-    texts = [
-        PaperTexts(
-            paper.paper_id,
-            paper.abstract,
-            tuple(review.text for review in human.get(paper.paper_id, ()) if review.text),
-        )
-        for paper in papers
-    ]
+    texts = []
+    for paper in papers:
+        reviews = tuple(review.text for review in human.get(paper.paper_id, ()) if review.text)
+        texts.append(PaperTexts(paper.paper_id, paper.abstract, reviews))
     return frozenset().union(*(register.learnt(texts) for register in named_registers(names)))
 
 
@@ -130,27 +130,18 @@ def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
     if file is None:
         return frozenset()
     ids, known = read_ids(file, "review"), {review.review_id for review in reviews}
-    if unknown := [name for name in ids if name not in known]:
-        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
-        raise SourceError(
-            f"{file.name}: {len(unknown)} of {len(ids)} reviews are not among the {len(known)} human reviews here: "
-            f"{', '.join(unknown[:SHOWN])}{more}; correct or remove them"
-        )
+    _check_known(file, "reviews", ids, known, "human reviews here", "correct or remove them")
     return frozenset(ids)
 
 
-def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the paper ids in the list *file*, in its order; raises `SourceError` for ids that are not of *papers*."""
-    if file is None:
-        return None
-    ids, known = read_ids(file), {paper.paper_id for paper in papers}
-    if unknown := [name for name in ids if name not in known]:
+def _check_known(file: Path | None, what: str, ids: Collection[str], known: set[str], among: str, advice: str) -> None:
+    """Raises `SourceError` for *ids* of the list *file* that are not *known*."""
+    if file is not None and (unknown := [name for name in ids if name not in known]):
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         raise SourceError(
-            f"{file.name}: {len(unknown)} of {len(ids)} papers are not among the {len(papers)} that are kept here: "
-            f"{', '.join(unknown[:SHOWN])}{more}; they were withdrawn, or are of another venue or year: remove them"
+            f"{file.name}: {len(unknown)} of {len(ids)} {what} are not among the {len(known)} {among}: "
+            f"{', '.join(unknown[:SHOWN])}{more}; {advice}"
         )
-    return dict.fromkeys(ids)
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:

@@ -65,10 +65,7 @@ class Papers:
 
 
 class MergeIndex:
-    """The known reviews, judgments and papers, to decide whether a row is new, known or in conflict.
-
-    *reviews* are by id. *judgments* are texts by (review id, writer). *papers* holds ids.
-    """
+    """The known reviews by id, texts of judgments by (review id, writer), and ids of papers, to compare rows with."""
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
         self.reviews = dict(reviews)
@@ -82,8 +79,8 @@ class MergeIndex:
     def whole(self, review: Review, named: bool) -> Review:
         """Returns *review*, completed with the fields that the known review of the same id states.
 
-        *named* says whether the row names a candidate. A row that names none may match a review of any candidate.
-        Raises `RefusedError` if the known review states something else.
+        A row that names no candidate (not *named*) may match a review of any. Raises `RefusedError` if the known review
+        states something else.
         """
         old = self.reviews.get(review.review_id)
         if old is None:
@@ -94,9 +91,9 @@ class MergeIndex:
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if the paper of *review* is unknown, or if another review holds the same position.
+        """Raises `RefusedError` if another review holds its position (see `_position`), or if its paper is unknown.
 
-        `_position` says what a position is. If *make_papers*, the paper may be unknown.
+        Unless *make_papers*, an unknown paper is refused.
         """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
@@ -114,8 +111,8 @@ class MergeIndex:
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
         """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
 
-        An unknown paper is added with nothing but its id and *source_row*, the value of the column ``row``. Raises
-        `RefusedError` if other judgments of the same writer are known for this review.
+        An unknown paper is added with nothing but its id and *source_row*. Raises `RefusedError` if other judgments of
+        the same writer are known for this review.
         """
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
@@ -149,11 +146,7 @@ def filled(old: Record, new: Record) -> Record | None:
 
 
 def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """Returns the position of *review* among the reviews of its paper, which only one review can hold.
-
-    - By a model: (paper id, ``candidate``, name of the model).
-    - By a human: (paper id, ``slot``, number of the slot), or () if the review has no slot.
-    """
+    """Returns the position of *review* among those of its paper, which only one review can hold; () if it has none."""
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
     return () if review.slot is None else (review.paper_id, "slot", review.slot)
@@ -176,10 +169,7 @@ def rows_of(
     path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
     reading: ColumnNames = AS_NAMED, papers: PaperIds | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
-    """Yields (number, cells) for the rows of *path* that *keep* selects.
-
-    The number counts the rows of the file from 1. *keep* is a range of values of the column ``row``, which is the
-    user's own numbering; None selects all rows.
+    """Yields (number from 1, cells) for the rows of *path* that *keep* selects by the column ``row``; None: for all.
 
     - *columns*: the names of the columns that are read.
     - *imported*: receives the columns of the file and the refused rows.
@@ -228,14 +218,10 @@ def has(row: Row, name: str) -> bool:
 
 
 def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
-    """Returns the rows with reviews by the candidate *by*; each gets ``candidate`` set to *by*.
+    """Returns the rows with reviews by the candidate *by*: those that name *by* or nobody, all as ``candidate`` *by*.
 
-    The column ``candidate``, or one such as ``model``, names a row's candidate.
-
-    - If some rows name *by*, these rows and the rows that name nobody are returned.
-    - If no row names *by*, all rows are returned. They may then name at most one candidate.
-
-    Raises `SourceError` if the rows name several candidates but not *by*. The message names *path*, the rows' file.
+    The column ``candidate``, or one such as ``model``, names a row's candidate. If all rows name one other candidate,
+    all are returned; if they name several others, `SourceError` is raised.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
@@ -287,8 +273,8 @@ def papers_from(
 ) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*, if given, limits the import to rows whose column ``row`` is in this range. *reading*: how the columns are
-    found; if it guesses, an id that is the name of a file or holds other signs is made an id as `as_id` does.
+    *rows*: as *keep* in `rows_of`. If *reading* guesses, an id that is the name of a file or holds other signs is made
+    an id as `as_id` does.
     """
     imported = Imported()
     papers = Papers(known)
@@ -321,17 +307,14 @@ def reviews_from(
 ) -> Imported:
     """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 
-    - *known*: the known reviews by id.
-    - *known_judgments*: the known texts by (review id, writer).
-    - *papers*: the ids of the known papers. Reviews of other papers are refused, unless *make_papers* is set.
+    - *known*, *known_judgments*, *papers*: as in `MergeIndex`. Reviews of unknown papers are refused, unless
+      *make_papers* is set, which adds these papers.
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
       nothing becomes a human review by accident.
     - *only*: if set, only the reviews by *by* are imported, and the file may hold others.
     - *writer*: the writer of judgments in rows that name none.
-    - *rows*: limits the import to rows whose column ``row`` is in this range.
-    - *make_papers*: adds unknown papers, with nothing but their ids.
-    - *epoch*: for logs, the epoch whose reviews are read.
-    - *reading*: how the columns are found. If it guesses, a human review without an id or a slot gets the next slot.
+    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `rows_of`. If *reading* guesses, a human review
+      without an id or a slot gets the next slot.
 
     An id that is not known may mean a known paper (`PaperIds`); a note says how many do. Raises `SourceError` if the
     file has no usable form, or if nothing names a candidate.
@@ -344,16 +327,21 @@ def reviews_from(
         )
     ids = PaperIds(merge_index.papers)
     table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
-    _name_papers(table, ids, imported, in_part=path.is_dir())
+    spelt: dict[str, str] = {}
+    for _, row in table:
+        written = row.get("paper_id")
+        meant = None if written in ids.ids else ids.meant(written, in_part=path.is_dir())
+        if meant is not None and meant != written:
+            spelt[str(written)], row["paper_id"] = meant, meant
+    if spelt:
+        written, meant = next(iter(spelt.items()))
+        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
     for number, row in _rows_of_one(path, table, by) if only and by is not None else table:
         try:
-            if (
-                reading.guess
-                and (row.get("candidate") or by) == HUMAN
-                and not (has(row, "review_id") or has(row, "slot"))
-            ):
+            human = (row.get("candidate") or by) == HUMAN
+            if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
                 row["slot"] = merge_index.next_slot(row.get("paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews)
             review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
@@ -370,22 +358,6 @@ def reviews_from(
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     return imported
-
-
-def _name_papers(table: Rows, ids: PaperIds, imported: Imported, in_part: bool) -> None:
-    """Replaces ids in *table* that mean a known paper by its id, and adds a note on them.
-
-    *in_part* is as in `PaperIds.meant`.
-    """
-    spelt: dict[str, str] = {}
-    for _, row in table:
-        written = row.get("paper_id")
-        meant = None if written in ids.ids else ids.meant(written, in_part)
-        if meant is not None and meant != written:
-            spelt[str(written)], row["paper_id"] = meant, meant
-    if spelt:
-        written, meant = next(iter(spelt.items()))
-        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
 
 
 def _review(

@@ -12,16 +12,14 @@ from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.ingest.openreview.journal import (
     Journal,
     Origin,
-    before,
     copies,
+    earlier,
     lacking,
     not_shown,
-    pdfs_before,
     read,
     received,
     run_for,
     runs_of,
-    sealed_before,
 )
 
 HERE = Origin("http://127.0.0.1:3001", 2)
@@ -228,9 +226,9 @@ def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
     assert run_for(tmp_path, "ICLR-2025", HERE) == first and run_for(tmp_path, "ICLR-2025", REAL) == real
     again = run_for(tmp_path, "ICLR-2025", REAL, again=True)
     assert again.name == "ICLR-2025-0003"
-    assert (before(again, REAL), before(again, HERE), before(real, REAL)) == ([real], [first], [])
-    assert set(pdfs_before(again, REAL)) == {"a", "b"} and pdfs_before(real, REAL) == {}
-    assert (sealed_before(again, REAL), sealed_before(real, REAL)) == ("0" * 64, None)
+    assert [one.folder for one in (*earlier(again, REAL), *earlier(again, HERE))] == [real, first]
+    assert earlier(real, REAL) == []
+    assert [(set(one.pdfs), one.sealed) for one in earlier(again, REAL)] == [({"a", "b"}, ["0" * 64])]
 
 
 def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):

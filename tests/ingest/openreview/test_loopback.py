@@ -24,7 +24,7 @@ from gre_bench.ingest.openreview.loopback import fixture_store, server
 from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS, Limit
 from gre_bench.ingest.openreview.loopback.server import Account, Fault, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.snapshot.snapshot import make_snapshot
+from gre_bench.ingest.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
 
 OPENREVIEW = SHARED / "openreview"

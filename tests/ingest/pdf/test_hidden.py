@@ -14,7 +14,7 @@ import pytest
 
 from gre_bench.ingest.pdf.audit.findings import Finding, readable
 from gre_bench.ingest.pdf.audit.hidden import look_at
-from gre_bench.ingest.pdf.audit.ink import COLUMNS, ROWS, compared, normal
+from gre_bench.ingest.pdf.audit.legibility import COLUMNS, ROWS, compared, normal
 from gre_bench.ingest.pdf.audit.pages import _visible, conform
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import PdfReader

@@ -151,8 +151,7 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize(
-    ("share", "every"),
-    [(0.5, 4), *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.3, 0.5, 0.9))],
+    ("share", "every"), [(0.5, 4), *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.3, 0.5, 0.9))]
 )
 def test_every_real_paper_that_is_cut_off_is_truncated(share, every):
     files = sorted(REAL.glob("*.pdf"))[::every]

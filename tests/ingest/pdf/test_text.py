@@ -17,14 +17,11 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.hidden import look_at
-from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.layout import in_reading_order
+from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
 from gre_bench.ingest.pdf.matter import front
-from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, words_of
-from gre_bench.ingest.pdf.parts import type_of
+from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import PdfText
-from gre_bench.ingest.pdf.words import totals
+from gre_bench.ingest.pdf.text import PdfText, totals
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.reading import QUICK, read_of
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.glyphs import glyphs_of
 from gre_bench.ingest.pdf.extraction import read_pdf
-from gre_bench.ingest.pdf.text import PdfText
-from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts, ranges, totals
+from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph, running
@@ -53,8 +52,7 @@ def words_on_pages(data: bytes) -> list[int]:
 
 # The same contents pages are read in short reports below; a thesis of each kind costs four seconds.
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in THESES[2:] else []) for name in LAYOUTS],
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in THESES[2:] else []) for name in LAYOUTS]
 )
 class TestALayout:
     def test_gives_back_its_words_in_order_and_nothing_of_its_end(self, name):
@@ -99,7 +97,7 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
     read = read_pdf(given_data)
     assert [page.total for page in read.words] == words_on_pages(given_data)
     assert "unaccounted" not in totals(read.words)
-    assert all(set(page.words) <= set(MEANING) for page in read.words)
+    assert all(set(page.words) <= set(FATES) for page in read.words)
 
 
 def test_hidden_words_are_counted_apart():
@@ -221,7 +219,7 @@ def test_a_text_is_doubtful_where_most_of_it_is_gone_or_a_page_without_a_reason(
     assert all("\n" not in line for line in doubts(pages))
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(sorted(MEANING)), st.integers(1, 9999)), max_size=5))
+@given(st.lists(st.dictionaries(st.sampled_from(sorted(FATES)), st.integers(1, 9999)), max_size=5))
 def test_doubts_never_fail_and_totals_keep_every_word(fates):
     pages = [PageWords(number, words) for number, words in enumerate(fates, 1)]
     assert sum(totals(pages).values()) == sum(page.total for page in pages)

@@ -12,9 +12,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Edition
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot.diff import changes
-from gre_bench.ingest.snapshot.publication import may_publish, public_rows, write_public
-from gre_bench.ingest.snapshot.snapshot import make_snapshot
+from gre_bench.ingest.snapshot import changes, make_snapshot, may_publish, public_rows, write_public
 from tests.conftest import SIXTEEN
 
 EDITION, VENUE = Edition("SAMPLE", 2026), venue_of("SAMPLE", 2026)
@@ -134,7 +132,7 @@ def test_what_was_published_before_stays_until_all_of_the_new_is_there(tmp_path,
     # A hard link to a file of the snapshot is replaced, not written over.
     path.hardlink_to(snapshot.folder / "notes.jsonl")
     before = path.read_bytes()
-    monkeypatch.setattr("gre_bench.ingest.snapshot.publication.public_rows", _rows_that_stop)
+    monkeypatch.setattr("gre_bench.ingest.snapshot.public_rows", _rows_that_stop)
     with pytest.raises(SourceError, match="cannot be written: No space left"):
         write_public(snapshot, VENUE, path)
     assert path.read_bytes() == before

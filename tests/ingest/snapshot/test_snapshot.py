@@ -17,7 +17,7 @@ from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot.snapshot import Snapshot, make_snapshot
+from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 from tests.conftest import SHARED
 
 EDITION = Edition("SAMPLE", 2026)
@@ -131,7 +131,7 @@ def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
         def isoformat(timespec):
             return "2031-01-01T00:00:00+00:00"
 
-    monkeypatch.setattr("gre_bench.ingest.snapshot.snapshot.datetime", Later)
+    monkeypatch.setattr("gre_bench.ingest.snapshot.datetime", Later)
     second = made(tmp_path, name="two", source="another")
     assert second.manifest.created_at != first.manifest.created_at
     assert second.digest == first.digest

@@ -70,9 +70,7 @@ def verify(
     if in_store or key or log_head or again:
         raise SettingsError(f"{folder} is no release, and --store, --key, --log-head and --again ask about a release")
     from gre_bench.ingest.records.venues import venue_of
-    from gre_bench.ingest.snapshot.diff import changes
-    from gre_bench.ingest.snapshot.publication import write_public
-    from gre_bench.ingest.snapshot.snapshot import Snapshot
+    from gre_bench.ingest.snapshot import Snapshot, changes, write_public
 
     opened = Snapshot.open(folder)
     opened.verify()

@@ -21,7 +21,7 @@ from gre_bench.store import Row
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
 if TYPE_CHECKING:
-    from gre_bench.ingest.pdf.words import PageWords
+    from gre_bench.ingest.pdf.text import PageWords
 
 UNSOUND = 2
 
@@ -150,7 +150,7 @@ def _show_words(pages: Sequence[PageWords]) -> None:
 
     *pages* counts the words of each page.
     """
-    from gre_bench.ingest.pdf.words import MEANING, ranges, totals
+    from gre_bench.ingest.pdf.text import FATES, ranges, totals
 
     totals_by_fate = totals(pages)
     if not totals_by_fate:
@@ -160,7 +160,7 @@ def _show_words(pages: Sequence[PageWords]) -> None:
     for head in ("fate", "pages", "what that is"):
         table.add_column(head, overflow="fold")
     for fate, count in totals_by_fate.items():
-        table.add_row(f"{count:,}", fate, ranges(page.page for page in pages if fate in page.words), MEANING[fate])
+        table.add_row(f"{count:,}", fate, ranges(page.page for page in pages if fate in page.words), FATES[fate])
     table.add_row(f"{sum(totals_by_fate.values()):,}", "all words")
     screen.out.print(table)
 
@@ -191,7 +191,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     *paper* is the path of a PDF, or the id of a paper of *edition*. Raises `SettingsError` or `SourceError` if there is
     no such PDF.
     """
-    from gre_bench.ingest.snapshot.snapshot import Snapshot
+    from gre_bench.ingest.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
 
     if Path(paper).is_file():

@@ -15,7 +15,7 @@ from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
 from gre_bench.ingest.openreview.loopback.fixture_store import REPORTED_LIMITS
 from gre_bench.ingest.openreview.loopback.server import FAULTS, Account, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
-from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.ingest.snapshot import Snapshot
 
 BAD_INPUT = 2
 

@@ -295,7 +295,7 @@ class FixtureStore:
         for review in {*reviews[:1], *reviews[-1:]}:
             held = {key: plain(value) for key, value in self.notes[review]["content"].items()}
             longest = max(held, key=lambda key: len(held[key]) if isinstance(held[key], str) else 0)
-            self.edit(review, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
+            self.edit(review, None, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
 
     def _allow(self, *items: str) -> None:
         if self.refused & {*items}:

@@ -62,14 +62,10 @@ _EXPIRED = ("TokenExpiredError", "Token has expired, please log in again")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, and the requests that it affects. Requests of the kinds *on* are numbered 1, 2, 3 and so on.
+    """A fault, in words in *what*, and the requests that it affects: those of the kinds *on*, numbered from 1.
 
-    *what*: the fault in words.
-    *on*: the kinds of requests that are numbered and may be affected.
-    *first*: the number of the first affected request.
-    *every*: after the first, every *every*-th request is affected; 0: only the first.
-    *times*: the most requests affected in total; 0: no maximum.
-    *seconds*: how long a refusal (429) or a slow body lasts.
+    *first*: the number of the first affected request; after it, every *every*-th is affected (0: none), but at most
+    *times* in total (0: no maximum). *seconds*: how long a refusal (429) or a slow body lasts.
     """
 
     name: str
@@ -125,9 +121,8 @@ def fault(name: str, **changes: object) -> Fault:
 
 
 class Faults:
-    """The active faults of one server.
+    """The active faults of one server, and how often each was *triggered*.
 
-    *triggered*: name of a fault → how often it was triggered.
     *early*: kind of request → number of requests sent before the wait of a refusal (429) was over.
     """
 
@@ -230,10 +225,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that the server received: its *query* as (name, value), and the *status* of the answer.
-
-    *kind*: the kind of request, such as ``notes`` or ``pdf``; each kind has its own limit.
-    """
+    """A request that the server received, its *kind*, such as ``notes`` or ``pdf``, and the *status* of the answer."""
 
     api: Api
     method: str
@@ -246,11 +238,9 @@ class Request:
 class Loopback:
     """The two servers, one for each API version. They run while the context is open, at the URLs `v1` and `v2`.
 
-    *notes*: each note is served by the API version whose form it has.
-    *versions* (its *histories*), *pdf*: as in `FixtureStore`.
-    *account*: the account that must log in. Requests without a token then get the browser check. None: no login needed.
-    *limits*: kind of request → limit. *fault*: the faults to inject.
-    *port*: the port of API v1; API v2 gets the next port. 0: any free ports.
+    *notes*: each note is served by the API version whose form it has. *versions* (its *histories*), *pdf*: as in
+    `FixtureStore`. *account*: must log in, if given; requests without a token then get the browser check.
+    *limits*: kind of request → limit. *port*: that of API v1; API v2 gets the next. 0: any free ports.
     """
 
     def __init__(
@@ -313,7 +303,7 @@ class Loopback:
     ) -> tuple[HttpResponse, Fault | None]:
         """Records one request, and returns its answer and the fault that disturbs the transfer of the answer, if any.
 
-        *target*: path and query of the URL. *token*: the login token; None if the request has none.
+        *target*: path and query of the URL.
         """
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -379,15 +369,10 @@ class Loopback:
         return say({"token": token, "user": person})
 
 
-Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | None]]
-"""Maps method, target, token and body to the answer and to the fault that corrupts its bytes, if any."""
-
-
-def _bound(answering: Answering, port: int) -> ThreadingHTTPServer:
+def _bound(answering: Callable[..., tuple[HttpResponse, Fault | None]], port: int) -> ThreadingHTTPServer:
     """Returns a server bound to *port* of this machine (0: any); raises `SettingsError` if it cannot be used."""
-    handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
     try:
-        return _Host(("127.0.0.1", port), handler)
+        return _Host(("127.0.0.1", port), type("Handler", (_Handler,), {"answering": staticmethod(answering)}))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
@@ -406,7 +391,7 @@ class _Host(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    answering: Answering
+    answering: Callable[..., tuple[HttpResponse, Fault | None]]
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))

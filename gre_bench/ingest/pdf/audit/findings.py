@@ -43,7 +43,7 @@ class Finding:
     - *page*: the number of the page in the file, from 1.
     - *box*: x0, y0, x1, y1 in points from the top left of the page as shown. For ``actual_text``, it is the whole page.
     - *text*: the hidden text or the passage.
-    - *instructs*: the name of the rule that calls *text* an instruction (see `instructions`); None if no rule does.
+    - *instructs*: the name of the rule that calls *text* an instruction (see `pages`); None if no rule does.
     """
 
     kind: Kind

@@ -1,4 +1,7 @@
-"""Reads every character that a page of a PDF draws, and the properties that decide whether a reader sees it."""
+"""Reads every character that a page of a PDF draws, and draws the page with and without its text.
+
+The properties of the characters, and what they change on the page, decide whether a reader sees them.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,12 @@ class Glyphs:
     """The n characters of a page in reading order. Each array has one row for each character.
 
     - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
-    - *text*: the characters as one string of length n.
-    - *box*: x0, y0, x1, y1 (n × 4), in points from the top left of the page.
-    - *origin*: the left end of the base line (n × 2), in the same coordinates.
+    - *box*, *origin*: x0, y0, x1, y1 (n × 4), and the left end of the base line (n × 2), in points from the top left.
     - *extent*: the font size in points. If the size differs by direction, it is the geometric mean.
-    - *opacity*: from 0 to 1.
-    - *color*: red, green and blue, each from 0 to 255 (n × 3).
+    - *opacity*: from 0 to 1. *color*: red, green and blue, each from 0 to 255 (n × 3).
     - *painted*: whether the character is filled or stroked at all.
     - *clipping*: whether the character's outline clips what is drawn next.
-    - *direction*: the direction of the character's line, as a vector of length 1 (n × 2).
-    - *even*: whether that line runs from left to right.
+    - *direction*: that of the character's line, as a vector of length 1 (n × 2); *even*: whether it is to the right.
     - *solid*: whether the character is a letter, a digit, or a sign that stands for a letter, such as ⒜.
     - *line*, *word*: the numbers of the character's line and word. Each white space character is a word of its own.
     """
@@ -238,7 +237,7 @@ def prose(glyphs: Glyphs, places: Whole) -> bool:
 def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
     """Whether most words of the characters at *places* stand in lines of several long words, as in running text.
 
-    Labels of figures stand alone or are names and numbers. At least 1.5 · `PROSE` long words are needed.
+    Labels of figures stand alone or are names and numbers.
     """
     ends = np.flatnonzero(np.diff(glyphs.word[places])) + 1
     lines = glyphs.line[places[np.concatenate([[0], ends])]]
@@ -251,8 +250,7 @@ def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
 def text_of_strays(glyphs: Glyphs, strays: Mask, surely: Mask) -> Mask:
     """Returns the part of the mask *strays* that is text rather than single letters.
 
-    That is all of it if it forms sentences, and else words of two or more letters, all of which are in the mask
-    *surely*.
+    That is all of it if it forms sentences, and else words of two or more letters, all of them in the mask *surely*.
     """
     if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
         return strays
@@ -275,3 +273,123 @@ def fragments(glyphs: Glyphs, strays: Mask, least: int, in_all: int) -> Mask:
 def _words(glyphs: Glyphs, places: Whole) -> list[str]:
     parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
     return ["".join(glyphs.text[index] for index in part).strip(".,;:!?()\"' ").lower() for part in parts]
+
+
+SEEN = 6
+"""By how many of 255 steps a pixel's darkest channel must change for text to leave a mark."""
+
+LARGEST = 6e6
+"""The most pixels of a picture: a sheet of paper of usual size at three pixels per point."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ink:
+    """A page, or a region of it, drawn with its text (*whole*) and without (*ground*), each height × width × RGB.
+
+    *scale*: pixels per point. *corner*: (x, y) of the pictures' top left corner, in pixels from that of the page.
+    """
+
+    whole: NDArray[np.uint8]
+    ground: NDArray[np.uint8]
+    scale: float
+    corner: tuple[int, int]
+
+    def marks(self, boxes: Floats) -> Mask:
+        """Returns for each of *boxes* (n × 4, in points) whether text leaves a mark in the box."""
+        changed = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground) > SEEN
+        return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
+
+    def contrasts(self, boxes: Floats, least: int) -> Mask:
+        """Returns for each of *boxes* (n × 4, in points) whether two neighbouring pixels differ by *least* of 255.
+
+        The picture with text is measured in grey.
+        """
+        grey = self.whole.astype(np.int16).sum(axis=2) // 3
+        edges = np.zeros(grey.shape, dtype=bool)
+        edges[:, 1:] |= np.abs(np.diff(grey, axis=1)) >= least
+        edges[1:] |= np.abs(np.diff(grey, axis=0)) >= least
+        return self._count(edges, boxes) > 0
+
+    def beneath(self, boxes: Floats) -> Floats:
+        """Returns the mean colour (n × 3, of 255) of the picture without text, at five points in each of *boxes*."""
+        height, width = self.ground.shape[:2]
+        total = np.zeros((len(boxes), 3))
+        for across, down in ((0.5, 0.5), (0.2, 0.2), (0.8, 0.2), (0.2, 0.8), (0.8, 0.8)):
+            x = (boxes[:, 0] + across * (boxes[:, 2] - boxes[:, 0])) * self.scale - self.corner[0]
+            y = (boxes[:, 1] + down * (boxes[:, 3] - boxes[:, 1])) * self.scale - self.corner[1]
+            total += self.ground[_whole(y, height - 1), _whole(x, width - 1)]
+        return total / 5
+
+    def rough(self, boxes: Floats, least: int) -> Floats:
+        """Returns for each of *boxes* (n × 4, in points) the share of pixels that differ from a neighbour by *least*.
+
+        The picture without text is measured in grey, of 255.
+        """
+        red, green, blue = (self.ground[:, :, part].astype(np.int16) for part in range(3))
+        grey = red + green + blue
+        if not (np.ptp(grey, axis=0) >= 3 * least).any():
+            return np.zeros(len(boxes))
+        edges = np.zeros(grey.shape, dtype=bool)
+        edges[:, 1:] = np.abs(grey[:, 1:] - grey[:, :-1]) >= 3 * least
+        edges[1:] |= np.abs(grey[1:] - grey[:-1]) >= 3 * least
+        return self._count(edges, boxes) / np.maximum(self._area(boxes), 1)
+
+    def _count(self, mask: Mask, boxes: Floats) -> Whole:
+        """Returns for each of *boxes* how many of its pixels, at least one each way, *mask* (as the pictures) marks."""
+        height, width = mask.shape
+        sums = np.zeros((height + 1, width + 1), dtype=np.int32)
+        mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, out=sums[1:, 1:])
+        x0, y0, x1, y1 = self._pixels(boxes)
+        return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+
+    def _area(self, boxes: Floats) -> Whole:
+        """Returns the number of pixels in each of *boxes*."""
+        x0, y0, x1, y1 = self._pixels(boxes)
+        return (x1 - x0) * (y1 - y0)
+
+    def _pixels(self, boxes: Floats) -> tuple[Whole, ...]:
+        """Returns each box's first column, first row, end column and end row (exclusive), as four arrays of indices."""
+        height, width = self.whole.shape[:2]
+        x0 = _whole(boxes[:, 0] * self.scale - self.corner[0], width - 1)
+        y0 = _whole(boxes[:, 1] * self.scale - self.corner[1], height - 1)
+        x1 = np.maximum(_whole(np.ceil(boxes[:, 2] * self.scale) - self.corner[0], width), x0 + 1)
+        y1 = np.maximum(_whole(np.ceil(boxes[:, 3] * self.scale) - self.corner[1], height), y0 + 1)
+        return x0, y0, x1, y1
+
+
+def ink_of(page: Any, scale: float = 1.0, region: tuple[float, float, float, float] | None = None) -> Ink:
+    """Draws the PyMuPDF *page* and its annotations twice, with and without the page's text.
+
+    *region* (x0, y0, x1, y1 in points) limits the drawing to a part of the page. *scale*, in pixels per point, is
+    lowered if a picture would have more than `LARGEST` pixels.
+    """
+    sheet = mupdf.fz_bound_page(page.this)
+    if region is not None:
+        inner = mupdf.fz_intersect_rect(sheet, mupdf.FzRect(*region))
+        sheet = inner if inner.x1 > inner.x0 and inner.y1 > inner.y0 else sheet
+    scale = min(scale, (LARGEST / max((sheet.x1 - sheet.x0) * (sheet.y1 - sheet.y0), 1.0)) ** 0.5)
+    shown = mupdf.fz_new_display_list_from_page(page.this)
+    matrix = mupdf.FzMatrix(scale, 0, 0, scale, 0, 0)
+    bounds = mupdf.fz_round_rect(mupdf.fz_transform_rect(sheet, matrix))
+    pictures = [_drawn(shown, matrix, bounds, with_text) for with_text in (True, False)]
+    return Ink(pictures[0], pictures[1], scale, (bounds.x0, bounds.y0))
+
+
+def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
+    pixels = mupdf.fz_new_pixmap_with_bbox(mupdf.fz_device_rgb(), bounds, mupdf.FzSeparations(), 0)
+    mupdf.fz_clear_pixmap_with_value(pixels, 255)
+    device = mupdf.fz_new_draw_device(matrix, pixels)
+    if not with_text:
+        # MuPDF skips what a device has no function for. Clipping by text stays, because the clipped content is not
+        # text.
+        device.m_internal.fill_text = None
+        device.m_internal.stroke_text = None
+    everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
+    mupdf.fz_run_display_list(shown, device, mupdf.FzMatrix(), everything, mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    picture = pymupdf.Pixmap("raw", pixels)
+    return np.frombuffer(picture.samples, dtype=np.uint8).reshape(picture.height, picture.width, 3)
+
+
+def _whole(values: Floats, highest: int) -> Whole:
+    return np.clip(np.nan_to_num(values), 0, highest).astype(np.int64)

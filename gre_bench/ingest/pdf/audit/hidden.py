@@ -19,11 +19,13 @@ from gre_bench.ingest.pdf.audit.glyphs import (
     PROSE,
     Floats,
     Glyphs,
+    Ink,
     Mask,
     Whole,
     by_word,
     fragments,
     glyphs_of,
+    ink_of,
     lettered,
     lines_of_words,
     prose,
@@ -31,7 +33,6 @@ from gre_bench.ingest.pdf.audit.glyphs import (
     text_of_strays,
     without_strays,
 )
-from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
 from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 
 PALE = 20
@@ -71,14 +72,10 @@ KINDS: tuple[Kind | None, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """The characters of a page, and which of them its readers see.
+    """The characters of a page, and which of them its readers do not see (*hidden*), also as *findings*.
 
-    - *glyphs*: all characters of the page.
-    - *hidden*: the mask of the characters that no reader sees. The paper's text leaves them out.
-    - *findings*: the hidden characters as findings.
-    - *scan*: whether the page is a scan.
-    - *recognised*: how many letters and digits text recognition laid invisibly over a scan's own writing. They are not
-      marked as hidden.
+    - *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*. They are
+      not marked as hidden.
     - *pictured*: the share of the page's area that pictures cover.
     """
 
@@ -116,7 +113,7 @@ def look_at(page: Any, number: int) -> Sight:
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:
     """Returns for each character why it is hidden, as an index in `KINDS`; 0 means that it is visible.
 
-    *ink* is the *page* drawn with and without its text. *log* is PyMuPDF's list of the drawn objects with their boxes.
+    *log* is PyMuPDF's list of the drawn objects with their boxes.
     """
     band = _bands(glyphs)
     middle = glyphs.middle
@@ -253,7 +250,7 @@ def _fine_prose(glyphs: Glyphs) -> Mask:
 
 
 def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> Mask:
-    """Returns the mask of the characters set in type that is too small to be meant for readers, outside of figures.
+    """Returns the mask of the characters in type too small to be meant for readers, outside of figures.
 
     A few single letters are not marked: they may be signs of a formula.
     """
@@ -348,8 +345,8 @@ def covers(glyphs: Glyphs, log: list[Any]) -> Mask:
 def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
     """Returns the mask of the characters that an object covers, and on which later text is then printed.
 
-    The finished page shows only the ink of the later text there. Only the order of drawing reveals the earlier text.
-    Rotated pages are not checked.
+    The finished page shows only the later text there; only the order of drawing reveals the earlier. Rotated pages are
+    not checked.
     """
     none = np.zeros(len(glyphs.text), dtype=bool)
     texts = _boxes(log, ("fill-text", "stroke-text"))

@@ -8,8 +8,8 @@
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id, text: if the user has texts
 
-A snapshot never changes once it exists. Everything that is read from it is checked
-against the manifest.
+A snapshot never changes once it exists. Everything that is read from it is checked against the manifest. `changes`
+compares two snapshots, and `write_public` writes what anyone may publish of one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,12 +35,19 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
+from gre_bench.ingest.records.notes import creating, invitations_of, kind_of, plain, read_notes
 from gre_bench.ingest.records.row_files import is_text, read_texts
+from gre_bench.ingest.records.venues import Venue
+from gre_bench.ingest.records.versions import versions_of
 
 FORMAT = 2
 MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl", "texts.parquet"
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
+STATUSES = ("withdrawn", "desk_rejected")
 
+_SHOWN, _SHORT = 6, 60
+"""The most changed fields of a note that are named, and the most characters of a value that is shown."""
+_FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -162,8 +171,6 @@ class Snapshot:
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
         """Yields the raw notes, each review with the content of the version that counts (see `reviews`)."""
-        from gre_bench.ingest.records.versions import versions_of
-
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
         histories = dict(self.histories()) if due else {}
         for note in self.notes():
@@ -384,3 +391,152 @@ def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
     data = table.to_parquet(None, index=False)
     path.write_bytes(data)
     return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The parts of a note that are compared between snapshots.
+
+    - *status*: one of `STATUSES`, or empty, as its invitations or its field ``venueid`` state.
+    - *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
+    """
+
+    kind: str
+    forum: str
+    status: str
+    deleted: bool
+    fields: Mapping[str, tuple[str, str | None]]
+
+
+def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Returns the changes from the snapshot *before* to the snapshot *after* as a dictionary.
+
+    - ``since``: the digest of *before*.
+    - ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
+    - ``lines``: one line of text for each change.
+    """
+    old, new = _seen(before.notes()), _seen(after.notes())
+    lines: list[str] = []
+    counts: Counter[str] = Counter()
+
+    def note(change: str, note_id: str, seen: _Seen, more: str = "") -> None:
+        counts[f"{change} {seen.kind}"] += 1
+        where = "" if note_id == seen.forum else f" of paper {seen.forum}"
+        lines.append(f"{change} {seen.kind} {note_id}{where}{more}")
+
+    for note_id in sorted(new.keys() | old.keys()):
+        was, now = old.get(note_id), new.get(note_id)
+        if was is None and now is not None:
+            note("new", note_id, now)
+        elif now is None and was is not None:
+            note("deleted", note_id, was, ": it is not there any more")
+        elif was is not None and now is not None:
+            if now.deleted and not was.deleted:
+                note("deleted", note_id, now)
+            elif now.status != was.status and now.status:
+                note(now.status, note_id, now)
+            elif edits := _edits(was.fields, now.fields):
+                more = f" and {len(edits) - _SHOWN} more" if len(edits) > _SHOWN else ""
+                note("edited", note_id, now, f": {', '.join(edits[:_SHOWN])}{more}")
+    for paper_id, row in sorted(after.papers().items()):
+        was_pdf = before.papers().get(paper_id, {}).get("pdf")
+        if row.get("pdf") and was_pdf and row["pdf"] != was_pdf:
+            counts["another PDF"] += 1
+            lines.append(f"another PDF of paper {paper_id}")
+    return {"since": before.digest, "counts": dict(counts), "lines": lines}
+
+
+def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
+    results = {}
+    for note in notes:
+        if not isinstance(note.get("id"), str):
+            continue
+        stated, listed = note.get("content"), invitations_of(note)
+        values = {name: plain(value) for name, value in stated.items()} if isinstance(stated, Mapping) else {}
+        marks = [mark.lower() for mark in (*listed, str(values.get("venueid") or ""))]
+        status = next((kind for kind in STATUSES if any(f"{kind}_" in mark for mark in marks)), "")
+        kind = kind_of(creating(listed)) if listed else "note"
+        fields = {
+            name: (hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest(), _short(str(value)))
+            for name, value in values.items()
+        }
+        results[note["id"]] = _Seen(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
+    return results
+
+
+def _short(value: str) -> str | None:
+    return value if len(value) <= _SHORT else None
+
+
+def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:
+    """Returns the changed fields of a note, sorted; each with its old and its new value if both are short."""
+    edits = []
+    for name in sorted({name for name, _ in was.items() ^ now.items()}):
+        if name not in was or name not in now:
+            edits.append(f"{name} {'removed' if name in was else 'added'}")
+        else:
+            old, new = was[name][1], now[name][1]
+            edits.append(name if old is None or new is None else f"{name} {old!r} → {new!r}")
+    return edits
+
+
+def may_publish(licence: str | None) -> bool:
+    """Whether *licence* allows anyone to pass on a text for any purpose, as CC0, CC BY and CC BY-SA do.
+
+    A text without a licence may not be passed on. Licences that exclude commercial use or changes do not suffice,
+    because users of the benchmark may do both.
+    """
+    return licence is not None and _FREE.fullmatch(licence.strip()) is not None
+
+
+def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[Row]:
+    """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text if allowed.
+
+    The text is None if its licence does not allow publication. Nothing else of a note is included: no signatures,
+    readers, writers, authors, or fields that may name somebody.
+    """
+
+    def text_of(item: str, text: str) -> Row:
+        licence = licences[item] if isinstance(licences.get(item), str) else None
+        sha256 = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        return {"licence": licence, "sha256": sha256, "text": text if may_publish(licence) else None}
+
+    records = read_notes(snapshot.reviewed(), venue)
+    licences = {note["id"]: note.get("license") for note in snapshot.notes() if isinstance(note.get("id"), str)}
+    chosen, papers = {row["review_id"]: row for row in snapshot.reviews()}, snapshot.papers()
+    for paper in records.papers:
+        more = {name: papers.get(paper.paper_id, {}).get(name) for name in ("pdf", "pdf_version_status", "sampled")}
+        row = {"kind": "paper", "paper_id": paper.paper_id, "decision": records.decisions.get(paper.paper_id)}
+        text = "\n\n".join(part for part in (paper.title, paper.abstract) if part)
+        yield row | more | text_of(paper.paper_id, text)
+    for review in records.reviews:
+        more = {name: chosen.get(review.review_id, {}).get(name) for name in ("version", "written_at", "rule")}
+        row = {"kind": "review", "paper_id": review.paper_id, "review_id": review.review_id, "rating": review.rating}
+        yield row | more | text_of(review.review_id, review.text or "")
+
+
+def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
+    """Writes `public_rows` to the file *path*, one JSON object per line, and replaces an existing file in one step.
+
+    Returns {``texts``: how many rows have a text, ``withheld``: how many do not}. Raises `SourceError` if *path* lies
+    in the snapshot, which never changes, or if the file cannot be written.
+    """
+    counts = {"texts": 0, "withheld": 0}
+    target = path.resolve()
+    if target.is_relative_to(snapshot.folder.resolve()):
+        raise SourceError(f"{path} is in the snapshot {snapshot.folder}, which never changes; name another place")
+    if target.is_dir():
+        raise SourceError(f"{path} is a folder; name a file")
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            for row in public_rows(snapshot, venue):
+                counts["withheld" if row["text"] is None else "texts"] += 1
+                file.write(json.dumps(row) + "\n")
+        beside.replace(target)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+    return counts

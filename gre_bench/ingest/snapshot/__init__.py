@@ -1,1 +1,0 @@
-"""Frozen snapshots of a venue-year: their making, comparison and publishable part."""
