@@ -119,17 +119,14 @@ def test_a_rating_is_the_number_its_form_opens_with(value, rating):
         (["ICLR.cc/2017/conference/-/paper12/official/review"], "official/review"),
         (["ICLR.cc/2018/Conference/-/Acceptance_Decision"], "Acceptance_Decision"),
         (["ICLR.cc/2024/Conference/-/Submission", "ICLR.cc/2024/Conference/-/Withdrawn_Submission"], "Submission"),
-        (
-            ["ICLR.cc/2024/Conference/Submission1/-/Edit", "ICLR.cc/2024/Conference/Submission1/-/Official_Review"],
-            "Official_Review",
-        ),
+        (["ICLR.cc/2024/Conference/Submission1/-/Edit", "ICLR.cc/2024/Conference/Submission1/-/Official_Review"], "Official_Review"),
         (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Rebuttal"], "Rebuttal"),
         (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Review_Revision"], "Review_Revision"),
         (["ICLR.cc/2024/Conference/Submission1/-/Ethics_Review"], "Ethics_Review"),
         (["ICLR.cc/2024/Conference/-/Edit"], "Edit"),
         (["ICLR.cc/2024/Conference/-/On_Paper1/Review"], "On_Paper1/Review"),
     ],
-)
+)  # fmt: skip
 def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, kind):
     assert kind_of(creating(invitations)) == kind
 
@@ -149,15 +146,11 @@ def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, k
         (paper_v1(), V1, "papers"),
         (paper_v1(venue="Submitted to ICLR 2023", venueid="ICLR.cc/2023/Conference"), V1, "papers"),
         (paper_v1(kind="Withdrawn_Submission", venue="", venueid=""), V1, "withdrawn"),
-        (
-            paper_v1(kind="Withdrawn_Submission", venue="ICLR 2023 poster", venueid="ICLR.cc/2023/Conference"),
-            V1,
-            "withdrawn",
-        ),
+        (paper_v1(kind="Withdrawn_Submission", venue="ICLR 2023 poster", venueid="ICLR.cc/2023/Conference"), V1, "withdrawn"),
         (paper_v1(kind="Desk_Rejected_Submission"), V1, "desk_rejected"),
         (paper_v1() | {"ddate": 1}, V1, "deleted"),
     ],
-)
+)  # fmt: skip
 def test_what_becomes_of_a_submission_and_its_review(note, venue, outcome):
     review = v2("r", "Official_Review", REVIEW_V2) if venue is V2 else v1("r", "Official_Review", REVIEW_V1)
     found = read_notes([review, note], venue)
@@ -171,27 +164,12 @@ def test_what_becomes_of_a_submission_and_its_review(note, venue, outcome):
 @pytest.mark.parametrize(
     ("venue", "note", "text", "rating"),
     [
-        (
-            V2,
-            v2("r", "Official_Review", REVIEW_V2),
-            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?",
-            6.0,
-        ),
-        (
-            V2,
-            v2("r", "Official_Review", {"questions": " ?\n", "strengths": "\n ", "summary": "", "rating": 8}),
-            "Questions:\n?",
-            8.0,
-        ),
+        (V2, v2("r", "Official_Review", REVIEW_V2), "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?", 6.0),
+        (V2, v2("r", "Official_Review", {"questions": " ?\n", "strengths": "\n ", "summary": "", "rating": 8}), "Questions:\n?", 8.0),
         (V2, v2("r", "Official_Review", {"weaknesses": "a\n\nb"}), "Weaknesses:\na\n\nb", None),
         (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": ""}), "Weaknesses:\na", None),
         (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": None}), "Weaknesses:\na", None),
-        (
-            V1,
-            v1("r", "Official_Review", {"summary_of_the_review": "a", "recommendation": ""}),
-            "Summary Of The Review:\na",
-            None,
-        ),
+        (V1, v1("r", "Official_Review", {"summary_of_the_review": "a", "recommendation": ""}), "Summary Of The Review:\na", None),
         (
             V1,
             v1(
@@ -204,7 +182,7 @@ def test_what_becomes_of_a_submission_and_its_review(note, venue, outcome):
             5.0,
         ),
     ],
-)
+)  # fmt: skip
 def test_a_review_is_its_fields_under_their_headings_in_the_forms_order(venue, note, text, rating):
     found = read_notes([paper_v2() if venue is V2 else paper_v1(), note], venue)
     assert found.reviews == [Review("r", "p", "human", text, None, rating)]
@@ -268,36 +246,16 @@ def test_decisions_are_kept_by_paper():
     ("note", "outcome", "says"),
     [
         (v2("r", "Official_Review", {"rating": 6}), "no_text", "a review without any text: r"),
-        (
-            v2("r", "Official_Review", REVIEW_V2, forum="q"),
-            "unknown_forum",
-            "the Official_Review of a submission that is not there: r",
-        ),
-        (
-            v2("d", "Decision", {"decision": "Reject"}, forum="q"),
-            "unknown_forum",
-            "the Decision of a submission that is not there: d",
-        ),
+        (v2("r", "Official_Review", REVIEW_V2, forum="q"), "unknown_forum", "the Official_Review of a submission that is not there: r"),
+        (v2("d", "Decision", {"decision": "Reject"}, forum="q"), "unknown_forum", "the Decision of a submission that is not there: d"),
         (v2("d", "Decision", {"comment": "x"}), "unreadable", "a decision without decision: d"),
         (v2("r", "Second_Opinion", REVIEW_V2), "unknown_kind", "kind 'Second_Opinion' is not known: r"),
         (v2("r", "Edit", REVIEW_V2), "unknown_kind", "kind 'Edit' is not known: r"),
-        (
-            v2("p", "Official_Review", REVIEW_V2, forum="p"),
-            "duplicate",
-            "this id was there before; the first note is kept: p",
-        ),
+        (v2("p", "Official_Review", REVIEW_V2, forum="p"), "duplicate", "this id was there before; the first note is kept: p"),
         (v2("r", "Submission", {"title": "T"}, forum="p"), "unreadable", "a submission in the forum of another: r"),
         (v1("r", "Official_Review", REVIEW_V1), "unreadable", "no invitation as notes of API v2 have it: r"),
-        (
-            v2("r", "Official_Review", REVIEW_V2) | {"invitations": []},
-            "unreadable",
-            "no invitation as notes of API v2 have it: r",
-        ),
-        (
-            v2("r", "Official_Review", REVIEW_V2) | {"invitations": [3]},
-            "unreadable",
-            "no invitation as notes of API v2 have it: r",
-        ),
+        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": []}, "unreadable", "no invitation as notes of API v2 have it: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": [3]}, "unreadable", "no invitation as notes of API v2 have it: r"),
         (
             v2("r", "Official_Review", REVIEW_V2) | {"invitations": ["ICLR.cc/2024/ConferenceX/-/Official_Review"]},
             "other_venue",
@@ -309,7 +267,7 @@ def test_decisions_are_kept_by_paper():
         ({"content": {}}, "unreadable", "no usable id: note 2: None"),
         ("a note", "unreadable", "no usable id: note 2: None"),
     ],
-)
+)  # fmt: skip
 def test_a_note_that_cannot_be_used_is_counted_and_reported_with_its_id(note, outcome, says):
     found = read_notes([paper_v2(), note], V2)
     assert happened(found) == {"papers": 1, outcome: 1}
@@ -325,26 +283,11 @@ def test_a_note_that_cannot_be_used_is_counted_and_reported_with_its_id(note, ou
         ({"rating": {"value": "good"}}, "rating 'good' is not on the scale: r", None, None),
         ({"rating": {"value": True}}, "rating True is not on the scale: r", None, None),
         ({"rating": 6}, "field 'rating' has not the form of API v2: r", None, None),
-        (
-            {"questions": "?"},
-            "field 'questions' has not the form of API v2: r",
-            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
-            6.0,
-        ),
-        (
-            {"questions": {"value": ["?"]}},
-            "field 'questions' is not text: r",
-            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
-            6.0,
-        ),
-        (
-            {"questions": {"value": "\ud800"}},
-            "field 'questions' is not valid Unicode: r",
-            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
-            6.0,
-        ),
+        ({"questions": "?"}, "field 'questions' has not the form of API v2: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+        ({"questions": {"value": ["?"]}}, "field 'questions' is not text: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+        ({"questions": {"value": "\ud800"}}, "field 'questions' is not valid Unicode: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_is_not_understood_is_reported_and_the_rest_kept(content, says, text, rating):
     note = v2("r", "Official_Review", REVIEW_V2)
     note["content"] |= content
@@ -636,14 +579,7 @@ RATING = "rating 'Synthetic rating text 6.' is not on the scale"
 @pytest.mark.parametrize(
     ("file", "venue", "year", "outcomes", "decision", "unclear"),
     [
-        (
-            "v1/iclr-2018/forum-rejected.json",
-            "ICLR",
-            2018,
-            {"papers": 1, "decisions": 1, "other_replies": 1},
-            "Reject",
-            {},
-        ),
+        ("v1/iclr-2018/forum-rejected.json", "ICLR", 2018, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
         (
             "v1/iclr-2019/forum-rejected-meta-review.json",
             "ICLR",
@@ -652,22 +588,8 @@ RATING = "rating 'Synthetic rating text 6.' is not on the scale"
             "Reject",
             {RATING: ["SkeAUrZt3Q"]},
         ),
-        (
-            "v1/iclr-2020/forum-accepted-talk.json",
-            "ICLR",
-            2020,
-            {"papers": 1, "decisions": 1, "other_replies": 1},
-            "Accept (Talk)",
-            {},
-        ),
-        (
-            "v1/iclr-2021/forum-rejected-no-venueid.json",
-            "ICLR",
-            2021,
-            {"papers": 1, "decisions": 1, "other_replies": 1},
-            "Reject",
-            {},
-        ),
+        ("v1/iclr-2020/forum-accepted-talk.json", "ICLR", 2020, {"papers": 1, "decisions": 1, "other_replies": 1}, "Accept (Talk)", {}),
+        ("v1/iclr-2021/forum-rejected-no-venueid.json", "ICLR", 2021, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
         ("v1/iclr-2021/note-withdrawn-with-accepted-venue.json", "ICLR", 2021, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2022/note-withdrawn-empty-venueid.json", "ICLR", 2022, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2023/note-rejected-bare-venueid.json", "ICLR", 2023, {"papers": 1}, None, {}),
@@ -676,7 +598,7 @@ RATING = "rating 'Synthetic rating text 6.' is not on the scale"
         ("v2/iclr-2024/notes-withdrawn.json", "ICLR", 2024, {"withdrawn": 1}, None, {}),
         ("v2/iclr-2024/notes-desk-rejected.json", "ICLR", 2024, {"desk_rejected": 1}, None, {}),
     ],
-)
+)  # fmt: skip
 def test_recorded_notes_are_read_by_the_rules_of_their_year(file, venue, year, outcomes, decision, unclear):
     found = read_notes(recorded(file)["notes"], venue_of(venue, year))
     assert happened(found) == outcomes

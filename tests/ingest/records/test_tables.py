@@ -119,12 +119,9 @@ def test_the_same_row_again_changes_nothing(tmp_path):
     ("second", "reason"),
     [
         (REVIEW | {"review": "Other text."}, "review id r1 is already there with other content"),
-        (
-            REVIEW | {"judgments": "The reviewer questions it."},
-            "judgments of w for this review are already there, and differ",
-        ),
+        (REVIEW | {"judgments": "The reviewer questions it."}, "judgments of w for this review are already there, and differ"),
     ],
-)
+)  # fmt: skip
 def test_a_duplicate_id_with_other_content_is_refused(tmp_path, second, reason):
     taken = imported(tmp_path, REVIEW, second)
     assert [refusal.reason for refusal in taken.refusals] == [reason]
@@ -185,25 +182,13 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
         ("rows.csv", b"paper_id,review\np1,\xff\n", "rows.csv: line 2 is not UTF-8; save the file as UTF-8"),
         ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
         ("rows.parquet", b"", "cannot be read as parquet"),
-        (
-            "rows.jsonl",
-            b'{"review": "x"}\n',
-            "has no column paper_id; columns there: review; columns read: paper_id, review_id",
-        ),
-        (
-            "rows.jsonl",
-            b'{"review": "x", "forum": "p"}\n',
-            'has no column paper_id; perhaps --columns paper_id="forum"; columns there',
-        ),
-        (
-            "rows.jsonl",
-            b'{"paper_id": "p", "text": "x"}\n',
-            'has no column review; perhaps --columns review="text"; columns there',
-        ),
+        ("rows.jsonl", b'{"review": "x"}\n', "has no column paper_id; columns there: review; columns read: paper_id, review_id"),
+        ("rows.jsonl", b'{"review": "x", "forum": "p"}\n', 'has no column paper_id; perhaps --columns paper_id="forum"; columns there'),
+        ("rows.jsonl", b'{"paper_id": "p", "text": "x"}\n', 'has no column review; perhaps --columns review="text"; columns there'),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
         ("rows.jsonl", b'{"paper_id": "p1", "review": "x"}\n', "there is no column row"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
     path = tmp_path / name
     if content is not None:

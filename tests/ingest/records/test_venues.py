@@ -44,15 +44,7 @@ def written(tmp_path, text=ENTRY):
         ("ICLR", 2019, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
         ("ICLR", 2020, 1, "invitation", "rating", (1, 3, 6, 8), [""]),
         ("ICLR", 2021, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
-        (
-            "ICLR",
-            2022,
-            1,
-            "invitation",
-            "recommendation",
-            (1, 3, 5, 6, 8, 10),
-            ["Summary Of The Paper", "Main Review", "Summary Of The Review"],
-        ),
+        ("ICLR", 2022, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Main Review", "Summary Of The Review"]),
         (
             "ICLR",
             2023,
@@ -67,89 +59,17 @@ def written(tmp_path, text=ENTRY):
                 "Summary Of The Review",
             ],
         ),
-        (
-            "ICLR",
-            2024,
-            2,
-            "venueid",
-            "rating",
-            (1, 3, 5, 6, 8, 10),
-            ["Summary", "Strengths", "Weaknesses", "Questions"],
-        ),
-        (
-            "ICLR",
-            2025,
-            2,
-            "venueid",
-            "rating",
-            (1, 3, 5, 6, 8, 10),
-            ["Summary", "Strengths", "Weaknesses", "Questions"],
-        ),
-        (
-            "ICLR",
-            2026,
-            2,
-            "venueid",
-            "rating",
-            (0, 2, 4, 6, 8, 10),
-            ["Summary", "Strengths", "Weaknesses", "Questions"],
-        ),
-        (
-            "NeurIPS",
-            2021,
-            1,
-            "invitation",
-            "rating",
-            tuple(range(1, 11)),
-            ["Summary", "Main Review", "Limitations And Societal Impact"],
-        ),
-        (
-            "NeurIPS",
-            2022,
-            1,
-            "invitation",
-            "rating",
-            tuple(range(1, 11)),
-            ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"],
-        ),
-        (
-            "NeurIPS",
-            2023,
-            2,
-            "venueid",
-            "rating",
-            tuple(range(1, 11)),
-            ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"],
-        ),
-        (
-            "NeurIPS",
-            2024,
-            2,
-            "venueid",
-            "rating",
-            tuple(range(1, 11)),
-            ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"],
-        ),
-        (
-            "NeurIPS",
-            2025,
-            2,
-            "venueid",
-            "rating",
-            tuple(range(1, 7)),
-            ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"],
-        ),
-        (
-            "SAMPLE",
-            2026,
-            2,
-            "venueid",
-            "rating",
-            (1, 3, 5, 6, 8, 10),
-            ["Summary", "Strengths", "Weaknesses", "Questions"],
-        ),
+        ("ICLR", 2024, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("ICLR", 2025, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("ICLR", 2026, 2, "venueid", "rating", (0, 2, 4, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("NeurIPS", 2021, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Main Review", "Limitations And Societal Impact"]),
+        ("NeurIPS", 2022, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2023, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2024, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2025, 2, "venueid", "rating", tuple(range(1, 7)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
+        ("SAMPLE", 2026, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
     ],
-)
+)  # fmt: skip
 def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rating, scale, headings):
     entry = venue_of(venue, year)
     assert (entry.api, entry.status, entry.rating, entry.rating_scale) == (api, status, rating, scale)
@@ -176,12 +96,9 @@ def test_the_years_that_are_promised_are_there():
     [
         ("real notes", ["ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"]),
         ("recorded", ["ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"]),
-        (
-            "documented",
-            ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"],
-        ),
+        ("documented", ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"]),
     ],
-)
+)  # fmt: skip
 def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
     assert [entry.name for entry in venues().values() if entry.evidence == evidence] == names
 
@@ -261,18 +178,10 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
     ("old", "new", "says"),
     [
         ('evidence = "documented"', "", "evidence: Field required"),
-        (
-            'evidence = "documented"',
-            'evidence = "hearsay"',
-            "evidence: Input should be 'real notes', 'recorded' or 'documented'",
-        ),
+        ('evidence = "documented"', 'evidence = "hearsay"', "evidence: Input should be 'real notes', 'recorded' or 'documented'"),
         ('note = "Made up."', "", "note: Field required"),
         ('note = "Made up."', 'note = "Made up."\nreviews_released = "soon"', "reviews_released: "),
-        (
-            'note = "Made up."',
-            'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01',
-            "cannot open before",
-        ),
+        ('note = "Made up."', 'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01', "cannot open before"),
         ("api = 2", "api = 3", "api: "),
         ("api = 2", "api = 1", "under API v1 a venueid is no status"),
         ("api = 2", "api = 2\nboard = 1", "board: Extra inputs"),
@@ -291,7 +200,7 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
         ('rating = "mark"', 'rating = "mark"\nai_reviewers = [" "]', "the pattern ' ' is blank"),
         ('rating = "mark"', 'rating = "mark"\nai_text = [["review", ""]]', "name their patterns there"),
     ],
-)
+)  # fmt: skip
 def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new, says):
     assert ENTRY.count(old) == 1
     with pytest.raises(SettingsError) as error:

@@ -120,18 +120,10 @@ def submission(tmdate=1000, **more):
         (submission(), REBUTTAL, "submitted"),
         (submission(tmdate=3000), REBUTTAL, "unknown"),
         (submission(), None, "unknown"),
-        (
-            submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Camera_Ready_Revision"]),
-            None,
-            "camera_ready",
-        ),
-        (
-            submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Rebuttal_Revision"]),
-            REBUTTAL,
-            "revised_after_review",
-        ),
+        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Camera_Ready_Revision"]), None, "camera_ready"),
+        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Rebuttal_Revision"]), REBUTTAL, "revised_after_review"),
     ],
-)
+)  # fmt: skip
 def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released, status):
     assert pdf_version_status(note, None, released) == status
     assert versions.pdf_is_due(note, released) == (status == "unknown")
@@ -140,26 +132,14 @@ def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released
 @pytest.mark.parametrize(
     ("history", "decided", "status"),
     [
-        (
-            [
-                reference("a", 500, pdf="/pdf/1"),
-                reference("b", 1500, pdf="/pdf/2"),
-                reference("c", 3000, pdf="/pdf/2", title="T"),
-            ],
-            None,
-            "submitted",
-        ),
+        ([reference("a", 500, pdf="/pdf/1"), reference("b", 1500, pdf="/pdf/2"), reference("c", 3000, pdf="/pdf/2", title="T")], None, "submitted"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], None, "revised_after_review"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2400, "camera_ready"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2600, "revised_after_review"),
-        (
-            [edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}],
-            None,
-            "camera_ready",
-        ),
+        ([edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}], None, "camera_ready"),
         ([edit("a", 500, title=value("no pdf is named"))], None, "unknown"),
     ],
-)
+)  # fmt: skip
 def test_the_version_of_a_pdf_is_told_by_the_change_that_brought_it(history, decided, status):
     assert pdf_version_status(submission(tmdate=3000), history, REBUTTAL, decided) == status
 

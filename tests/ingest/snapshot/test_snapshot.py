@@ -412,15 +412,11 @@ def test_a_notes_file_is_read_line_by_line(tmp_path, name):
         ("notes.json", b"{}", "notes.json: expected .jsonl or .jsonl.gz"),
         ("notes.jsonl.gz", b'{"id": 1}\n', "notes.jsonl.gz cannot be read after line 0"),
         ("notes.jsonl.gz", gzip.compress(b'{"id": 1}\n' * 9, mtime=0)[:-6], "notes.jsonl.gz cannot be read after line"),
-        (
-            "notes.jsonl.gz",
-            gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff\xff",
-            "notes.jsonl.gz cannot be read after line 0",
-        ),
+        ("notes.jsonl.gz", gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff\xff", "notes.jsonl.gz cannot be read after line 0"),
         ("notes.jsonl", None, "no file "),
         ("notes.jsonl.gz", None, "no file "),
     ],
-)
+)  # fmt: skip
 def test_a_notes_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, says):
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -451,16 +447,8 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         ("t.jsonl", b'{"paper_id": "a", "body": "x"}\n', "t.jsonl, row 1: paper 'a' has neither text nor markdown"),
         ("t.jsonl", b'{"text": "x"}\n', "t.jsonl, row 1: paper_id is missing"),
         ("t.jsonl", b'{"paper_id": "a", "text": 3}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
-        (
-            "t.jsonl",
-            b'{"paper_id": "a", "text": "\\ud800"}\n',
-            "t.jsonl, row 1: the text of paper 'a' is not valid text",
-        ),
-        (
-            "t.jsonl",
-            b'{"paper_id": "\\ud800", "text": "x"}\n',
-            "t.jsonl, row 1: the text of paper '\\ud800' is not valid text",
-        ),
+        ("t.jsonl", b'{"paper_id": "a", "text": "\\ud800"}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
+        ("t.jsonl", b'{"paper_id": "\\ud800", "text": "x"}\n', "t.jsonl, row 1: the text of paper '\\ud800' is not valid text"),
         (
             "t.jsonl",
             b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n',
@@ -471,7 +459,7 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         ("t.csv", b"paper_id,text\n", "t.csv has columns and no row"),
         ("t.parquet", None, "no file "),
     ],
-)
+)  # fmt: skip
 def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path, name, content, says):
     if content is not None:
         (tmp_path / name).write_bytes(content)
