@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pymupdf
 
-from tests.ingest.pdf.hidden_text import _draw, _font, _shown
+from tests.ingest.pdf.hidden_text import AREA, Way, _draw, _font, _shown, meanings_of
 
 X, Y = 80, 735
 BAND = "70 730 400 14 re"
@@ -28,9 +28,6 @@ def _object(page: pymupdf.Page, text: str, stream: str | None = None) -> int:
 
 def _resource(page: pymupdf.Page, kind: str, name: str, value: str) -> None:
     page.parent.xref_set_key(page.xref, f"Resources/{kind}/{name}", value)
-
-
-Way = Callable[[pymupdf.Page, str], None]
 
 
 def plain(before: str = "", after: str = "", first: str = "", last: str = "", size: float = 9) -> Way:
@@ -134,17 +131,6 @@ def by_letter(operators: Callable[[int, str], str]) -> Way:
     return way
 
 
-def _meanings(codes: list[int], meanings: list[str]) -> str:
-    lines = "\n".join(
-        f"<{code:02X}> <{text.encode('utf-16-be').hex()}>" for code, text in zip(codes, meanings, strict=True)
-    )
-    return (
-        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Unseen def /CMapType 2 def\n"
-        f"1 begincodespacerange <00> <FF> endcodespacerange\n{len(codes)} beginbfchar\n{lines}\nendbfchar\n"
-        "endcmap end end"
-    )
-
-
 def encoded(shown: Callable[[str], str], base: str = "Helvetica", widths: str = "", together: int = 1) -> Way:
     """Shows *shown* of each letter of the passage, or of *together* letters; readers take it for the passage."""
 
@@ -152,7 +138,7 @@ def encoded(shown: Callable[[str], str], base: str = "Helvetica", widths: str = 
         pieces = [phrase[k : k + together] for k in range(0, len(phrase), together)]
         kinds = sorted(set(pieces))
         codes = [33 + place for place in range(len(kinds))]
-        meaning = _object(page, "<<>>", _meanings(codes, kinds))
+        meaning = _object(page, "<<>>", meanings_of(codes, kinds))
         names = " ".join("/" + shown(kind) for kind in kinds)
         wide = f"/FirstChar 33/LastChar {codes[-1]}/Widths[{' '.join([widths] * len(codes))}]" if widths else ""
         font = _object(
@@ -174,7 +160,7 @@ def drawn(picture: Callable[[str], str], matrix: str = "0.001 0 0 0.001 0 0") ->
     def way(page: pymupdf.Page, phrase: str) -> None:
         kinds = sorted(set(phrase))
         codes = [33 + place for place in range(len(kinds))]
-        meaning = _object(page, "<<>>", _meanings(codes, kinds))
+        meaning = _object(page, "<<>>", meanings_of(codes, kinds))
         procs = " ".join(
             f"/l{code} {_object(page, '<<>>', f'500 0 0 -200 600 800 d1 {picture(kind)}')} 0 R"
             for code, kind in zip(codes, kinds, strict=True)
@@ -221,7 +207,7 @@ def pictured(pixel: Callable[[int, int], int], wide: int, high: int, over: bool 
                 picture.set_pixel(x, y, (pixel(x, y),))
         if over:
             page.insert_text((X, 57), phrase, fontsize=9)
-        page.insert_image((70, 46, 540, 62), pixmap=picture, keep_proportion=False)
+        page.insert_image(AREA, pixmap=picture, keep_proportion=False)
         if not over:
             page.insert_text((X, 57), phrase, fontsize=9)
 
