@@ -29,49 +29,28 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from tests.conftest import ROOT, SHARED, SIXTEEN
 
 V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
-REVIEW_V2 = {
-    "summary": "S.",
-    "strengths": "+",
-    "weaknesses": "-",
-    "questions": "?",
-    "rating": "6: marginally above the acceptance threshold",
-}
-REVIEW_V1 = {
-    "summary_of_the_paper": "S.",
-    "strength_and_weaknesses": "+-",
-    "clarity,_quality,_novelty_and_reproducibility": "C.",
-    "summary_of_the_review": "R.",
-}
+REVIEW_V2 = {"summary": "S.", "strengths": "+", "weaknesses": "-", "questions": "?", "rating": "6: marginally above"}
+REVIEW_V1 = {"summary_of_the_paper": "S.", "strength_and_weaknesses": "+-", "summary_of_the_review": "R.",
+             "clarity,_quality,_novelty_and_reproducibility": "C."}  # fmt: skip
 SAMPLE = SIXTEEN
 FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
 
 
 def v2(note_id, kind, content, forum="p", number=1, **more):
     place = f"Submission{number}/-/{kind}" if note_id != forum else f"-/{kind}"
+    content = {key: {"value": value} for key, value in content.items()}
     invitations = [f"{V2.group}/{place}", f"{V2.group}/-/Edit"]
-    return {
-        "id": note_id,
-        "forum": forum,
-        "invitations": invitations,
-        "content": {key: {"value": value} for key, value in content.items()},
-    } | more
+    return {"id": note_id, "forum": forum, "invitations": invitations, "content": content} | more
 
 
 def v1(note_id, kind, content, forum="p", **more):
-    place = f"Paper1/-/{kind}" if note_id != forum else f"-/{kind}"
-    return {
-        "id": note_id,
-        "forum": forum,
-        "invitation": f"{V1.group}/{place}",
-        "content": content,
-        "ddate": None,
-    } | more
+    invitation = f"{V1.group}/{'Paper1/' * (note_id != forum)}-/{kind}"
+    return {"id": note_id, "forum": forum, "invitation": invitation, "content": content, "ddate": None} | more
 
 
 def paper_v2(note_id="p", ending="", **content):
-    return v2(
-        note_id, "Submission", {"title": "T", "abstract": "A", "venueid": V2.group + ending} | content, forum=note_id
-    )
+    content = {"title": "T", "abstract": "A", "venueid": V2.group + ending} | content
+    return v2(note_id, "Submission", content, forum=note_id)
 
 
 def paper_v1(note_id="p", kind="Blind_Submission", **content):
@@ -192,18 +171,9 @@ def test_a_review_is_its_fields_under_their_headings_in_the_forms_order(venue, n
 
 def test_a_single_field_without_heading_stands_alone():
     venue = venue_of("ICLR", 2020)
-    paper = {
-        "id": "p",
-        "forum": "p",
-        "invitation": f"{venue.group}/-/Blind_Submission",
-        "content": {"title": "T", "abstract": "A"},
-    }
-    review = {
-        "id": "r",
-        "forum": "p",
-        "invitation": f"{venue.group}/Paper1/-/Official_Review",
-        "content": {"title": "Review #1", "review": " Fine.\n", "rating": "8: Accept"},
-    }
+    paper = paper_v1() | {"invitation": f"{venue.group}/-/Blind_Submission"}
+    content = {"title": "Review #1", "review": " Fine.\n", "rating": "8: Accept"}
+    review = v1("r", "Official_Review", content) | {"invitation": f"{venue.group}/Paper1/-/Official_Review"}
     assert read_notes([paper, review], venue).reviews == [Review("r", "p", "human", "Fine.", None, 8.0)]
 
 
@@ -233,13 +203,8 @@ def test_what_kind_of_paper_it_is_is_kept_as_the_notes_state_it():
     paper["content"] |= told
     found = read_notes([paper, v2("d", "Decision", {"decision": "Reject"})], V2)
     assert found.strata == {("p", "primary area"): "optimization", ("p", "decision"): "Reject"}
+    assert (found.decisions, happened(found)) == ({"p": "Reject"}, {"papers": 1, "decisions": 1})
     assert found.unclear == {}, "a stratum that is no text is left out, and no fault of the notes"
-
-
-def test_decisions_are_kept_by_paper():
-    found = read_notes([v2("d", "Decision", {"decision": "Accept (poster)"}), paper_v2()], V2)
-    assert found.decisions == {"p": "Accept (poster)"}
-    assert happened(found) == {"papers": 1, "decisions": 1}
 
 
 @pytest.mark.parametrize(
@@ -342,21 +307,13 @@ def test_notes_without_any_submission_of_the_venue_are_refused_in_one_line(notes
 
 
 def test_new_records_are_told_from_known_and_changed_ones():
-    found = read_notes(
-        [paper_v2("p"), paper_v2("q"), v2("r", "Official_Review", REVIEW_V2), v2("s", "Official_Review", REVIEW_V2)], V2
-    )
+    reviews = (v2(name, "Official_Review", REVIEW_V2) for name in "rs")
+    found = read_notes([paper_v2("p"), paper_v2("q"), *reviews], V2)
     first = new_records(found, {}, {})
-    assert (first.papers, first.reviews, first.added, first.unchanged, first.refusals) == (
-        found.papers,
-        found.reviews,
-        4,
-        0,
-        [],
-    )
-    papers, reviews = (
-        {paper.paper_id: paper for paper in found.papers},
-        {review.review_id: review for review in found.reviews},
-    )
+    assert (first.papers, first.reviews) == (found.papers, found.reviews)
+    assert (first.added, first.unchanged, first.refusals) == (4, 0, [])
+    papers = {paper.paper_id: paper for paper in found.papers}
+    reviews = {review.review_id: review for review in found.reviews}
     again = new_records(found, papers, reviews)
     assert (again.papers, again.reviews, again.added, again.unchanged, again.refusals) == ([], [], 0, 4, [])
     papers |= {"p": Paper("p", "T", "A", "its text", 3), "q": Paper("q", "another", "A")}
@@ -437,11 +394,8 @@ def test_a_second_ai_review_is_told_and_its_text_may_have_fields_of_its_own():
 def test_whatever_the_notes_each_is_counted_once(notes):
     found = read_notes([paper_v2("p0"), *notes], V2)
     assert found.counts["notes"] == 1 + len(notes) == sum(found.counts[name] for name in OUTCOMES)
-    assert (found.counts["papers"], found.counts["reviews"], found.counts["decisions"]) == (
-        len(found.papers),
-        len(found.reviews),
-        len(found.decisions),
-    )
+    kept = [len(found.papers), len(found.reviews), len(found.decisions)]
+    assert [found.counts[name] for name in ("papers", "reviews", "decisions")] == kept
     known = {paper.paper_id for paper in found.papers}
     assert {review.paper_id for review in found.reviews} | set(found.decisions) <= known
     assert all(review.text and review.text.strip() for review in found.reviews)
@@ -455,30 +409,19 @@ def test_whatever_the_notes_each_is_counted_once(notes):
         "replies_left_out",
         "other_replies",
     }
-    assert found.strange or not any(found.counts[name] for name in OUTCOMES.keys() - quiet)
-    assert len(found.strange) == len(found.unclear) and found.counts["unclear"] >= sum(
-        found.counts[name] for name in OUTCOMES.keys() - quiet
-    )
+    told = sum(found.counts[name] for name in OUTCOMES.keys() - quiet)
+    assert found.strange or not told
+    assert len(found.strange) == len(found.unclear) and found.counts["unclear"] >= told
 
 
-@given(
-    st.permutations(
-        [
-            paper_v2(),
-            paper_v2("q"),
-            *(v2(f"r{n}", "Official_Review", REVIEW_V2, forum="pq"[n % 2]) for n in range(4)),
-            v2("d", "Decision", {"decision": "Reject"}),
-        ]
-    )
-)
+MIXED = [paper_v2(), paper_v2("q"), v2("d", "Decision", {"decision": "Reject"}),
+         *(v2(f"r{n}", "Official_Review", REVIEW_V2, forum="pq"[n % 2]) for n in range(4))]  # fmt: skip
+
+
+@given(st.permutations(MIXED))
 def test_the_order_of_the_notes_does_not_matter(notes):
     found = read_notes(copy.deepcopy(notes), V2)
-    assert {review.review_id: review.paper_id for review in found.reviews} == {
-        "r0": "p",
-        "r1": "q",
-        "r2": "p",
-        "r3": "q",
-    }
+    assert {review.review_id: review.paper_id for review in found.reviews} == dict(r0="p", r1="q", r2="p", r3="q")
     assert (happened(found), found.strange) == ({"papers": 2, "reviews": 4, "decisions": 1}, [])
 
 
@@ -506,20 +449,15 @@ def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
 def test_the_sample_notes_have_the_envelope_of_api_v2():
     for note in read_notes_file(SAMPLE / "notes.jsonl"):
         submission = note["id"] == note["forum"]
-        assert ("replyto" in note, "invitation" in note, "ddate" in note, note["version"]) == (
-            not submission,
-            False,
-            False,
-            2,
-        )
+        assert ("replyto" in note) is not submission and note["version"] == 2
+        assert "invitation" not in note and "ddate" not in note
         assert all(list(field) == ["value"] for field in note["content"].values())
         assert 1_700_000_000_000 < note["tcdate"] < note["tmdate"] < 1_800_000_000_000
         if submission:
             assert re.fullmatch(r"/pdf/[0-9a-f]{40}\.pdf", note["content"]["pdf"]["value"])
         elif "Official_Review" in note["invitations"][0]:
-            assert re.fullmatch(
-                r"SAMPLE\.cc/2026/Conference/Submission\d+/Reviewer_[A-Z][a-z][A-Z][a-z]", note["signatures"][0]
-            )
+            place = r"SAMPLE\.cc/2026/Conference/Submission\d+"
+            assert re.fullmatch(place + r"/Reviewer_[A-Z][a-z][A-Z][a-z]", note["signatures"][0])
 
 
 @pytest.mark.shared
@@ -573,23 +511,17 @@ def test_raw_forums_of_api_v1_become_records():
 
 
 RATING = "rating 'Synthetic rating text 6.' is not on the scale"
+DECIDED = {"papers": 1, "decisions": 1}
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("file", "venue", "year", "outcomes", "decision", "unclear"),
     [
-        ("v1/iclr-2018/forum-rejected.json", "ICLR", 2018, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
-        (
-            "v1/iclr-2019/forum-rejected-meta-review.json",
-            "ICLR",
-            2019,
-            {"papers": 1, "reviews": 1, "decisions": 1, "no_rating": 1},
-            "Reject",
-            {RATING: ["SkeAUrZt3Q"]},
-        ),
-        ("v1/iclr-2020/forum-accepted-talk.json", "ICLR", 2020, {"papers": 1, "decisions": 1, "other_replies": 1}, "Accept (Talk)", {}),
-        ("v1/iclr-2021/forum-rejected-no-venueid.json", "ICLR", 2021, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
+        ("v1/iclr-2018/forum-rejected.json", "ICLR", 2018, DECIDED | {"other_replies": 1}, "Reject", {}),
+        ("v1/iclr-2019/forum-rejected-meta-review.json", "ICLR", 2019, DECIDED | {"reviews": 1, "no_rating": 1}, "Reject", {RATING: ["SkeAUrZt3Q"]}),
+        ("v1/iclr-2020/forum-accepted-talk.json", "ICLR", 2020, DECIDED | {"other_replies": 1}, "Accept (Talk)", {}),
+        ("v1/iclr-2021/forum-rejected-no-venueid.json", "ICLR", 2021, DECIDED | {"other_replies": 1}, "Reject", {}),
         ("v1/iclr-2021/note-withdrawn-with-accepted-venue.json", "ICLR", 2021, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2022/note-withdrawn-empty-venueid.json", "ICLR", 2022, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2023/note-rejected-bare-venueid.json", "ICLR", 2023, {"papers": 1}, None, {}),
@@ -615,26 +547,15 @@ def test_a_recorded_note_of_another_track_is_told_from_the_main_one():
 
 @pytest.mark.shared
 def test_the_recorded_group_of_a_venue_says_what_its_entry_says():
-    content = {
-        key: field["value"]
-        for key, field in recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"].items()
-    }
-    venue = venue_of("ICLR", 2025)
+    group = recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"]
+    content, venue = {key: field["value"] for key, field in group.items()}, venue_of("ICLR", 2025)
     assert venue.listings == (content["submission_id"],)
-    assert (venue.submissions, venue.decisions, venue.decision) == (
-        (content["submission_name"],),
-        (content["decision_name"],),
-        content["decision_field_name"],
-    )
-    assert {f"{venue.group}{ending}" for ending in venue.kept} == {
-        venue.group,
-        content["submission_venue_id"],
-        content["rejected_venue_id"],
-    }
-    assert [f"{venue.group}/{kind}" for kind in (*venue.withdrawn, *venue.desk_rejected)] == [
-        content["withdrawn_venue_id"],
-        content["desk_rejected_venue_id"],
-    ]
+    assert venue.submissions == (content["submission_name"],)
+    assert (venue.decisions, venue.decision) == ((content["decision_name"],), content["decision_field_name"])
+    endings = {venue.group, content["submission_venue_id"], content["rejected_venue_id"]}
+    assert {f"{venue.group}{ending}" for ending in venue.kept} == endings
+    apart = [content["withdrawn_venue_id"], content["desk_rejected_venue_id"]]
+    assert [f"{venue.group}/{kind}" for kind in (*venue.withdrawn, *venue.desk_rejected)] == apart
 
 
 def recorded(file):
