@@ -185,7 +185,8 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
         def pdfs(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
             advance = advance_of("PDFs", "pdf" if client.api == 1 else "attachment")
             batch = min(fetch.pdf_batch, BATCH) if client.api == 2 else 1
-            _fetch_pdfs(journal, client, needs.pdfs, advance, began, batch, known)
+            _add_known(journal, needs.pdfs, known)
+            _fetch_pdfs(journal, client, needs.pdfs, advance, began, batch)
 
         return _run_parts(request, secret, [histories, pdfs])
 
@@ -421,6 +422,20 @@ class _Refusals:
         self._count, self._items = 0, []
 
 
+def _add_known(
+    journal: Journal, papers: Iterable[tuple[str, int | None, str | None]], before: Mapping[str, Fetched]
+) -> None:
+    """Records the PDFs that need no request: their notes name none, or one that an earlier run got (*before*)."""
+    for paper_id, _, stated in papers:
+        old = before.get(paper_id)
+        if paper_id in journal.pdfs:
+            continue
+        if stated is None:
+            journal.add_pdf(paper_id, None, None, NOT_NAMED)
+        elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+            journal.add_pdf(paper_id, stated, data)
+
+
 def _fetch_pdfs(
     journal: Journal,
     client: OpenReview,
@@ -428,41 +443,14 @@ def _fetch_pdfs(
     advance: Advance,
     began: float,
     batch: int,
-    earlier: Mapping[str, Fetched],
 ) -> None:
-    """Fetches the PDFs of *papers* into the journal, *batch* in one request, as far as they are `_due`.
-
-    *papers*: as in `Needs.pdfs`. No request is sent for a paper whose note names no PDF, or names one that an *earlier*
-    fetch run got ({paper id: its result}).
-    """
-    for paper_id, _, stated in papers:
-        old = earlier.get(paper_id)
-        if paper_id in journal.pdfs:
-            continue
-        if stated is None:
-            journal.add_pdf(paper_id, None, None, NOT_NAMED)
-        elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-            journal.add_pdf(paper_id, stated, data)
+    """Fetches the PDFs of *papers* (see `Needs.pdfs`), *batch* in one request, as far as they are `_due`."""
     known = {paper_id: (number, stated) for paper_id, number, stated in papers}
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
     def keep(paper_id: str, data: bytes | None) -> None:
         journal.add_pdf(paper_id, known[paper_id][1], data, None if data is not None else MISSING)
         advance(sum(paper in journal.pdfs for paper in known), len(known))
-
-    def ask_for_archive(numbers: Mapping[str, object]) -> Archive:
-        """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
-        found: Archive | None = None
-        for _ in range(2):
-            try:
-                found = client.pdfs(numbers)
-            except Forbidden as error:
-                # A single refused PDF may refuse the whole archive; the others are then requested one by one.
-                refusals.add(error)
-                break
-            if found is None or not found.damaged:
-                break
-        return found or NONE
 
     def ask(paper_id: str) -> None:
         """Requests one PDF; if the archive had part of it, the longer one is kept."""
@@ -475,7 +463,7 @@ def _fetch_pdfs(
     for start in range(0, len(new), batch):
         some = new[start : start + batch]
         # An archive of one paper is the PDF itself.
-        archive = ask_for_archive({name: known[name][0] for name in some}) if len(some) > 1 else NONE
+        archive = _archive(client, {name: known[name][0] for name in some}, refusals) if len(some) > 1 else NONE
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
             # A download without a stated length can be cut off without an error.
@@ -487,3 +475,18 @@ def _fetch_pdfs(
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
     refusals.each([paper_id for paper_id in missing if paper_id in refused], ask)
+
+
+def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:
+    """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
+    archive: Archive | None = None
+    for _ in range(2):
+        try:
+            archive = client.pdfs(numbers)
+        except Forbidden as error:
+            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+            refusals.add(error)
+            break
+        if archive is None or not archive.damaged:
+            break
+    return archive or NONE

@@ -104,8 +104,8 @@ def undecided(rows: Iterable[Row]) -> list[Row]:
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
-    If most letters lie on their side, as in a landscape table, the page is turned first. *index* is the index of the
-    page among those that could be read, *number* that in the file, from 1, and *size* its width and height in points.
+    If most letters lie on their side, as in a landscape table, the page is turned first. *index* counts the pages
+    that could be read, from 0; *number* is that in the file, from 1. *size* is the width and height in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden)

@@ -193,7 +193,7 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
         ((_, table),) = read_isolated("parquet", [path])
         if isinstance(table, SourceError):
             raise table
-        columns = table["columns"]
+        columns = [*table["columns"]]
         for number, cells in enumerate(table["rows"], start=1):
             if cells is None:
                 imported.refuse(number, f"row {number}", "it holds text that is not UTF-8")

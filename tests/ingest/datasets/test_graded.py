@@ -47,21 +47,9 @@ def graded(tmp_path, *rows, kind="jsonl", domain="proposals", papers=(), known=(
 
 @pytest.mark.parametrize(
     ("value", "grade"),
-    [
-        ("A", 3.0),
-        ("B", 2.0),
-        ("C", 1.0),
-        (" A ", 3.0),
-        (85, 85.0),
-        ("85", 85.0),
-        ("72.5", 72.5),
-        (0, 0.0),
-        (-1, -1.0),
-        (None, None),
-        ("", None),
-        ("  ", None),
-    ],
-)
+    [("A", 3.0), ("B", 2.0), ("C", 1.0), (" A ", 3.0), (85, 85.0), ("85", 85.0), ("72.5", 72.5), (0, 0.0), (-1, -1.0),
+     (None, None), ("", None), ("  ", None)],
+)  # fmt: skip
 def test_a_grade_is_a_number_or_the_place_of_its_name(value, grade):
     assert read_grade({"grade": value}, "grade", ("C", "B", "A")) == grade
 

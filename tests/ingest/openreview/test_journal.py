@@ -83,15 +83,6 @@ def _hold(folder, opened, done):
         done.wait(280)
 
 
-def test_a_line_damaged_in_the_middle_is_named_and_nothing_is_cut(tmp_path):
-    path = tmp_path / "journal.jsonl"
-    path.write_bytes(b'\x00{"broken"\n{"seal": {"digest": "x"}}\n')
-    before = path.read_bytes()
-    with pytest.raises(SourceError, match="line 1 is damaged and nothing was changed"), Journal(tmp_path):
-        pass
-    assert path.read_bytes() == before
-
-
 def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
     filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
@@ -104,9 +95,12 @@ def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
         b'{"page": {}}\n',
     ):
         path.write_bytes(damaged)
-        with pytest.raises(SourceError, match=r"journal\.jsonl: line \d is damaged") as error:
-            read(tmp_path / "take")
-        assert "\n" not in str(error.value)
+        for look in (read, lambda folder: Journal(folder, HERE).__enter__()):
+            with pytest.raises(
+                SourceError, match=r"journal\.jsonl: line \d is damaged and nothing was changed"
+            ) as error:
+                look(tmp_path / "take")
+            assert "\n" not in str(error.value) and path.read_bytes() == damaged
     path.write_bytes(whole + b'{"seal": "half')
     assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
     path.unlink()
@@ -164,9 +158,8 @@ def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
 def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
     with Journal(tmp_path / "take", HERE) as journal:
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
-        journal.add_page(
-            "v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True
-        )
+        later = page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed"))
+        journal.add_page("v/-/S", later, 3, True)
         found = {one["id"]: one.get("title") for one in received(journal)}
         assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
         assert len(list(received(journal))) == 4
@@ -235,13 +228,8 @@ def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
     filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
     whole = path.read_bytes()
-    with (
-        pytest.raises(
-            SourceError,
-            match=r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move",
-        ),
-        Journal(tmp_path / "take", REAL),
-    ):
+    of = r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move"
+    with pytest.raises(SourceError, match=of), Journal(tmp_path / "take", REAL):
         pass
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
     with pytest.raises(SourceError, match="is of a host that it does not name"), Journal(tmp_path / "take", HERE):

@@ -85,38 +85,30 @@ def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("setting", "text", "says"),
     [
-        ("p1-0\ngpt-1\np9-9", "ids.txt: 2 of 3 reviews are not among the 20 human reviews here: gpt-1, p9-9; correct"),
-        ("p1-0\ntwo words", "ids.txt, line 2: 'two words' is no review id"),
-        ("\n# nothing\n", "ids.txt names no review"),
+        ("not_human", "p1-0\ngpt-1\np9-9", "ids.txt: 2 of 3 reviews are not among the 20 human reviews here: gpt-1, p9-9; correct"),
+        ("not_human", "p1-0\ntwo words", "ids.txt, line 2: 'two words' is no review id"),
+        ("not_human", "\n# nothing\n", "ids.txt names no review"),
+        ("only", "p1\nq1\nq2", "ids.txt: 2 of 3 papers are not among the 5 that are kept here: q1, q2; they were withdrawn"),
+        ("only", "p1\ntwo words", "ids.txt, line 2: 'two words' is no paper id"),
+        ("only", "\n# nothing\n", "ids.txt names no paper"),
     ],
-)
-def test_a_list_of_reviews_that_cannot_be_is_one_line(tmp_path, text, says):
+)  # fmt: skip
+def test_a_list_that_cannot_be_is_one_line(tmp_path, setting, text, says):
     (tmp_path / "ids.txt").write_text(text)
     papers, reviews = corpus(5)
     with pytest.raises(SourceError) as error:
-        draw(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], EditionSettings(not_human=tmp_path / "ids.txt"))
+        draw(
+            papers,
+            [*reviews, Review("gpt-1", "p1", "gpt", "x")],
+            EditionSettings(papers=10, **{setting: tmp_path / "ids.txt"}),
+        )
     assert str(error.value).startswith(says) and "\n" not in str(error.value)
 
 
 def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):
     papers, reviews = corpus(5)
-    drawn = draw(
-        papers, [one for one in reviews if one.paper_id != "p2" or one.slot < 2], listed(tmp_path, "p1\np2\np3")
-    )
+    few = [one for one in reviews if one.paper_id != "p2" or one.slot < 2]
+    drawn = draw(papers, few, listed(tmp_path, "p1\np2\np3"))
     assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("p1\nq1\nq2", "ids.txt: 2 of 3 papers are not among the 5 that are kept here: q1, q2; they were withdrawn"),
-        ("p1\ntwo words", "ids.txt, line 2: 'two words' is no paper id"),
-        ("\n# nothing\n", "ids.txt names no paper"),
-    ],
-)
-def test_a_list_that_cannot_be_is_one_line(tmp_path, text, says):
-    with pytest.raises(SourceError) as error:
-        draw(*corpus(5), listed(tmp_path, text))
-    assert str(error.value).startswith(says) and "\n" not in str(error.value)

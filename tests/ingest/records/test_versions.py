@@ -21,13 +21,8 @@ def review(tmdate=1000, tcdate=1000, **content):
 
 def edit(version_id, at, **content):
     """An edit of API v2."""
-    return {
-        "id": version_id,
-        "tcdate": at,
-        "tmdate": 9_999,
-        "invitation": "v/-/Official_Review",
-        "note": {"id": "r", "content": content},
-    }
+    note = {"id": "r", "content": content}
+    return {"id": version_id, "tcdate": at, "tmdate": 9_999, "invitation": "v/-/Official_Review", "note": note}
 
 
 def reference(version_id, at, changed=None, **content):
@@ -62,51 +57,37 @@ def test_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
     assert [(one.version_id, one.written_at) for one in versions_of(history)] == [("a", 20), ("b", 50)]
 
 
-def test_a_review_that_was_never_changed_counts_as_it_is():
-    assert choose(review(), None, REBUTTAL) == Chosen(None, 1000, 1, "unedited")
-    assert not versions.is_due(review(), REBUTTAL)
-    assert not versions.is_due(review(), None)
+def edits(*versions):
+    """[(id, date, text)] as a history of API v2."""
+    return [edit(name, at, review=value(text)) for name, at, text in versions]
 
 
-def test_a_change_before_the_rebuttal_needs_no_history():
-    assert choose(review(tmdate=1999), None, REBUTTAL) == Chosen(None, 1999, 1, "unedited")
+ENVELOPE = {"id": "b", "tcdate": 3000, "note": {"readers": ["everyone"]}}
 
 
-def test_the_last_version_before_the_rebuttal_counts():
-    history = [
-        edit("a", 1000, review=value("one")),
-        edit("b", 1999, review=value("two")),
-        edit("c", 2000, review=value("now")),
-    ]
-    assert choose(review(tmdate=2000), history, REBUTTAL) == Chosen("b", 1999, 3, "before_rebuttal")
-
-
-def test_a_review_of_which_only_the_envelope_changed_counts_as_it_is():
-    history = [edit("a", 1000, review=value("now")), {"id": "b", "tcdate": 3000, "note": {"readers": ["everyone"]}}]
-    note = review(tmdate=3000, review=value("now"))
-    assert choose(note, history, REBUTTAL) == Chosen(None, 1000, 1, "unedited")
-
-
-def test_a_change_that_is_not_shown_leaves_the_version_that_is():
-    history = [edit("a", 1000, review=value("one"))]
-    note = review(tmdate=3000, review=value("changed by an edit that is not public"))
-    assert choose(note, history, REBUTTAL) == Chosen("a", 1000, 1, "before_rebuttal")
-
-
-def test_a_review_written_after_the_rebuttal_opened_counts_as_it_was_first_and_is_marked():
-    history = [edit("a", 2500, review=value("one")), edit("b", 2600, review=value("two"))]
-    assert choose(review(tcdate=2500, tmdate=2600), history, REBUTTAL) == Chosen("a", 2500, 2, "late")
-
-
-@pytest.mark.parametrize(("history", "rule"), [(None, "not_asked"), ([], "not_public")])
-def test_without_a_history_the_last_version_counts_and_is_marked(history, rule):
-    assert choose(review(tmdate=2500), history, REBUTTAL) == Chosen(None, 2500, 1, rule)
-
-
-def test_without_a_date_the_last_version_counts_and_is_marked():
-    history = [edit("a", 1000, review=value("one")), edit("b", 1500, review=value("two"))]
-    assert versions.is_due(review(tmdate=1500), None)
-    assert choose(review(tmdate=1500), history, None) == Chosen(None, 1500, 2, "no_date")
+@pytest.mark.parametrize(
+    ("note", "history", "opens", "chosen", "due"),
+    [
+        # never changed, and changed before the rebuttal opened
+        (review(), None, REBUTTAL, Chosen(None, 1000, 1, "unedited"), False),
+        (review(), None, None, Chosen(None, 1000, 1, "unedited"), False),
+        (review(tmdate=1999), None, REBUTTAL, Chosen(None, 1999, 1, "unedited"), False),
+        # changed after: the last version from before counts, also where the change itself is not shown
+        (review(tmdate=2000), edits(("a", 1000, "one"), ("b", 1999, "two"), ("c", 2000, "now")), REBUTTAL, Chosen("b", 1999, 3, "before_rebuttal"), True),
+        (review(tmdate=3000, review=value("hidden")), edits(("a", 1000, "one")), REBUTTAL, Chosen("a", 1000, 1, "before_rebuttal"), True),
+        # only its envelope changed
+        (review(tmdate=3000, review=value("now")), [*edits(("a", 1000, "now")), ENVELOPE], REBUTTAL, Chosen(None, 1000, 1, "unedited"), True),
+        # written after the rebuttal opened: it counts as it was first, and is marked
+        (review(tcdate=2500, tmdate=2600), edits(("a", 2500, "one"), ("b", 2600, "two")), REBUTTAL, Chosen("a", 2500, 2, "late"), True),
+        # no history, or no date: the last version counts, and is marked
+        (review(tmdate=2500), None, REBUTTAL, Chosen(None, 2500, 1, "not_asked"), True),
+        (review(tmdate=2500), [], REBUTTAL, Chosen(None, 2500, 1, "not_public"), True),
+        (review(tmdate=1500), edits(("a", 1000, "one"), ("b", 1500, "two")), None, Chosen(None, 1500, 2, "no_date"), True),
+    ],
+)  # fmt: skip
+def test_the_version_that_counts_is_the_reviewers_own_view_before_the_rebuttal(note, history, opens, chosen, due):
+    assert choose(note, history, opens) == chosen
+    assert versions.is_due(note, opens) is due
 
 
 def submission(tmdate=1000, **more):

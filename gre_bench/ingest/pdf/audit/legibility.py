@@ -1,8 +1,8 @@
 """Finds letters that are drawn but cannot be read.
 
-Letters are compared with reference pictures of common typefaces. The rank of a letter, from 0 to 1, is the share of the
-other letters of its alphabet that are more like its picture than itself. An alphabet without reference pictures is
-judged by the positions and sizes of its letters.
+Letters are compared with reference pictures of common typefaces. A letter's rank is the share of the other letters of
+its alphabet whose references are more like its picture, from 0 to 1. An alphabet without reference pictures is judged
+by the positions and sizes of its letters.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = RO
 def samples(picture: NDArray[np.uint8], origin: Floats, advance: Floats, down: Floats) -> NDArray[np.float32]:
     """Returns the darkness, from 0 to 255, of n letters in a grey *picture* (height × width) at ROWS × COLUMNS points.
 
-    The result is n × (ROWS · COLUMNS), row by row, interpolated linearly between pixels. For each letter (n × 2, in
-    pixels), *origin* is the left end of its base line, *advance* the vector along the line to the next letter, and
-    *down* the vector downwards, as long as the font size.
+    The result is n × (ROWS · COLUMNS), row by row, interpolated linearly between pixels. The vectors are n × 2, in
+    pixels: *origin*, the left end of the base line; *advance*, along the line to the next letter. *down* is as long as
+    the font size.
     """
     across = ((np.arange(COLUMNS, dtype=np.float32) + 0.5) / COLUMNS)[None, None, :]
     below = ((np.arange(ROWS, dtype=np.float32) + 0.5) / ROWS * (ABOVE + BELOW) - ABOVE)[None, :, None]
@@ -439,7 +439,7 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: Mask, pictured: Mask) -> Mask:
 def overlaid(glyphs: Glyphs, letters: Mask) -> Mask:
     """Returns the mask of those *letters* that collide with another letter.
 
-    Two letters collide if they overlap by more than `SHARED` of the narrower one's width, and if their base lines are
+    Two letters collide if they overlap by more than `SHARED` of the narrower one's width. Their base lines must also be
     less than `CLOSE` of the smaller font size apart. Superscripts stand beside a letter and do not collide.
 
     A word that is printed twice in one place is bold print; its equal letters do not collide. If equal letters belong
