@@ -182,8 +182,8 @@ class Snapshot:
     def reviews(self) -> Iterator[dict[str, Any]]:
         """Yields a row for each review, which says which version of the review counts.
 
-        Columns: review_id, paper_id, versions (how many there are), version (the id of the one that counts; None for
-        the current note), written_at (epoch ms), rule (why that version counts), licence.
+        Columns: review_id, paper_id, versions (how many), version (the id of the one that counts; None for the current
+        note), written_at (epoch ms), rule (why that version counts), licence.
         """
         return self._rows(REVIEWS)
 
@@ -263,16 +263,13 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Freezes notes, and the PDFs and texts of their papers, in the new *folder*.
+    """Freezes the raw *notes* of the *edition*, and the PDFs and texts of their papers, in the new *folder*.
 
-    - *notes*: the raw notes of the *edition*.
     - *pdfs*, *texts*: {paper id: path of its PDF} and {paper id: its text}. Those of papers without a note are counted
       and left out.
     - *papers*: {paper id: known facts about the paper}; `UNSTATED` has the names of the facts.
-    - *histories*: {note id: the versions of the note}.
-    - *reviews*: the rows that `Snapshot.reviews` will return.
-    - *source*, *remarks*, *counts*: stated in the manifest as they are.
-    - *previous*: the digest of the preceding snapshot of the venue-year, if any.
+    - *histories*: {note id: the versions of the note}. *reviews*: the rows that `Snapshot.reviews` will return.
+    - *source*, *remarks*, *counts*, *previous* (the digest of the preceding snapshot): stated in the manifest.
     - *grouped*: whether *notes* already come paper by paper, each submission first.
     - *link*: whether the PDF files are named by their SHA-256 and never change. The snapshot then uses hard links.
 
@@ -359,10 +356,7 @@ def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[Frozen], dict[str, str]]:
-    """Writes *pdfs* ({paper id: path}) to *beside*, equal ones once.
-
-    Returns the entries of the files for the manifest, and {paper id: SHA-256}. *link* is as in `make_snapshot`.
-    """
+    """Writes *pdfs* to *beside*, equal ones once; returns their entries for the manifest, and {paper id: SHA-256}."""
     files, shas = dict[str, Frozen](), dict[str, str]()
     for paper_id, path in sorted(pdfs.items()):
         try:

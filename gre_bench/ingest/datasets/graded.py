@@ -17,8 +17,8 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,8 @@ from gre_bench.ingest.records.tables import MergeIndex, Papers
 class ColumnLayout:
     """The columns of files of one kind: *columns* is {what a column holds: its name in the file}.
 
-    - *name*, *domain*: the name of the layout itself, and the default domain of the files.
-    - *sections*: several columns in place of the review, in the order of the domain's headings.
-
-    The reviewer's name makes a missing id of a review. Without a name, reviews are numbered by item.
+    *domain*: the default domain of the files. *sections*: columns in place of the review, in the order of the domain's
+    headings. The reviewer's name makes a missing id of a review. Without a name, reviews are numbered by item.
     """
 
     name: str
@@ -69,31 +67,10 @@ ROTTEN = ColumnLayout(
 )
 
 
-def layout_of(present: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """Returns the layout of the *file* that has the columns *present*, with *grade*, if given, as that of grades.
-
-    Raises `SourceError` if no layout fits or the column of grades is missing.
-    """
-    listed = ", ".join(sorted(present)) or "none"
-    for layout in (OWN, ROTTEN):
-        if layout.columns["item"] in present and {layout.columns["review"], *layout.sections} & {*present}:
-            break
-    else:
-        raise SourceError(
-            f"{file}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
-            f"nor the columns of RottenReviews; columns there: {listed}"
-        )
-    grade = grade or layout.columns["grade"]
-    if grade not in present:
-        raise SourceError(f"{file}: there is no column {grade}; name the grades' with --grade-column: {listed}")
-    return replace(layout, columns={**layout.columns, "grade": grade})
-
-
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the grade in the column *key* of *row*; None if the cell is blank.
+    """Returns the grade in the column *key* of *row*: a number, or the rank of a name in *names*, the worst first.
 
-    A name becomes its rank in *names*, where the first and worst has rank 1. Raises `RefusedError` for a cell that is
-    neither a name nor a finite number.
+    It is None if the cell is blank. Raises `RefusedError` for anything else.
     """
     value = row.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -105,12 +82,6 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
         known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
         raise RefusedError(f"{key} {shown(value)} is no number{known}")
     return number
-
-
-def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
-    """Whether *values* include both names of grades (those in *names*) and numbers, which have no common order."""
-    kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
-    return len(kinds) == 2
 
 
 def _is_name(value: Any, names: Sequence[str]) -> bool:
@@ -151,25 +122,34 @@ def graded_from(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> Graded:
-    """Returns the items of the file *path* as papers, and their graded reviews.
+    """Returns the items of the file *path* as papers, and their graded reviews, compared with the known ones by id.
 
-    Each row is compared with the known papers and reviews by id. It is added, counted as unchanged, or refused with its
-    reason.
-
-    - *domain*, *grade_column*: if None, the file's layout decides.
-    - *grades*: the names of grades, the worst first; if None, those of the domain.
-
-    Raises `SourceError` if no layout fits, or if some rows name a grade and others give a number.
+    If None, the file's layout decides the *domain* and the *grade_column*, and the domain the names of *grades*, the
+    worst first. Raises `SourceError` if no layout fits, or if some rows name a grade and others give a number.
     """
     imported = Imported()
     rows, present = read_rows(path, imported)
     columns = set(present)
-    layout = layout_of(columns, path.name, grade_column)
-    column_of = layout.columns
+    listed = ", ".join(sorted(columns)) or "none"
+    for layout in (OWN, ROTTEN):
+        if layout.columns["item"] in columns and {layout.columns["review"], *layout.sections} & columns:
+            break
+    else:
+        raise SourceError(
+            f"{path.name}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
+            f"nor the columns of RottenReviews; columns there: {listed}"
+        )
+    column_of = {**layout.columns, "grade": grade_column or layout.columns["grade"]}
+    if column_of["grade"] not in columns:
+        problem = f"there is no column {column_of['grade']}; name the grades' with --grade-column"
+        raise SourceError(f"{path.name}: {problem}: {listed}")
     domain = domain or domain_of(layout.domain)
     graded = Graded(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
-    if are_mixed((row.get(column_of["grade"]) for _, row in rows), names):
+    cells = [row.get(column_of["grade"]) for _, row in rows]
+    if any(_is_name(cell, names) for cell in cells) and any(
+        _number(cell) is not None and not _is_name(cell, names) for cell in cells
+    ):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
     papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()

@@ -36,8 +36,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 class GradedText:
     """The summary *text* of *source* by *player*, with its *human* score; None if it has none.
 
-    *item_id* is made of *group* and *player*. *group*: the id of the source; summaries of one source are resampled
-    together.
+    *group*: the id of the source; summaries of one source are resampled together. *item_id* is made of both ids.
     """
 
     item_id: str
@@ -49,10 +48,7 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns the summaries in the .tsv or .csv file *path*, in the order of its rows.
-
-    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
-    """
+    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first bad row."""
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
@@ -108,10 +104,7 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns {paper id: its human ratings} of the file *path*, in the order of its lines.
-
-    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
-    """
+    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names the first bad row."""
     rows, columns = read_all_rows(path)
     if "paper_id" not in columns:
         raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
@@ -137,8 +130,8 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
     """Returns the rated reviews in *folder*, in the order of the file.
 
-    Raises `SourceError` if there is no file of reviews or a row cannot be used. The message names the first such row. A
-    model may rate a paper only once in a run.
+    Raises `SourceError` if there is no file of reviews, or for a row that cannot be used. A model may rate a paper only
+    once in a run.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:

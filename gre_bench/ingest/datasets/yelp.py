@@ -53,11 +53,9 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What memory holds of a restaurant while the files are read.
+    """What memory holds of a restaurant while the files are read: it as a paper, and how many *long* reviews it has.
 
-    - *paper*, *categories*: the restaurant as a paper, and its categories as the file writes them.
-    - *long*: how many long reviews it has.
-    - *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
+    *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """
 
     paper: Paper
@@ -74,17 +72,11 @@ def restaurants_from(
     terms: Terms | None = None,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers, their reviews, and their categories as synopses.
+    """Returns the sampled restaurants as papers, with their names as titles, their reviews, and categories as synopses.
 
-    The title of such a paper is the restaurant's name.
-
-    - *businesses*, *reviews*: the two files of the data set.
-    - *known_papers*, *known_reviews*: known records by id, which are not returned again.
-    - *known_categories*: {restaurant id: its known categories}, which are not returned again either.
-    - *terms*: what is sampled; None for the defaults.
-
-    Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises `SourceError` if
-    no restaurant has enough long reviews.
+    *businesses*, *reviews*: the two files of the data set. Known records ({id: record or categories}) are not returned
+    again. Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises
+    `SourceError` if no restaurant has enough long reviews.
     """
     terms = terms or Terms()
     imported = Imported()

@@ -154,8 +154,8 @@ def with_fields(
     - *papers*: the known papers, if there are any; the column that names them is the paper's id.
 
     A header that differs from a field's name in case or blanks only is that field. The line says which other headers
-    were read as which field; None if there are none. Raises `UnsureError` if
-    *reading* guesses, and the paper's id or the review is not found, or not for sure.
+    were read as which field, if any. Raises `UnsureError` if *reading* guesses, and the paper's id or the review is not
+    found for sure.
     """
     headers_of = _named(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}

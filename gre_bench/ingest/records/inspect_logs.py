@@ -56,8 +56,7 @@ class LoggedSample:
     """One sample, of *epoch* (from 1), of the log in the file *log*, which *started* when it states.
 
     - *review*: the text of the review; None if there is none. *problem* then says why.
-    - *unfinished*: whether there is no review but a retry may give one.
-    - *cut*: whether the review met a limit, such as that on tokens.
+    - *unfinished*: whether a retry may give the missing review. *cut*: whether the review met a limit.
     """
 
     candidate: str
@@ -96,9 +95,9 @@ def logs_in(path: Path) -> list[Path]:
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns (number, cells) for each review in *path*, a log or a folder of logs.
 
-    *number* counts the pairs of candidate and paper, from 1. The cells are those of `COLUMNS`. Refused samples and
-    counts are added to *imported*, and so are the links, pipes and devices of a folder, which are not read. *epoch*
-    selects the samples of one epoch, from 1; None means the first that has a review.
+    *number* counts the pairs of candidate and paper, from 1. The cells are those of `COLUMNS`. Refused samples, counts,
+    and the links, pipes and devices of a folder are added to *imported*. *epoch* selects the samples of one epoch, from
+    1; None means the first that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
     configurations share a candidate's name, or if no sample is of that epoch.
@@ -136,11 +135,8 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 def read_log(file: Path) -> dict[str, Any]:
     """Returns what counts of the log *file*, for `read_isolated`: plain values that JSON can hold.
 
-    - ``candidate``: the name of its model as the name of a candidate.
-    - ``configuration``: a digest of everything that affects its reviews.
-    - ``samples``: the fields of each `LoggedSample`, in their order.
-
-    Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
+    ``configuration`` is a digest of everything that affects the reviews of ``candidate``; ``samples`` are the fields of
+    each `LoggedSample`. Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
     """
     _check_contents(file)
     from inspect_ai.log import read_eval_log
@@ -212,7 +208,7 @@ def _candidate(log: EvalLog) -> str:
 
 
 def _configuration(log: EvalLog) -> str:
-    """Returns a digest of everything in *log* that affects reviews: the model, the task, the solver and the sampling.
+    """Returns a digest of the model, the task, the solver and the sampling of *log*, which affect its reviews.
 
     The choice of papers and the connection to the model are left out.
     """
@@ -258,10 +254,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns (number, cells) of the chosen review for each pair of candidate and paper, in the order of *samples*.
-
-    The module says which review is chosen. *number* counts the pairs, from 1.
-    """
+    """Returns (number, cells) of the chosen review (see the module) for each pair of candidate and paper, from 1."""
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)

@@ -76,9 +76,9 @@ class Child:
             )
 
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | Died:
-        """Sends *request* and *data* to the process; returns its answer, or how it ended.
+        """Sends *request* and *data* to the process; returns its answer within *wall* seconds, or how it ended.
 
-        The process may take *wall* seconds. *request* has ``cpu_s``, the seconds of CPU time that it may take.
+        *request* has ``cpu_s``, the seconds of CPU time that it may take.
         """
         self.requests += 1
         deadline = time.monotonic() + wall
@@ -110,10 +110,7 @@ class Child:
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process; kills it if it has not ended after *grace_s* seconds.
-
-        Returns the exit code, or minus the number of the signal that ended the process.
-        """
+        """Ends the process, by a kill after *grace_s* seconds; returns its exit code, or minus the signal's number."""
         if self.process.poll() is None:
             try:
                 # The process may be ending already, and its own signal says more than a kill.

@@ -87,8 +87,7 @@ class Venue(BaseModel):
     def listings(self) -> Names:
         """The invitations under which all submissions are listed, whatever their outcome.
 
-        Under API v1, withdrawn and desk-rejected submissions are listed under invitations of their own. Under API v2, a
-        submission always stays listed under the invitation that created it.
+        Only under API v1, withdrawn and desk-rejected submissions are listed under invitations of their own.
         """
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
@@ -187,8 +186,8 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
     """Returns the entry of *venue* and *year* in the file *path* (``data/venues.toml`` if None).
 
-    A year after the newest entry of the venue has no entry yet. It gets the form of the newest entry, marked as
-    unverified and without dates. Raises `SettingsError` for any other unknown year; the message lists the known ones.
+    A year after the venue's newest entry gets the form of that entry, as unverified and without dates. Raises
+    `SettingsError` for any other unknown year; the message lists the known ones.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -205,7 +204,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises `SettingsError` if the form of the notes of *venue* is unverified and the user has not accepted that.
+    """Raises `SettingsError` if the form of the notes of *venue* is unverified, unless the user accepts that.
 
     *unverified* is the user's setting: True or ``confirm`` accepts an unverified form.
     """
@@ -220,8 +219,8 @@ def _start_ms(day: date | None) -> int | None:
 class Calendar(BaseModel):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
-    *years_before*: how many years before the venue's own year the day *reviews_public* (month and day) is. The rule was
-    *read* in *source* on that day.
+    *reviews_public* (month and day) lies *years_before* years before the venue's own year. The rule was *read* in
+    *source* on that day.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -253,10 +252,7 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
 
 
 def newest_year(venue: str, on: date, path: Path | None = None) -> int:
-    """Returns the newest year of *venue* whose reviews are public on the day *on*.
-
-    Raises `SettingsError` if *venue* has no calendar in the file *path* (``data/venues.toml`` if None).
-    """
+    """Returns the newest year of *venue* whose reviews are public on the day *on*; raises `SettingsError`."""
     known = calendars(path)
     if venue not in known:
         raise SettingsError(

@@ -33,10 +33,7 @@ RULES: dict[Rule, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: the whole *content* that the note had from *written_at* (epoch ms) on.
-
-    *invitation*: that of the edit or reference; empty if not stated.
-    """
+    """A version of a note: the *content* that it had from *written_at* (epoch ms) on, and its invitation."""
 
     version_id: str
     written_at: int
@@ -78,10 +75,7 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of the review *note* is needed to decide which of its versions counts.
-
-    *rebuttal_ms* is when the rebuttal opened (epoch ms); None if unknown.
-    """
+    """Whether the history of the review *note* is needed to decide which version counts; arguments as in `choose`."""
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
@@ -147,9 +141,8 @@ def pdf_version_status(
 ) -> Status:
     """Returns which version of the paper the current PDF of the submission *note* is.
 
-    - *history*: the note's edits (API v2) or references (API v1); None if they were not requested.
-    - *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
-    - *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
+    *history*: as in `choose`. *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
+    *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):

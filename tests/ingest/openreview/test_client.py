@@ -90,14 +90,8 @@ def test_notes_come_as_the_service_sent_them(budget):
             assert {reply["id"]: reply for reply in note["details"]["replies"]} == {
                 key: other for key, other in known.items() if other["forum"] == note["id"] != key
             }
-
-
-def test_pages_go_on_after_an_id(budget):
-    with Loopback(NOTES, account=ACCOUNT) as loopback:
-        door = OpenReview(2, loopback.v2, budget, LOGIN)
-        first = door.page(SUBMISSIONS, limit=10)
-        second = door.page(SUBMISSIONS, after=first.notes[-1]["id"], limit=10)
-        ids = [note["id"] for note in (*first.notes, *second.notes)]
+        more = OpenReview(2, loopback.v2, budget, LOGIN).page(SUBMISSIONS, after=page.notes[-1]["id"])
+        ids = [note["id"] for note in (*page.notes, *more.notes)]
         assert ids == sorted({note["forum"] for note in NOTES})
 
 
@@ -152,25 +146,21 @@ def test_files_of_an_archive_are_known_by_id_or_number(budget, names, owners):
     assert found.complete == (len(owners) == len(names)), "a file that is nobody's may be one whose owner is not known"
 
 
-def test_what_is_no_archive_gives_no_files(budget):
-    with answering(body=b"not a zip", kind="application/zip") as (host, _):
-        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({}, damaged=True)
-
-
 def test_of_a_damaged_archive_the_files_that_are_sound_are_taken(budget):
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as file:
         file.writestr("1_pdf.pdf", b"%PDF one")
         file.writestr("2_pdf.pdf", b"%PDF two")
-    with answering(body=whole.getvalue().replace(b"%PDF two", b"%PDF tow"), kind="application/zip") as (host, _):
-        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({"a": b"%PDF one"}, damaged=True)
+    damaged = whole.getvalue().replace(b"%PDF two", b"%PDF tow")
+    for body, files in ((damaged, {"a": b"%PDF one"}), (b"not a zip", {})):
+        with answering(body=body, kind="application/zip") as (host, _):
+            assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive(files, damaged=True)
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
-    said = json.dumps(
-        {"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected_Submission was not found", "status": 404}
-    ).encode()
+    refusal = {"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected was not found", "status": 404}
+    said = json.dumps(refusal).encode()
     with answering(404, said) as (host, _):
         assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
         with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
@@ -201,11 +191,9 @@ def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api,
         OpenReview(api, host, budget, Login("somebody", "a-password", totp_secret=SECRET)).forum("s01")
         with pytest.raises(SourceError, match="second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"):
             OpenReview(api, host, budget, LOGIN).forum("s01")
-        with pytest.raises(
-            SourceError,
-            match="login was refused: UnauthorizedError: Invalid verification code|login was refused: UnauthorizedError",
-        ):
-            OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code="000000")).forum("s01")
+        wrong = Login("somebody", "a-password", mfa_code="000000")
+        with pytest.raises(SourceError, match="login was refused: UnauthorizedError"):
+            OpenReview(api, host, budget, wrong).forum("s01")
 
 
 @pytest.mark.parametrize(
@@ -222,16 +210,13 @@ def test_a_secret_that_is_none_is_told_without_showing_it():
     assert "not base 32!" not in str(error.value)
 
 
-def test_a_login_is_never_shown():
-    assert "a-password" not in repr(LOGIN) + str(LOGIN)
-
-
 def test_a_wrong_password_is_one_line_and_one_request(budget):
     with Loopback(NOTES, account=ACCOUNT) as loopback:
         with pytest.raises(SourceError, match="login was refused") as error:
             OpenReview(2, loopback.v2, budget, Login("somebody", "wrong")).page(SUBMISSIONS)
         assert loopback.counts == {"login": 1}
         assert "wrong" not in str(error.value) and "\n" not in str(error.value)
+    assert "a-password" not in repr(LOGIN) + str(LOGIN)
 
 
 @pytest.mark.parametrize("name", ["html", "challenge"])
@@ -242,12 +227,6 @@ def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
             OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
         assert ("set OPENREVIEW_USERNAME" in str(error.value)) == (login is not LOGIN)
         assert loopback.counts["notes"] == 1
-
-
-def test_without_a_login_the_browser_check_says_what_to_set(budget):
-    told = pytest.raises(SourceError, match="set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN")
-    with Loopback(NOTES, account=ACCOUNT) as loopback, told:
-        OpenReview(2, loopback.v2, budget).pdf("s01")
 
 
 @pytest.mark.parametrize("name", ["expired-401", "expired-403"])

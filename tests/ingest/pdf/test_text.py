@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pymupdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -186,42 +187,36 @@ def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
 
 
 class TestAFileThatIsNoPaper:
-    def test_no_bytes(self):
-        assert read_pdf(b"").status == "not_a_pdf"
-
-    def test_a_saved_web_page(self):
-        assert (
-            read_pdf(b"<!doctype html><html><body><h1>429 Too Many Requests</h1></body></html>").status == "not_a_pdf"
-        )
-
-    def test_a_web_page_after_the_magic_bytes(self):
-        got = read_pdf(b"%PDF-1.4\n<html><body>Not found</body></html>")
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"",
+            b"<!doctype html><html><body><h1>429 Too Many Requests</h1></body></html>",
+            b"%PDF-1.4\n<html>Not found</html>",
+        ],
+    )
+    def test_no_bytes_and_web_pages(self, data):
+        got = read_pdf(data)
         assert got.status == "not_a_pdf" and got.notes and got.text == ""
 
     def test_a_document_without_text(self):
-        import pymupdf
-
         document = pymupdf.open()
         document.new_page()
         got = read_pdf(document.tobytes())
         assert (got.status, got.pages, got.text) == ("empty", 1, "")
 
     def test_a_document_under_a_password(self):
-        import pymupdf
-
         document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
         locked = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="reader")
         got = read_pdf(locked)
         assert (got.status, got.text) == ("encrypted", "")
 
     def test_a_document_anyone_may_open_though_it_is_encrypted(self):
-        import pymupdf
-
         document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
         readable = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner")
         assert read_pdf(readable).text == made("s01").text
 
-    @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    @pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
     def test_a_file_that_ends_too_early_is_truncated_and_gives_no_usable_text(self, share):
         data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
         got = read_pdf(data[: int(share * len(data))])
@@ -234,8 +229,6 @@ class TestAFileThatIsNoPaper:
         assert got.status == "truncated" and got.usable is None
 
     def test_a_file_with_a_hole_in_a_pages_contents_is_not_ok(self):
-        import pymupdf
-
         with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
             data = document.tobytes(deflate=True)
         start = max(re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S), key=lambda found: len(found[1])).start(1)
@@ -254,12 +247,7 @@ class TestAFileThatIsNoPaper:
         got = read_pdf(data[:place] + b"7" + data[place + 1 :])
         assert got.status == "repaired" and got.text == got.usable == made("s01").text
 
-    def test_a_file_cut_before_its_first_page(self):
-        assert read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes()[:200]).status == "truncated"
-
     def test_a_document_of_pictures_is_scanned(self):
-        import pymupdf
-
         with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as paper, pymupdf.open() as scan:
             for page in paper:
                 picture = page.get_pixmap(dpi=60)
@@ -298,8 +286,6 @@ def test_every_real_paper_gives_a_title_and_a_long_body(some):
 
 
 def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
-    import pymupdf
-
     with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
         page = document[1]
         page.insert_text((108, 60), "a wholly new remark", fontsize=9)
