@@ -284,9 +284,10 @@ def undo(
 
 
 def _records(row: ImportRow) -> str:
-    return ", ".join(
-        counted(row[f"{noun}s"], noun) for noun in ("paper", "review", "judgment", "point") if row[f"{noun}s"]
-    )
+    counts = (
+        (row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"), (row["points"], "point"),
+    )  # fmt: skip
+    return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
 def import_into(kind: str, edition: str, new: bool, state: Path, as_json: bool, work: Callable[..., Any]) -> None:
