@@ -106,7 +106,6 @@ def told(place):
         )
     for name in (*CANDIDATES, "scripted", "\x1b[2J", "../../none"):
         found[f"why {name}"] = said("why", "--no-recount", *use_state, "--", EDITION, "gem", name)
-        found[f"board of {name}"] = said("leaderboard", EDITION, f"--candidate={name}", *use_state)
     patch.undo()
     return found
 
