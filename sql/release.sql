@@ -119,6 +119,7 @@ select
     j.strays
 from edition.judgments j
 left join public_reviews u using (review_id)
+where j.review_id in (select review_id from edition.reviews)  -- those of labelled points stay
 order by j.review_id, j.writer;
 
 -- name: snapshots

@@ -406,7 +406,15 @@ def in_domain(job: Job) -> Job:
 def known_points(store: Store) -> dict[str, Point]:
     """Returns id → point, for all stored points."""
     return {
-        row["point_id"]: Point(**{**row, "labels": json.loads(row["labels"])})  # type: ignore[arg-type]
+        row["point_id"]: Point(
+            row["point_id"],
+            row["paper_id"],
+            row["review_id"],
+            row["candidate"],
+            row["text"],
+            row["place"],
+            json.loads(row["labels"]),
+        )
         for row in store.rows(POINTS)
     }
 
@@ -425,4 +433,8 @@ def import_points(
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
     report = keep(store, run_id, path, "graded", imported, before=[("put_points", rows)])
-    return report | {"kind": "points", "points": len(points), "licence_line": "labelled points are in no release"}
+    return report | {
+        "kind": "points",
+        "points": len(points),
+        "licence_line": "texts and labels of points are in no release",
+    }

@@ -55,13 +55,14 @@ class OrderedSeparation:
     """The probability that of two items with different labels, the one with the higher label has the higher score.
 
     - *auc*: the probability. Equal scores count half. With two labels it is that of `Separation`.
-    - *low*, *high*: the ends of its 95% interval, clustered by paper.
+    - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, which says
+      nothing of the doubt.
     - *pairs*: the pairs of items that were compared. *papers*: the papers that these belong to.
     """
 
     auc: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     pairs: int
     papers: int
 
@@ -96,10 +97,12 @@ def ordered_separation(
         raise ValueError("items with different labels belong to fewer than two papers")
     auc = float(won.sum() / pairs.sum())
     parts = (won - auc * pairs) / (pairs.sum() if within else pairs.sum() / 2)
-    low, high = _interval(auc, parts, groups, size, int(compared.sum()))
+    low, high = _interval(auc, parts, groups, size, int(compared.sum())) if np.abs(parts).max() > TINY else (None, None)
     return OrderedSeparation(auc, low, high, int(pairs.sum()) // 2, int(compared.sum()))
 
 
+TINY = 1e-12
+"""Deviations below it are errors of rounding."""
 ROWS = 1024
 """Items that are compared with all others at a time."""
 

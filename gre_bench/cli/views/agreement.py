@@ -129,5 +129,7 @@ def shown_auc(row: Row, start: str) -> str:
     """Returns the AUC of *row* with its interval, or why there is none. *start*: empty, or ``within_``."""
     if row[f"{start}auc"] is None:
         return str(row[f"{start}problem"])
+    if row[f"{start}low"] is None:
+        return f"{row[f'{start}auc']:.3f}".removeprefix("0") + ", no interval"
     auc, low, high = (f"{row[start + part]:.3f}".removeprefix("0") for part in ("auc", "low", "high"))
     return f"{auc} ({low}, {high})"
