@@ -92,7 +92,11 @@ def _watch(reading: int) -> None:
     while (left := began + LONGEST_S - time.monotonic()) > 0:
         if not select.select([reading], [], [], left)[0]:
             break
-        if os.read(reading, 1)[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:
+        if not (heard := os.read(reading, 1)):
+            # The block ended while the signal came, so the main thread ends the process; this is for one that hangs.
+            time.sleep(left)
+            break
+        if heard[0] in SIGNS and time.monotonic() - began > ONE_STOP_S:
             break
     end()
 

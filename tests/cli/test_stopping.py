@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from gre_bench.cli import stopping
 from gre_bench.cli.stopping import EXIT_CODE, LINE, LONGEST_S, ONE_STOP_S, listening
 from tests.conftest import ROOT
 
@@ -91,3 +94,16 @@ def test_a_command_that_was_not_stopped_leaves_the_signals_as_they_were():
     with listening():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == before
+
+
+def test_a_signal_while_the_block_ends_is_no_fault(monkeypatch):
+    reading, writing = os.pipe()
+    os.write(writing, bytes([signal.SIGTERM]))
+    os.close(writing)
+    ended = []
+    monkeypatch.setattr(stopping, "end", lambda: ended.append(True))
+    monkeypatch.setattr(stopping, "LONGEST_S", 0.1)
+    monkeypatch.setattr(stopping, "_heard", threading.Event())
+    stopping._watch(reading)
+    os.close(reading)
+    assert ended == [True]
