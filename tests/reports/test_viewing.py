@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -178,16 +177,10 @@ def look(tab, port, store, running):
     told = "document.querySelector('#table-editions .told')?.textContent"
     for done, said in ((50, "50 of 200, 2.5 a second, 60 s left"), (150, "150 of 200, 2.5 a second, 60 s left")):
         store.save_status(running | {"done": done})
-        deadline = time.monotonic() + 30
-        while tab.ask(told) != said:
-            assert time.monotonic() < deadline, tab.ask(told)
-            time.sleep(0.05)
+        tab.until(f"{told} === {json.dumps(said)}")
     assert tab.ask("document.querySelector('progress').value") == 0.75
     tab.ask("document.querySelector('#table-editions a').click()")
-    deadline = time.monotonic() + 30
-    while tab.ask("document.readyState === 'complete' && !!document.getElementById('board-1')") is not True:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    tab.until("document.readyState === 'complete' && !!document.getElementById('board-1')")
     assert "not published" in tab.ask("document.querySelector('h1').textContent") and tab.said == []
 
 
