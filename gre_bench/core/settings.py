@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -26,15 +26,6 @@ from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
-_PATHS = (
-    ("edition", "only"),
-    ("edition", "not_human"),
-    *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
-    ("writing", "models"),
-    ("evaluation_lm", "folder"),
-    ("embedder", "folder"),
-    ("release", "sign"),
-)
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """Paths that may also be the name of a pretrained model."""
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
@@ -537,6 +528,15 @@ class Settings(_Group, frozen=True):
         if len(set(scoring.metrics)) != len(scoring.metrics):
             raise ValueError("scoring.metrics names a metric twice")
         return scoring
+
+
+_PATHS = {
+    (group, name)
+    for group, of_group in Settings.model_fields.items()
+    if isinstance(kind := of_group.annotation, type) and issubclass(kind, BaseModel)
+    for name, setting in kind.model_fields.items()
+    if Path in (setting.annotation, *get_args(setting.annotation))
+}
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:

@@ -1,6 +1,6 @@
 """Measures whether planted flaws are told from reviews whose answer is known, with any evaluation LM.
 
-    python -m tests.bench.bench_flaws STATE EDITION [--backend gem-smollm2] [--papers 120] [--drafts 8] [--trials 400]
+    python -m tests.bench.bench_flaws STATE EDITION [--set evaluation_lm.backend=gem-smollm2] [--papers 120] [--drafts 8]
 
 EDITION needs texts of papers and human reviews (`gre-bench refresh` reads them). Each paper gets two flaws. Scripts write
 *drafts* reviews a paper, each with nothing named and with each thing that a script can name; the LM scores all of them once.
@@ -41,7 +41,7 @@ METRICS = ("gem", "gem_s_abstract", LEXICAL)
 SIZES, SHARES = (20, 60, 120), (0.0, 0.25, 0.5, 1.0)
 
 
-def pool(state: Path, edition: str, papers: int, drafts: int, backend: str, wordings: int) -> dict[str, Any]:
+def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int) -> dict[str, Any]:
     """Scores every draft of every paper: metric → (papers, drafts, kinds, 2 flaws), with each paper's two families."""
     store = ReadCopy(state, edition)
     reviews: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ def pool(state: Path, edition: str, papers: int, drafts: int, backend: str, word
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = flaws.flaws()
     key = {f"edition.{name}={value}" for name, value in edition_parts(edition).items()}
-    chosen = load(None, (*key, f"evaluation_lm.backend={backend}", "writing.judgments=rule"))
+    chosen = load(None, (*key, "writing.judgments=rule", *asked))
     learnt = learnt_here(chosen, state)
     print(f"registers {learnt.registers}; left out: {len(learnt.papers)} learnt papers", file=sys.stderr)
     lm = open_lm(chosen.evaluation_lm)
@@ -147,14 +147,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("state", type=Path)
     parser.add_argument("edition")
-    parser.add_argument("--backend", default="cache-ngram")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--papers", type=int, default=120)
     parser.add_argument("--drafts", type=int, default=8)
     parser.add_argument("--wordings", type=int, default=4)
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("build/flaws.json"))
     asked = parser.parse_args()
-    pooled = pool(asked.state, asked.edition, asked.papers, asked.drafts, asked.backend, asked.wordings)
+    pooled = pool(asked.state, asked.edition, asked.papers, asked.drafts, asked.set, asked.wordings)
     scripts = [f"plain-{round(100 * s)}" for s in SHARES] + [f"oblique-{round(100 * s)}" for s in SHARES[1:]]
     scripts += ["absent-100", "absent-50", "listing-100"]
     rows = []
@@ -166,9 +166,7 @@ def main() -> None:
                 cells = [f"{name} {own['mean']:.3f}±{own['sd']:.3f}" for name, own in found.items()]
                 print(metric, papers, script, *cells, sep=" | ")
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(
-        json.dumps({"backend": asked.backend, "papers": len(pooled["families"]), "rows": rows}, indent=1)
-    )
+    asked.out.write_text(json.dumps({"settings": asked.set, "papers": len(pooled["families"]), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

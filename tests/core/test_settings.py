@@ -21,7 +21,7 @@ def test_shipped_settings_files_are_valid_and_their_paths_exist():
     runs = set((resource("deployments")).glob("*.toml"))
     for path in sorted(runs - {resource("deployments", "examiners.toml")}):  # a study's, no run's
         loaded = settings.load(path)
-        for file in (loaded.sources.papers, loaded.sources.reviews):
+        for file in (loaded.sources.papers, loaded.sources.reviews, loaded.board.contrasts):
             assert file is None or file.is_file(), file
 
 
