@@ -218,6 +218,12 @@ create table changes (change varchar, title varchar, family varchar);
 -- one row per signature whose board the page shows; lm_id: of its spans
 create table signatures_shown (signature_id varchar, place integer, lm_id varchar);
 
+-- name: make_word_counts
+-- one row per text that a metric reads: its words
+create table word_counts (
+    candidate_id varchar, paper_id varchar, source varchar, writer varchar, form varchar, cut integer, words integer
+);
+
 -- name: shown_references
 -- one row per signature shown and reference with a public text: that text, and the ids of its tokens
 select distinct on (g.signature_id, s.reference_id)
@@ -271,3 +277,8 @@ order by candidate, writer;
 union all
 (from theirs except all from mine)
 limit 1;
+
+-- name: run_of_a_release
+-- adds one run to an edition that is loaded from a release: the release's name, date, settings and program
+insert into runs (run_id, command, started_at, ended_at, outcome, settings, code_version)
+values ($name, 'refresh', $at, $at, 'done', $settings, $version);

@@ -227,6 +227,19 @@ create table if not exists candidates (
     note         varchar                -- a note for readers
 );
 
+-- name: word_counts
+-- one row per text that a metric reads, in an edition loaded from a release, whose texts may be withheld; else none
+create table if not exists word_counts (
+    candidate_id varchar not null,
+    paper_id     varchar not null,
+    source       varchar not null,       -- judgments or review
+    writer       varchar not null,
+    form         varchar not null,
+    cut          integer not null,       -- characters of a review that the metric reads at most
+    words        integer not null,
+    primary key (candidate_id, paper_id, source, writer, form, cut)
+);
+
 -- name: signatures
 -- one row per signature: all that a score depends on besides its texts
 create table if not exists signatures (

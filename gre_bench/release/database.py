@@ -30,7 +30,7 @@ REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
     "synopses", "replies", "plan", "spans", "scores", "problems",
 )  # fmt: skip
-ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces")
+ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces", "word_counts")
 """Tables that a release has in addition."""
 RECORDS = ("additions", "imports", "points", "runs")
 """Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
@@ -49,12 +49,14 @@ class Additions:
       million tokens). The entry is the model's name in the models file.
     - *changes*: change, title, family (degradation or manipulation).
     - *shown*: one row per board of the page: signature_id, place, and lm_id, the evaluation LM of the heat maps.
+    - *word_counts*: one row per text that a metric reads: candidate_id, paper_id, source, writer, form, cut and words.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
     models: Sequence[dict[str, Any]] = ()
     changes: Sequence[dict[str, Any]] = ()
     shown: Sequence[dict[str, Any]] = ()
+    word_counts: Sequence[dict[str, Any]] = ()
 
 
 def write_database(
@@ -183,8 +185,8 @@ def _unusable(file: str, error: duckdb.Error, what: str) -> GreBenchError:
     return StoreError(f"{file}: {lack}") if lack else SourceError(f"{file} {what}: {str(error).splitlines()[0]}")
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """Makes the views of a release on its Parquet files, which lie in the folder *source*.
+def checked_tables(source: Path) -> dict[str, Path]:
+    """Returns the files of the tables of the release in the folder *source*, by table.
 
     Raises `SourceError` if a file is missing, or if they unpack to too much.
     """
@@ -193,7 +195,12 @@ def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
         if not file.is_file() or file.is_symlink():
             raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
     check_unpacked(source, list(files.values()))
-    for table, file in files.items():
+    return files
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
+    """Makes the views of a release on its Parquet files, which lie in the folder *source*; see `checked_tables`."""
+    for table, file in checked_tables(source).items():
         connection.execute(f"create view {table} as from read_parquet({quoted(file)})")
     for view in VIEWS:
         connection.execute(statement("views", view))
@@ -276,7 +283,7 @@ def _mark_public(
 def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
     tables: Mapping[str, Sequence[dict[str, Any]]] = {
         "metrics": additions.metrics, "models": additions.models, "changes": additions.changes,
-        "signatures_shown": additions.shown,
+        "signatures_shown": additions.shown, "word_counts": additions.word_counts,
     }  # fmt: skip
     for name, values in tables.items():
         connection.execute(statement("release", f"make_{name}"))

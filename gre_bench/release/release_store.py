@@ -163,6 +163,27 @@ class ReleaseStore:
             _sync(self.folder)
         return name
 
+    def take_in(self, folder: Path, name: str) -> None:
+        """Copies the release *name* in *folder*, and the log beside it, from elsewhere.
+
+        Does nothing if the release is here already. Raises `SettingsError` if another release has its name here, or if
+        releases of the edition were published here.
+        """
+        with self.lock():
+            here, log = self.folder / name, folder.parent / self.log.path.name
+            if here.exists():
+                if digest_of(here) != digest_of(folder):
+                    raise SettingsError(f"{here} is another release of this name; load {folder} into another --state")
+                return
+            if self.names():
+                raise SettingsError(f"{self.folder} has releases of {self.edition}; load {folder} into another --state")
+            beside = self.building_folder(name)
+            shutil.copytree(folder, beside, dirs_exist_ok=True)
+            if log.is_file():
+                shutil.copyfile(log, self.log.path)
+            self.move_in(beside, name)
+            self.point()
+
     def log_event(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log, with the parameters and errors of `ReleaseLog.add`.
 

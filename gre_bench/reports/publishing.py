@@ -18,6 +18,7 @@ from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_over
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.lm.catalog import pieces_of
+from gre_bench.pipeline.ranking import reading
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.release.database import Additions
@@ -31,6 +32,7 @@ from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries import (
+    BOARD_LENGTHS,
     BOARD_SETTINGS,
     CANDIDATE_MODELS,
     CURRENT_SIGNATURES,
@@ -135,7 +137,12 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
     known = [_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)]
-    return replace(of_program(signatures, passed, settings.board.headline), models=known)
+    counts = [
+        {"candidate_id": row["candidate_id"], "paper_id": row["paper_id"], **read._asdict(), "words": row["words"]}
+        for read in dict.fromkeys(map(reading, signatures))
+        for row in store.read(BOARD_LENGTHS, **read._asdict())
+    ]
+    return replace(of_program(signatures, passed, settings.board.headline), models=known, word_counts=counts)
 
 
 def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None) -> Additions:

@@ -68,11 +68,14 @@ def the_candidate(store: Store, name: str) -> str:
 def the_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
-    Raises `SettingsError` if *edition* is None and the number of such editions is not one.
+    If no run has written any, it is the only one loaded from a release. Raises `SettingsError` if *edition* is None and
+    the number of such editions is not one.
     """
     if edition is not None:
         return edition
-    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
+    there = [Store(state, key) for key in find_editions(state)]
+    known = [store.key for store in there if store.status_file.is_file()]
+    known = known or [store.key for store in there if store.is_loaded]
     if len(known) != 1:
         none = f"no editions in {state.absolute()}; try: gre-bench refresh"
         raise SettingsError(f"name an edition: {', '.join(known)}" if known else none)

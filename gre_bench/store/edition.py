@@ -29,10 +29,14 @@ from gre_bench.store.statements import statement
 
 
 def find_editions(state: Path) -> list[str]:
-    """Returns the keys of the editions under *state*, sorted."""
-    return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
+    """Returns the keys of the editions under *state*, sorted: those made here, then those loaded from releases."""
+    folders = [path for path in sorted((state / "editions").glob("*")) if path.is_dir()]
+    own = [path.name for path in folders if (path / "edition.duckdb").is_file()]
+    return own + [path.name for path in folders if path.name not in own and (path / LOADED).is_file()]
 
 
+LOADED = "release"
+"""The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
 """The key of the edition that ``gre-bench demo`` makes."""
 
@@ -66,13 +70,27 @@ class Store:
         self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
+        self.release_file = self.folder / LOADED
         self.copy = CopyForReaders(key, self.read_file)
         self._database = Database(key, self.file, self.read_file)
         self._copied_at = self._copy_s = 0.0
 
     @property
     def exists(self) -> bool:
-        return self.file.is_file()
+        return self.file.is_file() or self.is_loaded
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the edition was loaded from a release, so that it has the copy for readers alone."""
+        return self.release_file.is_file() and self.read_file.is_file()
+
+    def refuse_loaded(self) -> None:
+        """Raises `SettingsError` if the edition was loaded from a release, so that nothing can be written into it."""
+        if self.is_loaded:
+            raise SettingsError(
+                f"edition {self.key} was loaded from a release and can only be read; name another --state for one of "
+                f"your own, or delete {self.folder}"
+            )
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
@@ -85,6 +103,7 @@ class Store:
             # What killed writers left: the lock is held, so no other process writes these files.
             for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
                 left.unlink(missing_ok=True)
+            self.refuse_loaded()
             if not self.exists:
                 self._make()
             with self._database.held():
@@ -92,6 +111,19 @@ class Store:
                     schema.check_version(run, self.key)
                     schema.define(run)
                 yield
+
+    @contextmanager
+    def loading(self, release: str) -> Iterator[Path]:
+        """Yields the path of a new copy for readers, made from *release*; then moves that copy into place."""
+        with files.held(self.key, self.lock_file, "import release"):
+            beside = self.folder / f".read.{os.getpid()}.duckdb"
+            try:
+                with putting(self.key, self.read_file, beside):
+                    yield beside
+                    self.release_file.write_text(release, encoding="utf-8")
+                    self.copy.put(beside)
+            finally:
+                beside.unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Deletes a store that holds nothing; does nothing if another process is writing it."""

@@ -133,6 +133,11 @@ read_by_metric as (
 select candidate_id, paper_id, len(string_split_regex(trim(text, ' ' || chr(9) || chr(10) || chr(13)), '\s+')) as words
 from read_by_metric
 where text is not null and regexp_matches(text, '\S')
+union all
+select w.candidate_id, w.paper_id, w.words
+from word_counts w
+anti join (select * from read_by_metric where text is not null) using (candidate_id, paper_id)
+where w.source = $source and w.writer = $writer and w.form = $form and w.cut = $cut
 order by candidate_id, paper_id;
 
 -- name: anchored

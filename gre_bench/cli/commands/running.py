@@ -126,6 +126,7 @@ def _last_settings(store: Store) -> str | None:
     """
     if not store.exists:
         return None
+    store.refuse_loaded()
     try:
         rows = store.read(LAST_SETTINGS)
     except StoreError:

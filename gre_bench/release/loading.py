@@ -1,0 +1,82 @@
+"""Loads a published release into a state folder, as an edition that can be read and compared but not written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.release import manifest
+from gre_bench.release.database import checked_tables
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, Store, connect, lacks, quoted, statement
+
+_STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
+"""Columns that no release has → what the loaded edition has in their place: the release's name and its date."""
+
+
+def load_release(folder: Path, state: Path) -> Store:
+    """Makes an edition for readers of the release in *folder*, copies the release into *state*, returns the edition.
+
+    Every command that reads works on such an edition, and none writes it. Texts are there as far as the release has
+    them. Loading a release again changes nothing.
+
+    Raises `SourceError` for a damaged release, and `StoreError` for one of another schema version. Raises
+    `SettingsError` if *state* has an edition of this name already.
+    """
+    about = manifest.verify(folder)
+    store = Store(state, about["edition"])
+    if store.file.is_file():
+        raise SettingsError(
+            f"{Path(state).absolute()} has an edition {store.key} of its own; load the release into another --state"
+        )
+    tables = checked_tables(folder)
+    releases = ReleaseStore(Path(state) / "releases", store.key)
+    if (releases.folder / about["release"]).resolve() != folder.resolve():
+        releases.take_in(folder, about["release"])
+    with store.loading(about["release"]) as beside:
+        _write(folder, tables, about, beside)
+    return store
+
+
+def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
+    """Writes the *tables* of the release in *folder* to the new DuckDB file *target*, with the views of an edition."""
+    given = {"name": about["release"], "at": about["created_at"]}
+    run = given | {"settings": json.dumps(about["settings"]), "version": about["program"]["version"]}
+    try:
+        connection = connect(
+            target, {"shape": None}, NEW_FILE, folders=sorted({file.parent for file in tables.values()})
+        )
+    except duckdb.Error as error:
+        raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
+    try:
+        (own,) = connection.execute("select current_database()").fetchall()[0]
+        for table in TABLES:
+            connection.execute("use shape")
+            connection.execute(statement("schema", table))
+            rows = f" union all by name from read_parquet({quoted(tables[table])})" if table in tables else ""
+            connection.execute(f'use "{own}"')
+            connection.execute(f"create table {table} as (from shape.{table} limit 0){rows}")
+            names = [row[0] for row in connection.execute(f"describe {table}").fetchall()]
+            for column, key in _STATED.items():
+                if column in names:
+                    connection.execute(
+                        f"update {table} set {column} = ${key} where {column} is null", {key: given[key]}
+                    )
+        connection.execute(statement("release", "run_of_a_release"), run)
+        for view in VIEWS:
+            connection.execute(statement("views", view))
+        (version,) = connection.execute("select any_value(schema_version) from meta").fetchall()[0]
+        if version != SCHEMA_VERSION:
+            todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
+            raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")
+    except duckdb.Error as error:
+        if lack := lacks(error):
+            raise StoreError(f"{target}: {lack}") from None
+        raise SourceError(f"{folder} cannot be loaded: {str(error).splitlines()[0]}") from None
+    finally:
+        connection.close()

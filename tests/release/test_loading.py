@@ -1,0 +1,100 @@
+"""A release that is loaded into another state folder: every command that reads works on it, and none writes it."""
+
+from __future__ import annotations
+
+import shutil
+
+import duckdb
+import pytest
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.pipeline.ranking import reading
+from gre_bench.release.loading import load_release
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.store import Store
+from gre_bench.store.queries import BOARD_LENGTHS, CURRENT_SIGNATURES, LEADERBOARD
+from tests.release.made_up import EDITION, make
+
+RELEASE = f"{EDITION}-r1"
+
+
+@pytest.fixture
+def loaded(state, tmp_path):
+    load_release(state / "releases" / RELEASE, tmp_path / "elsewhere")
+    return tmp_path / "elsewhere"
+
+
+def test_a_loaded_edition_has_the_board_and_the_lengths_of_its_source_though_texts_are_withheld(state, loaded):
+    here, there = Store(state, EDITION), Store(loaded, EDITION)
+    signatures = here.read(CURRENT_SIGNATURES)
+    ids = [row["signature_id"] for row in signatures]
+    assert here.read(LEADERBOARD, signature_ids=ids) == there.read(LEADERBOARD, signature_ids=ids) != []
+    with there.reading() as run:
+        assert run.execute("select count(*) from judgments where text is null").fetchall()[0][0] > 0
+    for signature in signatures:
+        asked = reading(signature)._asdict()
+        assert here.read(BOARD_LENGTHS, **asked) == there.read(BOARD_LENGTHS, **asked) != []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("leaderboard", EDITION), ("leaderboard", EDITION, "--all", "--details"), ("history", EDITION),
+        ("compare", "human", "openai/gpt-4o-mini", "--edition", EDITION), ("sql", EDITION, "select candidate, score from leaderboard order by all"),
+        ("leaderboard", EDITION, "--json"),
+    ],
+)  # fmt: skip
+def test_what_reads_an_edition_reads_a_loaded_one_alike(state, loaded, call, command):
+    code, printed, _ = call(*command, "--state", loaded)
+    own_code, own, _ = call(*command, "--state", state)
+    assert (code, printed.replace(str(loaded), "")) == (own_code, own.replace(str(state), "")) and printed
+
+
+def test_the_release_lies_among_those_of_the_state_and_is_verified(loaded, call):
+    code, printed, said = call("verify", RELEASE, "--state", loaded)
+    assert code == 0, said
+    assert "whole" in printed and "its log: 1 line" in printed
+    assert (loaded / "releases" / f"{EDITION}-latest").resolve().name == RELEASE
+
+
+def test_a_loaded_edition_that_is_alone_need_not_be_named(loaded, call):
+    assert call("leaderboard", "--state", loaded) == call("leaderboard", EDITION, "--state", loaded)
+
+
+def test_loading_again_changes_nothing(state, loaded):
+    before = (loaded / "releases" / RELEASE / "manifest.json").stat().st_mtime_ns
+    load_release(state / "releases" / RELEASE, loaded)
+    assert (loaded / "releases" / RELEASE / "manifest.json").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("command", [("refresh", "--edition", EDITION), ("publish", EDITION)])
+def test_nothing_writes_a_loaded_edition(loaded, call, command):
+    digest = (loaded / "editions" / EDITION / "read.sha256").read_text()
+    code, _, said = call(*command, "--state", loaded)
+    assert code == 2 and "loaded from a release and can only be read" in said and said.count("\n") == 1
+    assert (loaded / "editions" / EDITION / "read.sha256").read_text() == digest
+
+
+def test_an_edition_of_ones_own_is_never_replaced(state, tmp_path):
+    with pytest.raises(SettingsError, match=f"has an edition {EDITION} of its own"):
+        load_release(state / "releases" / RELEASE, state)
+
+
+def test_another_release_of_the_same_name_is_refused(state, loaded, tmp_path):
+    other = make(tmp_path / "other", EDITION, papers=5, candidates=4)
+    made = publish_edition(other, ReleaseStore(tmp_path / "other" / "releases", EDITION))
+    with pytest.raises(SettingsError, match="is another release of this name"):
+        load_release(made.folder, loaded)
+
+
+def test_a_damaged_release_leaves_no_edition(state, tmp_path):
+    copy = tmp_path / RELEASE
+    shutil.copytree(state / "releases" / RELEASE, copy)
+    table = copy / "tables" / "scores.parquet"
+    table.chmod(0o644)
+    with duckdb.connect() as run:
+        run.sql(f"copy (select 1 as nothing) to '{table}'")
+    with pytest.raises(SourceError, match="scores.parquet"):
+        load_release(copy, tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere" / "editions").exists()
