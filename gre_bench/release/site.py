@@ -5,24 +5,44 @@ index.html   candidates/<candidate>.html   papers/<paper>.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from gre_bench.release.credits import citation, downloads, rights
-from gre_bench.release.figures.drawing import Drawings, drawn
-from gre_bench.release.pages.board_data import board_data
+from gre_bench.board.words import answer, headline_lacks
+from gre_bench.core.settings import edition_of
+from gre_bench.core.terminal import counted
+from gre_bench.ranking.exposure import learnt_line
+from gre_bench.release.database import rows
+from gre_bench.release.figures import Drawings, drawn
+from gre_bench.release.pages.board import (
+    Board,
+    ClaimLine,
+    ClaimTest,
+    Contents,
+    Effect,
+    Entry,
+    History,
+    PairOutcome,
+    PaperLine,
+    Stratum,
+    StratumCell,
+    Validation,
+    exposed,
+    flags,
+    order,
+    page_of,
+)
+from gre_bench.release.pages.board_data import board_data, pair_values
 from gre_bench.release.pages.candidates import write_candidates
-from gre_bench.release.pages.contents import Contents, History
-from gre_bench.release.pages.facts import facts, provenance
-from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.reading import boards, outcomes, papers, remarks, remarks_on_hidden_boards
-from gre_bench.release.sections import claim_lines, strata
-from gre_bench.release.verdicts import validations
+from gre_bench.store import Row, fetch
+from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
 LEAD = (
@@ -83,3 +103,334 @@ def write_site(
     at("papers")
     write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
     return pictures
+
+
+METHOD = """\
+@inproceedings{xu2025benchmarking,
+  title     = {Benchmarking {LLMs}' Judgments with No Gold Standard},
+  author    = {Shengwei Xu and Yuxuan Lu and Grant Schoenebeck and Yuqing Kong},
+  booktitle = {International Conference on Learning Representations},
+  year      = {2025}
+}"""
+_TABLES = {
+    "scores": "every score, with the keys of its log-probabilities",
+    "spans": "log-probabilities, token by token",
+    "plan": "every planned pair and its outcome",
+    "problems": "every failure, with its message",
+    "candidates": "who is on the boards",
+    "signatures": "the signature of each score",
+    "rank_statistics": "ranks, ties and tests",
+    "profiles": "lengths, tokens and costs",
+    "effects": "effects of changes of reviews on the metrics",
+    "judgment_kinds": "judgments counted by their opening words",
+    "papers": "the papers, texts where the licence allows it",
+    "reviews": "the reviews, texts where the licence allows it",
+    "judgments": "the judgments, texts where the licence allows it",
+}
+"""The tables that most readers need, and what each holds."""
+
+
+def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Returns (address, name, description) for each file that the page offers; *about* is the release's manifest."""
+    with_rows = [name for name, count in about["tables"].items() if count]
+    first = [name for name in _TABLES if name in with_rows]
+    listed = [(f"tables/{name}.parquet", f"{name}.parquet", _TABLES[name]) for name in first]
+    listed += [(f"tables/{name}.parquet", f"{name}.parquet", "") for name in with_rows if name not in _TABLES]
+    return (
+        ("views.sql", "views.sql", "every table and view, for DuckDB 1.4 and later: duckdb -init views.sql"),
+        ("manifest.json", "manifest.json", "SHA-256 of every file; settings, prompts, models, seeds, package versions"),
+        *listed,
+    )
+
+
+def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the lines about licences: one for the program, then one for each licence of the texts.
+
+    A line about the texts says how many the edition has under this licence, and how many the release includes.
+
+    *connection* is to the release's database; *about* is the release's manifest.
+    """
+    lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
+                 "are no texts."]  # fmt: skip
+    lines += texts_given_out(rows(connection, "rights"))
+    if about["texts"].startswith("all"):
+        lines.append("This release holds texts of any licence: do not pass it on.")
+    return tuple(lines)
+
+
+def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
+
+    *licences*: the rows of the query ``rights``. Candidates are in one line if the words of all of their texts are
+    included, or of none.
+    """
+    by_licence: dict[tuple[str, str, str], list[tuple[int, str | None]]] = {}
+    for row in licences:
+        words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
+            row["shown"], f"words of {row['shown']:,} are here"
+        )
+        key = row["texts"], row["licence"] or "unknown licence", words_here
+        by_licence.setdefault(key, []).append((row["known"], row["candidate"]))
+    for (texts, licence, words_here), counts in by_licence.items():
+        names = [f"{name} {known:,}" for known, name in counts if name]
+        by = f" by {counts[0][1]}" if len(names) == 1 else f" ({', '.join(names)})" if names else ""
+        yield f"{sum(known for known, _ in counts):,} {texts}{by} under {licence}: {words_here}."
+
+
+def citation(about: Mapping[str, Any]) -> str:
+    """Returns BibTeX entries for the release and for the method; *about* is the release's manifest.
+
+    The year is that of the edition.
+    """
+    name, year = about["release"], edition_of(about["edition"]).year
+    snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
+    program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()
+    notes = [f"made with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]
+    fields = f"  title = {{GRE-bench {name}}},\n  year  = {{{year}}},\n  note  = {{{'; '.join(notes)}}}"
+    return f"@misc{{{name.lower()},\n{fields}\n}}\n\n{METHOD}"
+
+
+VERDICTS = ("holds", "does not hold", "cannot be told")
+
+
+def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
+    """Returns the strata of the sampled papers; *connection* is to the release's database.
+
+    A stratum gets tables of scores if its papers have at least two different values.
+    """
+    sections = []
+    for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
+        own = list(group)
+        values = dict.fromkeys((row["value"], row["sampled"]) for row in own)
+        titles = dict.fromkeys(row["title"] for row in own) if len(values) > 1 else ()
+        tables = []
+        for title in titles:
+            titled = [row for row in own if row["title"] == title]
+            cells = {(row["candidate"], row["value"]): StratumCell(row["score"], row["high"]) for row in titled}
+            names = dict.fromkeys(row["candidate"] for row in titled)
+            tables.append(
+                (
+                    title,
+                    tuple(
+                        (candidate, tuple(cells.get((candidate, value)) for value, _ in values)) for candidate in names
+                    ),
+                )
+            )
+        sections.append(Stratum(name, tuple(values), tuple(tables)))
+    return tuple(sections)
+
+
+def claim_lines(about: Mapping[str, Any], boards: Sequence[Board]) -> tuple[ClaimLine, ...]:
+    """Returns a line for each published claim that was tested under a metric of *boards*.
+
+    *about*: the release's manifest, which holds the tests. Claims that hold under some metric come first.
+    """
+    titles = {board.metric: board.title for board in boards}
+    lines: dict[str, ClaimLine] = {}
+    for row in about.get("claims", ()):
+        if row["metric"] not in titles:
+            continue
+        test = ClaimTest(
+            titles[row["metric"]], row["verdict"], row["needed"], row["why"], row.get("p"), row.get("deciding"),
+            tuple((contrast["name"], contrast["value"], contrast["low"], contrast["high"], contrast["n"])
+                  for contrast in row["comparisons"]),
+        )  # fmt: skip
+        line = lines.get(row["claim"])
+        source = f"{row['paper']}, {row['where']}"
+        tests = (*(line.tests if line else ()), test)
+        lines[row["claim"]] = ClaimLine(row["says"], source, row["note"], tests)
+    return tuple(sorted(lines.values(), key=lambda line: min(VERDICTS.index(test.verdict) for test in line.tests)))
+
+
+def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
+    """Returns a `Validation` for each metric on the boards that was validated; metrics with effects come first.
+
+    Effects are measured on this edition's reviews. If a metric was validated only on another edition, its
+    `Validation` has no effects; *detail* then names the changes that the metric does not pass.
+    """
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
+    by_metric: dict[str, Validation] = {}
+    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
+        effects = list(group)
+        metric = effects[0]["metric"]
+        if metric not in by_metric:
+            by_metric[metric] = _validation(
+                effects[0]["metric_title"] or metric, signatures.get(signature_id, {}), effects
+            )
+    for row in signatures.values():
+        if row["metric"] not in by_metric and row["verdict"]:
+            by_metric[row["metric"]] = _validation(titles.get(row["metric"]) or row["metric"], row, ())
+    return tuple(by_metric.values())
+
+
+def _validation(title: str, validation_record: Row, effects: Sequence[Row]) -> Validation:
+    where, detail = validation_record.get("validated_on"), validation_record.get("detail") or ""
+    return Validation(
+        title,
+        validation_record.get("verdict") or "unvalidated",
+        f"on {where}: {detail}" if where else detail,
+        tuple(
+            Effect(row["change"], row["change_title"] or row["change"], row["family"], row["verdict"], row["d"],
+                   row["low"], row["high"], row["problem"])
+            for row in effects
+        ),
+    )  # fmt: skip
+
+
+_ABOUT = (
+    ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
+    ("quantisation", "quantisation"), ("judgments by", "writer"), ("synopsis by", "synopsis_writer"),
+    ("form of the judgments", "form"), ("text cut", "text_cut"), ("prompt SHA-256", "prompt_sha256"),
+    ("engine", "engine_version"), ("signature", "signature_id"),
+)  # fmt: skip
+
+
+def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
+    """Returns the boards of a release in the order of the page; *connection* is to the release's database.
+
+    *wanted*: the metric that the settings name as headline. If it has no board, the first board's answer says so.
+    """
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    board_rows = rows(connection, "boards")
+    exposures = fetch(connection, EXPOSURES)
+    gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
+    ordered = [
+        _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
+        for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"])
+    ]
+    if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
+        ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
+    return tuple(ordered)
+
+
+def _board(
+    signature: Row, board_rows: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None
+) -> Board:
+    auc = signature["auc"]
+    tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
+    auc_text = (
+        f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})" if auc is not None else ""
+    )
+    return Board(
+        metric=signature["metric"],
+        title=board_rows[0]["metric_title"] or signature["metric"],
+        unit=board_rows[0]["unit"] or "",
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
+        signature_id=signature["signature_id"],
+        answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
+        validation=board_rows[0]["validation"],
+        auc=auc_text,
+        order=tuple(order(board_rows)),
+        exposed=tuple(exposed(signature, exposures, gap)),
+        about=tuple(
+            (title, value)
+            for title, value in (
+                *((title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None),
+                ("learnt from these papers", learnt_line(signature, exposures) or "none"),
+            )
+            if value != "none"
+        ),
+        place=board_rows[0]["metric_place"] or 0,
+        papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
+    )
+
+
+def _entry(row: Row, tied: bool, writer: str) -> Entry:
+    own = ("candidate", "kind", "low", "high", "rank")
+    later = ("rank_low", "rank_high", "words", "extrapolated", "usd", "conflict", "above_chance", "above_chance_high",
+             "surely_above_chance")  # fmt: skip
+    contamination = row.get("contamination")
+    tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
+    return Entry(
+        **{name: row[name] for name in own},  # pyright: ignore[reportArgumentType]
+        **{name: row.get(name) for name in later},  # pyright: ignore[reportArgumentType]
+        mean=row["score"],
+        difference=row["vs_human"],
+        difference_low=row["vs_human_low"],
+        difference_high=row["vs_human_high"],
+        tied=tied,
+        at_length=None if row.get("extrapolated") else row.get("at_length"),
+        contamination=contamination if contamination != "none" else None,
+        p=row["p"],
+        tokens=sum(tokens) if tokens else None,
+        unparsable=row["unparsable"] / row["judged"] if row.get("judged") else None,
+        scored=row["scored"],
+        expected=0 if row["planned"] == row["excluded"] else row["expected"],
+        family=row["model_family"],
+        parameters=row["parameters"],
+        cutoff=row["knowledge_cutoff"],
+        released=row["model_released"],
+        group=row.get("group_name"),
+        flags=tuple(flags(row, writer)),
+        href=f"candidates/{page_of(row['candidate'])}",
+    )
+
+
+def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
+    """Returns a line for each paper on the boards, sorted by id; *connection* is to the release's database."""
+    return tuple(
+        PaperLine(
+            row["paper_id"], f"papers/{page_of(row['paper_id'])}", row["title"] or None, row["scored"],
+            row["planned"], row["human"], row["best"], row["best_candidate"],
+        )
+        for row in rows(connection, "papers")
+    )  # fmt: skip
+
+
+def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns one remark for each board that the release hides, with the reason; *about* is the release's manifest."""
+    return tuple(
+        f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
+        f"{row['detail']}."
+        for row in about.get("hidden_boards", ())
+    )
+
+
+def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
+    """Returns remarks to read before the boards: a warning if a count model made the scores, else nothing."""
+    if any(value.startswith("cache-ngram") for board in shown_boards for _, value in board.about):
+        return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
+                "with GEM by a large LM.",)  # fmt: skip
+    return ()
+
+
+def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
+    """Returns the number of pairs for each board and outcome; every planned pair is counted once."""
+    return tuple(
+        PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
+        for row in rows(connection, "outcomes")
+    )
+
+
+def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the facts at the top of the page: numbers of models, metrics, papers and pairs, and the evaluation LMs.
+
+    *about* is the release's manifest.
+    """
+    names = {entry.candidate for board in boards for entry in board.entries if entry.kind == "model"}
+    pairs = max((entry.expected or 0 for board in boards for entry in board.entries), default=0)
+    shown = (("Models", len(names)), ("Metrics", len(boards)), ("Papers", about.get("papers", 0)),
+             ("Pairs per candidate", pairs))  # fmt: skip
+    counts = tuple((name, f"{count:,}") for name, count in shown if count)
+    lms = dict.fromkeys(value for board in boards for name, value in board.about if name == "evaluation LM")
+    return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
+
+
+def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
+
+    *about* is the release's manifest. The page of a release does not say when it was made, so that the same inputs give
+    the same page; the manifest says it.
+    """
+    made = "see manifest.json" if about.get("tables") else about["created_at"]
+    lines = [("made", made), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
+    lines += [("texts", about["texts"])]
+    lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]
+    lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
+    if about.get("tables"):
+        lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count)),
+                  ("files", "tables/*.parquet, views.sql, manifest.json with the SHA-256 of each; "
+                   "gre-bench verify reads them again")]  # fmt: skip
+    return tuple(lines)

@@ -14,9 +14,8 @@ from scipy.stats import ttest_ind
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.release import manifest
 from gre_bench.release.database import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
-from gre_bench.release.history import histories
 from gre_bench.release.manifest import public_settings
-from gre_bench.release.publishing import publish
+from gre_bench.release.publishing import histories, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publishing
 from gre_bench.reports.publishing import publication_of, publish_edition

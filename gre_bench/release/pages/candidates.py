@@ -11,11 +11,8 @@ from typing import Any
 import duckdb
 
 from gre_bench.release.database import rows
-from gre_bench.release.names import page_of
-from gre_bench.release.pages.board import Board, Entry, Flag
-from gre_bench.release.pages.contents import PaperLine
-from gre_bench.release.pages.notation import billions, plain
-from gre_bench.release.pages.pair_values import Values, by_paper, leads
+from gre_bench.release.pages.board import Board, Entry, Flag, PaperLine, billions, page_of, plain
+from gre_bench.release.pages.board_data import Values, by_paper, leads
 from gre_bench.release.pages.rendering import candidate_page
 from gre_bench.store import Row
 

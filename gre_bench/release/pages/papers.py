@@ -15,8 +15,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.release.database import rows, streamed
-from gre_bench.release.names import page_of
-from gre_bench.release.pages.board import Board
+from gre_bench.release.pages.board import Board, page_of
 from gre_bench.release.pages.rendering import paper_page
 from gre_bench.store import Row
 
