@@ -12,8 +12,8 @@ says when and by which runs: with its seal, it alone differs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,11 @@ from gre_bench.release.database import (
 )
 from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256, verify
-from gre_bench.release.pages.board import History, Year, YearChange
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import Change, Moment, change
+from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row
 
 DATABASE, FIGURES = "release.duckdb", "figures"
@@ -141,7 +140,7 @@ def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
     """Returns what the pages show of other releases, for the manifest: errata so far, and comparisons with editions."""
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
-    return {"errata": errata, "histories": [asdict(history) for history in histories(release_store, database)]}
+    return {"errata": errata, "histories": histories(release_store, database)}
 
 
 def write_pages(
@@ -158,12 +157,8 @@ def write_pages(
     *tables*: the release, as `opened` takes it. *about*: its manifest. *figures*: whether to draw figures. *at*: as for
     `publish`.
     """
-    from pydantic import TypeAdapter
-
-    errata = [(entry["day"], entry["release"], entry["text"]) for entry in about["errata"]]
-    years = TypeAdapter(tuple[History, ...]).validate_python(about["histories"])
     with opened(tables) as connection:
-        drawings = write_site(connection, target, about, years, errata, at, figures)
+        drawings = write_site(connection, target, about, at, figures)
     write_figures(drawings, target / FIGURES)
     return drawings.problem
 
@@ -189,16 +184,17 @@ def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKe
     return not changed or same_rows(latest, building, sorted(changed))
 
 
-Cells = Mapping[tuple[str, str], Row]
-"""Rows with the difference from the human baseline, by candidate and edition."""
+def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
+    """Returns differences from the human baseline, edition by edition, for each signature that editions share.
 
+    Raw scores of editions are never compared. *release*: the new release (see `opened`). *release_store*: its store,
+    whose folder holds the latest releases of the other editions, of which those of the same venue and sample count.
+    Raises `SourceError` if one of these was altered. Keys of a row:
 
-def histories(release_store: ReleaseStore, release: Path) -> tuple[History, ...]:
-    """Returns a `History` for each signature that the new release shares with the latest release of another edition.
-
-    *release*: the new release (see `opened`). *release_store*: the new release's store; its folder holds the other
-    editions' releases too. Only editions of the same venue and sample are compared. Raises `SourceError` if the release
-    of another edition was altered.
+    - *title*: of the metric. *editions*: their keys, oldest first.
+    - *lines*: (candidate, its values in each edition). All values are None if the candidate is not in the edition.
+    - *changes*: of a candidate's difference between successive editions that have it, with 90% interval; *p* is of
+      Welch's test, Holm-corrected. Controls, and editions without a standard error, are skipped.
     """
     tables = {release_store.edition: _anchored(release)}
     for other in _siblings(release_store):
@@ -207,48 +203,38 @@ def histories(release_store: ReleaseStore, release: Path) -> tuple[History, ...]
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
         verify(folder)
         tables[other] = _anchored(folder)
-    editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
-    histories_found = []
+    editions = sorted(tables, key=lambda key: (edition_of(key).year, key))
+    compared = []
     for signature, title in dict.fromkeys(
         (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
     ):
-        cells: Cells = {
-            (row["candidate"], edition): row
-            for edition in editions for row in tables[edition] if row["signature_id"] == signature
-        }  # fmt: skip
-        shared = tuple(
-            edition for edition in editions if any(edition_of_cell == edition for _, edition_of_cell in cells)
-        )
+        cells = {edition: {row["candidate"]: row for row in tables[edition] if row["signature_id"] == signature}
+                 for edition in editions}  # fmt: skip
+        shared = [edition for edition in editions if cells[edition]]
         if len(shared) > 1:
-            names = sorted({name for name, _ in cells})
-            lines = tuple(
-                (name, tuple(_year(edition, cells.get((name, edition))) for edition in shared)) for name in names
-            )
-            histories_found.append(History(title, shared, lines, _changes(names, shared, cells)))
-    return tuple(histories_found)
+            names = sorted({name for own in cells.values() for name in own})
+            lines = [(name, [_year(edition, cells[edition].get(name)) for edition in shared]) for name in names]
+            changes = []
+            for name in names:
+                rows_of_years = [(edition, cells[edition][name]) for edition in shared if name in cells[edition]]
+                scored = [(edition, row) for edition, row in rows_of_years if row["se"] and row["kind"] != "control"]
+                for (earlier, before), (later, after) in pairwise(scored):
+                    test = change(_moment(before), _moment(after))
+                    changes.append({"candidate": name, "earlier": earlier, "later": later, "value": test.value,
+                                    "low": test.low, "high": test.high, "p": test.p})  # fmt: skip
+            for row, p in zip(changes, holm([row["p"] for row in changes]), strict=True):
+                row["p"] = p
+            compared.append({"title": title, "editions": shared, "lines": lines, "changes": changes})
+    return compared
 
 
-def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """Returns the changes of each candidate from edition to edition, with Holm-corrected p-values.
-
-    *names*: the candidates; controls are skipped. *cells*: the candidates' rows by (candidate, edition). If a
-    candidate's difference has no standard error in an edition, this edition is skipped for this candidate.
-    """
-    changes = list(_moved(names, editions, cells))
-    adjusted = holm([test.p for *_, test in changes])
-    return tuple(
-        YearChange(name, earlier, later, test.value, test.low, test.high, p)
-        for (name, earlier, later, test), p in zip(changes, adjusted, strict=True)
-    )
+def _moment(row: Row) -> Moment:
+    return Moment(row["difference"], row["se"], row["papers"])
 
 
-def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
-    for name in names:
-        own = {edition: cells[name, edition] for edition in editions if (name, edition) in cells}
-        scored = [edition for edition, row in own.items() if row["se"] and row["kind"] != "control"]
-        for earlier, later in pairwise(scored):
-            before, after = (_moment(own[edition]) for edition in (earlier, later))
-            yield name, earlier, later, change(before, after)
+def _year(edition: str, row: Row | None) -> dict[str, Any]:
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
+    return {"edition": edition, **{name.replace("difference_", ""): row and row[name] for name in names}}
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
@@ -265,14 +251,3 @@ def _siblings(release_store: ReleaseStore) -> list[str]:
 def _anchored(release: Path) -> list[dict[str, Any]]:
     with opened(release) as connection:
         return rows(connection, "anchored")
-
-
-def _year(edition: str, row: Row | None) -> Year:
-    if row is None:
-        return Year(edition)
-    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
-    return Year(edition, *(row[name] for name in names))
-
-
-def _moment(row: Row) -> Moment:
-    return Moment(row["difference"], row["se"], row["papers"])

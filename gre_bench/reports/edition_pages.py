@@ -15,7 +15,7 @@ from gre_bench.lm.catalog import pieces_of
 from gre_bench.ranking import published
 from gre_bench.release.database import add_pieces, opened, write_database
 from gre_bench.release.figures import Drawings, drawn, write_figures
-from gre_bench.release.pages.board import Board, Contents, Entry
+from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE
 from gre_bench.release.site import boards, write_site
@@ -93,20 +93,20 @@ def plot_table(table: str, out: Path) -> list[Path]:
     boards = printed_boards(table)
     pictures = _drawn(boards)
     written = write_figures(pictures, out, png=True)
-    contents = Contents(
-        name=table,
-        edition="ICLR 2023, as published",
-        published=f"Xu et al. 2025, {table.replace('table', 'table ')}",
-        boards=boards,
-        lead="The scores that Xu et al. print for GRE-bench, drawn by this program.",
-        remarks=(
+    contents = {
+        "name": table,
+        "edition": "ICLR 2023, as published",
+        "published": f"Xu et al. 2025, {table.replace('table', 'table ')}",
+        "boards": boards,
+        "lead": "The scores that Xu et al. print for GRE-bench, drawn by this program.",
+        "remarks": (
             "The table prints neither intervals nor the human baseline nor dates: none are drawn, and no difference "
             "between two models is tested.",
             "Sizes of closed models are estimates from unofficial sources.",
         ),
-        provenance=(("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
-                    ("table", table)),
-    )  # fmt: skip
+        "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
+                       ("table", table)),
+    }  # fmt: skip
     page = board_page(contents, pictures)
     out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")

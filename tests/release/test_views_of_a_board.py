@@ -275,15 +275,15 @@ def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_pr
 
 def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, tmp_path):
     from gre_bench.release.figures import Drawings
-    from gre_bench.release.pages.board import Contents
     from gre_bench.release.pages.rendering import board_page
     from gre_bench.release.site import boards
 
     with opened(release) as run:
         board = boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
+    contents = {"name": "a", "edition": "a", "published": "", "boards": (replace(board, entries=entries),)}
     page = tmp_path / "index.html"
-    page.write_text(board_page(Contents("a", "a", "", (replace(board, entries=entries),)), Drawings()))
+    page.write_text(board_page(contents, Drawings()))
     tab.open(page)
     chosen(tab, "#group", "quis")
     assert len(column(tab, "table-1", 1)) == 10 and "group=quis" in tab.ask("location.hash")

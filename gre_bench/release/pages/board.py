@@ -1,4 +1,4 @@
-"""The data of a board on a page. A board comes from a release or from a table published in a paper."""
+"""A board on a page, from a release or a published table: its data, warnings, numbers, axis and CSV."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -17,12 +17,8 @@ from gre_bench.core.terminal import counted, csv_table
 from gre_bench.store import Row
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A warning about an entry.
-
-    *name*: its badge, a few words. *text*: a sentence that explains it. *verdict*: its severity, fail or undecided.
-    """
+class Flag(NamedTuple):
+    """A warning about an entry: its badge, a sentence that explains it, and its severity (fail, undecided or none)."""
 
     name: str
     text: str
@@ -33,21 +29,13 @@ class Flag:
 class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
-    - *rank_low*, *rank_high*: the range of ranks that the tests allow.
+    Columns of the leaderboard have the meaning that ``docs/columns.toml`` gives them. The others:
+
     - *tied*: whether no test tells the candidate apart from a neighbour in rank.
-    - *difference*: *mean* less that of the human baseline, paired by paper. *p*: its p-value, Holm-corrected.
-    - *above_chance*: *mean* less the score of the candidate's own reviews moved to other papers.
-    - *surely_above_chance*: whether a test shows that *above_chance* is above zero.
-    - *scored*: number of pairs with a score. *expected*: number of pairs that any candidate has.
-    - *words*: mean length of the candidate's texts in words.
-    - *extrapolated*: whether all these texts are longer than the human mean length, or all are shorter.
-    - *at_length*: estimated score of the candidate at the human mean length; None if *extrapolated*.
-    - *usd*: cost of the reviews and judgments, in USD. *tokens*: tokens read and written for these texts.
-    - *unparsable*: share of the reviews without a judgment.
-    - *contamination*: clean, contaminated or unknown.
-    - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
+    - *difference*: *mean* less that of the human baseline, paired by paper.
+    - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews without a judgment.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
-    - *group*: a group of related candidates, to filter by. *href*: address of the candidate's page, if there is one.
+    - *group*: related candidates, to filter by. *href*: address of the candidate's page, if there is one.
     """
 
     candidate: str
@@ -86,7 +74,7 @@ class Entry:
 
     @property
     def ranks(self) -> str:
-        """Returns the rank with the range that the tests allow, such as ``2 (1–4)``; an empty string without a rank."""
+        """The rank with the range that the tests allow, such as ``2 (1–4)``; empty without a rank."""
         if self.rank is None:
             return ""
         alone = self.rank_low is None or self.rank_low == self.rank_high
@@ -97,12 +85,9 @@ class Entry:
 class Board:
     """All candidates under one metric and signature: ranked ones first, from the best, then the others.
 
-    - *validation*: outcome of the metric's validation, in words. *auc*: the AUC with its interval, as text.
-    - *answer*: who leads and who is not told apart, in a sentence or two; empty for a published table.
-    - *order*: sentences about candidates that no test tells apart.
-    - *exposed*: sentences about the LMs that may have been trained on the reviews.
-    - *about*: names and values of the parts of the signature. *place*: position of the metric in the catalogue.
-    - *papers*: the smallest number of scored papers of any ranked candidate.
+    - *answer*, *order*, *exposed*: sentences on who leads, ties, and LMs that may have been trained on the reviews.
+    - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
+    - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
     """
 
     metric: str
@@ -121,20 +106,15 @@ class Board:
 
     @property
     def human(self) -> Entry | None:
-        """Returns the entry of the human baseline; None if it is not on the board or has no score."""
         return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
 
     @property
     def ranked(self) -> tuple[Entry, ...]:
-        """Returns the entries with a rank, best first."""
         return tuple(entry for entry in self.entries if entry.rank is not None)
 
     @property
     def span(self) -> tuple[float, float]:
-        """Returns the two ends of the board's axis, which holds all scores and intervals.
-
-        The axis holds zero too, unless all values are far above zero.
-        """
+        """The ends of the board's axis: all scores, intervals and, unless they are far above it, zero."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -144,242 +124,19 @@ class Board:
 
     @property
     def digits(self) -> int:
-        """Returns the number of decimals of the scores on the board."""
         largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 
-    @property
-    def shows_zero(self) -> bool:
-        """Returns whether the axis includes zero."""
-        return self.span[0] <= 0 <= self.span[1]
 
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The effect of one change of reviews on a metric's scores.
-
-    *change*, *title*: the name of the change in data and for readers. *family*: degradation or manipulation.
-    *verdict*: pass, fail or undecided. *d*: standardised mean difference, with its 95% interval *low* to *high*.
-    *problem*: why *d* is None.
-    """
-
-    change: str
-    title: str
-    family: str
-    verdict: str
-    d: float | None = None
-    low: float | None = None
-    high: float | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """The validation of one metric.
-
-    *title*: title of the metric. *verdict*: pass, fail, undecided or unvalidated. *detail*: a line that explains the
-    verdict, such as the changes that the metric does not pass. *effects*: one for each change that was tried.
-    """
-
-    title: str
-    verdict: str
-    detail: str
-    effects: tuple[Effect, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Year:
-    """A candidate under one metric in one edition. All values are None if the candidate is not in the edition.
-
-    *difference*: the candidate's score less that of the human baseline, with its 90% interval *low* to *high*.
-    *above_chance*: the candidate's score less that of its own reviews moved to other papers.
-    *above_chance_high*: upper end of the 90% interval of *above_chance*.
-    *papers*: number of papers behind *difference*.
-    """
-
-    edition: str
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    above_chance: float | None = None
-    above_chance_high: float | None = None
-    papers: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class YearChange:
-    """How much a candidate's difference from the human baseline changed between two editions.
-
-    *value*: the later difference less the earlier, with its 90% interval *low* to *high*. *p*: p-value of Welch's test,
-    Holm-corrected.
-    """
-
-    candidate: str
-    earlier: str
-    later: str
-    value: float
-    low: float
-    high: float
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Differences of candidates from the human baseline under one metric, edition by edition.
-
-    Raw scores of different editions cannot be compared. *title*: of the metric.
-
-    *lines*: (candidate, years) for each candidate, with one `Year` for each of *editions*.
-    *changes*: for each candidate, the changes between successive editions that have the candidate.
-    """
-
-    title: str
-    editions: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Year, ...]], ...]
-    changes: tuple[YearChange, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StratumCell:
-    """A candidate's mean score on the papers of one value of a stratum.
-
-    *high*: upper end of its 90% interval, clustered by paper.
-    """
-
-    mean: float
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """A property that divides papers, such as their decision.
-
-    *values*: (value, number of papers with this value), the largest number first.
-    *tables*: (metric's title, rows), one table for each metric. A row is (candidate, cells), with one cell for each of
-    *values*. A cell is None if the candidate has no score there.
-    """
-
-    name: str
-    values: tuple[tuple[str, int], ...]
-    tables: tuple[tuple[str, tuple[tuple[str, tuple[StratumCell | None, ...]], ...]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimTest:
-    """The test of a published claim under one metric.
-
-    *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
-    *needed*: estimated number of papers for a clear verdict. *p*: Holm-corrected over all claims and metrics.
-    *deciding*: the index of the comparison that decides.
-    *comparisons*: (name, value, lower end and upper end of the value's 95% interval, number of papers). The claim is
-    that every value is above zero.
-    """
-
-    metric: str
-    verdict: str
-    needed: int | None
-    why: str
-    p: float | None = None
-    deciding: int | None = None
-    comparisons: tuple[tuple[str, float, float, float, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimLine:
-    """A claim of a published paper and its tests on this release's boards.
-
-    *says*: the claim. *source*: the published paper and section. *note*: a remark. *tests*: one for each metric.
-    """
-
-    says: str
-    source: str
-    note: str
-    tests: tuple[ClaimTest, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperLine:
-    """A paper in the page's list of papers; all scores are under the first board.
-
-    *href*: address of the paper's own page. *scored*, *planned*: numbers of the paper's pairs. *human*: mean score of
-    the human baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
-    """
-
-    paper_id: str
-    href: str
-    title: str | None
-    scored: int
-    planned: int
-    human: float | None
-    best: float | None
-    best_candidate: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PairOutcome:
-    """The number of pairs of one board with the same outcome.
-
-    *title*: title of the board. *state*: scored, missing, failed or excluded. *reason*: why these pairs have no score.
-    *candidates*: the candidates of these pairs. *example*: the error message of one of these pairs.
-    """
-
-    title: str
-    state: str
-    reason: str | None
-    pairs: int
-    candidates: tuple[str, ...]
-    example: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The contents of the page of a release's boards.
-
-    - *name*: the release. *published*: the release's name and date in words.
-    - *facts*, *provenance*: names and values at the top and at the bottom of the page.
-    - *lead*: the introduction at the top of the page. *remarks*: sentences to read before the boards.
-    - *errata*: (day, release, text). *outcomes*: number of pairs for each outcome.
-    - *downloads*: (address, name, description) of each file that the page offers.
-    - *contrasts*: those of the manifest: the file's name and digest, and a row for each contrast and metric.
-    - *correctness*: the manifest's results of planted flaws; None if they were not measured.
-    - *rights*: lines on licences. *citation*: BibTeX.
-    """
-
-    name: str
-    edition: str
-    published: str
-    boards: tuple[Board, ...]
-    facts: tuple[tuple[str, str], ...] = ()
-    lead: str = ""
-    remarks: tuple[str, ...] = ()
-    validations: tuple[Validation, ...] = ()
-    histories: tuple[History, ...] = ()
-    claims: tuple[ClaimLine, ...] = ()
-    contrasts: Mapping[str, Any] | None = None
-    correctness: Mapping[str, Any] | None = None
-    strata: tuple[Stratum, ...] = ()
-    papers: tuple[PaperLine, ...] = ()
-    errata: tuple[tuple[str, str, str], ...] = ()
-    provenance: tuple[tuple[str, str], ...] = ()
-    outcomes: tuple[PairOutcome, ...] = ()
-    downloads: tuple[tuple[str, str, str], ...] = ()
-    rights: tuple[str, ...] = ()
-    citation: str = ""
-
-
-_LEFT_OUT = {"flags", "href"}
 _NAMES = {
     "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
 }  # fmt: skip
 """Fields of an entry → the names that their columns have everywhere."""
-_COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in _LEFT_OUT)
+_COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
 
 
 def as_csv(board: Board) -> str:
-    """Returns *board* as CSV: one row per candidate, one column per field, in full precision; unknown values are empty.
-
-    Its cells are those of `gre_bench.core.terminal.csv_cell`.
-    """
+    """Returns *board* as CSV: one row per candidate, one column per field, in full precision."""
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)
     heads = (_NAMES.get(name, name) for name in _COLUMNS)
@@ -387,18 +144,15 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the CSV of *board* as a data URL, so that the page can offer it for download without a request."""
+    """Returns the CSV of *board* as a data URL, which a saved page offers without a request."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 
 Span = tuple[float, float]
 
-FEWEST = 2
-"""The fewest ticks on an axis. Their step is the largest 1, 2 or 5 times a power of ten that gives so many."""
-
 
 def across(value: float, span: Span) -> str:
-    """Returns the position of *value* on the axis *span* (its two ends), such as ``41.7%``."""
+    """Returns the position of *value* on the axis from one end of *span* to the other, such as ``41.7%``."""
     return f"{_share(value, span):.2f}%"
 
 
@@ -408,17 +162,17 @@ def breadth(low: float, high: float, span: Span) -> str:
 
 
 def ticks(span: Span) -> list[float]:
-    """Returns two to five round values for tick marks on the axis *span*.
+    """Returns two to five round values on the axis *span*, far enough from its ends for their labels.
 
-    The values keep a distance from the ends of the axis so that their labels fit.
+    Their step is the largest 1, 2 or 5 times a power of ten that gives two of them.
     """
     low, high = span
     edge = 0.06 * (high - low)
     step = 10.0 ** math.ceil(math.log10(high - low))
-    for divisor in _divisors():
+    for divisor in (factor * 10.0**power for power in range(3) for factor in (1, 2, 5)):
         size = step / divisor
         values = [n * size for n in range(math.ceil((low + edge) / size), math.floor((high - edge) / size) + 1)]
-        if len(values) >= FEWEST:
+        if len(values) >= 2:
             return values
     return []
 
@@ -430,19 +184,15 @@ def span_of(values: Sequence[float]) -> Span:
     return low - edge, high + edge
 
 
-def _divisors() -> list[float]:
-    return [factor * 10.0**power for power in range(3) for factor in (1, 2, 5)]
-
-
 def _share(value: float, span: Span) -> float:
     low, high = span
     return (value - low) / (high - low) * 100
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals.
+    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals; without, two, or one from 100 on.
 
-    Without *digits*, values from 100 on have one decimal, and smaller ones have two.
+    Like all functions of numbers here, it returns an empty text for None.
     """
     if value is None:
         return ""
@@ -500,11 +250,7 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields one sentence for any two neighbours in rank on *board* that no test tells apart.
-
-    The sentence says how many more papers would tell the two candidates apart. If ranks were not tested, yields a
-    sentence that says why.
-    """
+    """Yields why ranks were not tested, or a sentence for any two neighbours in rank that no test tells apart."""
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
     if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
@@ -520,11 +266,9 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 
 
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
-    """Yields a sentence for each evaluation LM or writer of *signature* that may have been trained on the reviews.
+    """Yields a sentence for each LM of *signature* that may have been trained on the reviews, and one on the *gap*.
 
-    *exposures*: for each LM, whether it may have been trained on the reviews (`ExposureRow`).
-    *gap*: how much higher contaminated candidates score than the other models (`CleanGapRow`). If given, yields one
-    more sentence that says so.
+    *exposures*: rows of the query ``exposures``. *gap*: that of ``clean_gap``, if contaminated candidates score.
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
@@ -544,10 +288,7 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
 
 
 def flags(row: Row, writer: str) -> Iterator[Flag]:
-    """Yields the warnings about one candidate of a board, the most severe first.
-
-    *row*: the candidate's row of the board. *writer*: name of the writer of the judgments.
-    """
+    """Yields the warnings about the candidate of the board's *row*, the most severe first."""
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":
         why = (row["unranked"] or "").removeprefix("contaminated: ")
@@ -583,15 +324,12 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("excluded", f"{row['excluded']:,} of its pairs are excluded", "")
 
 
-_LONGEST = 60
-
-
 def page_of(key: str) -> str:
     """Returns the file name of the page of the paper or candidate with the id *key*.
 
-    A short, lower-case id without special characters is used as it is. Any other id is cut, and a hash is added.
+    A short, lower-case id without special characters stays as it is. Any other is cut, and a hash is added.
     """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
-    if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
+    if plain == key and len(plain) <= 60 and plain.lower() == plain:
         return f"{plain}.html"
-    return f"{plain[:_LONGEST] or 'page'}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.html"
+    return f"{plain[:60] or 'page'}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.html"

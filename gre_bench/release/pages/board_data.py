@@ -12,14 +12,15 @@ import duckdb
 
 from gre_bench.release.database import rows
 from gre_bench.release.figures import families
-from gre_bench.release.pages.board import Board, Entry, PaperLine
+from gre_bench.release.pages.board import Board, Entry
 from gre_bench.stats.pair_tests import PairTest, pair_tests
+from gre_bench.store import Row
 
 DIGITS = 4
 """Digits of the largest score: scores are scaled to whole numbers of at most this many digits."""
 
 
-def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
+def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[Row]) -> str:
     """Returns, as JSON, the data that the script of the page of boards needs.
 
     *values*: the scores by signature, candidate and (paper, reference). The keys of the JSON are:
@@ -35,11 +36,11 @@ def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Se
     - ``tests``: one list per two candidates: their indices, the difference, both ends of the difference's 90% interval,
       the p-value and the number of papers.
     """
-    index_of = {paper.paper_id: index for index, paper in enumerate(papers)}
+    index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
     return json.dumps({
         "marks": {name: [mark.colour, mark.shape] for name, mark in families(boards).items()},
-        "papers": [[paper.title or paper.paper_id, paper.href] for paper in papers],
+        "papers": [[paper["title"] or paper["paper_id"], paper["href"]] for paper in papers],
         "units": [index_of[paper] for paper, _ in units],
         "boards": [_board(board, values.get(board.signature_id, {}), units) for board in boards],
     }, separators=(",", ":"))  # fmt: skip
