@@ -129,7 +129,8 @@ def write_parquet(database: Path, release: Path) -> None:
     with opened(database, writable=folder) as connection:
         names = tables_of(connection)
         for name in names:
-            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
+            options = "format parquet, codec zstd, compression_level 9"
+            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
 
 
