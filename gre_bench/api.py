@@ -22,8 +22,7 @@ from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.catalog import Pieces, pieces_of
 from gre_bench.lm.protocol import EvaluationLM, checked
-from gre_bench.reports.one_candidate import one_candidate
-from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs
+from gre_bench.reports.board_rows import one_candidate, release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD

@@ -296,6 +296,7 @@ where c.kind not in ('change', 'graded')
 
 -- name: score_terms
 -- one row per score of one signature: the log-probabilities of its predictions, and whether each is the sum of its tokens'
+-- A release rounds those of tokens so that their sum differs by at most 1/512 nat.
 with terms as (
     select *, unnest(predictions) as prediction, generate_subscripts(predictions, 1) as place
     from scores
@@ -307,7 +308,7 @@ select
     t.reference_id,
     min(t.value) as value,
     list(p.total order by t.place) as totals,
-    bool_and(abs(p.total - list_sum(p.logprobs)) <= 1e-5 * greatest(abs(p.total), 1)) as summed
+    bool_and(abs(p.total - list_sum(p.logprobs)) <= 1e-5 * greatest(abs(p.total), 1) + 1.0 / 512) as summed
 from terms t
 left join spans p on p.lm_id = $lm_id and p.prediction = t.prediction
 group by all

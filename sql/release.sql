@@ -174,8 +174,34 @@ order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: spans
 -- one row per evaluation LM and prediction; token ids spell the reply, so they are published only if the reply may be
-select s.* replace (case when u.prediction is not null then s.ids end as ids)
-from edition.spans s
+-- Log-probabilities are whole numbers of 1/256 nat, which take half the space. As many are rounded the other way as make
+-- their sum that of the edition, so a token differs by less than 1/256 nat, and the sum by at most 1/512 nat.
+with rounded as (
+    select *, list_transform(logprobs, lambda x: {
+        'steps': round(256 * x), 'rest': sign(256 * x - round(256 * x))
+    }) as parts
+    from edition.spans
+),
+summed as (
+    select *, round(256 * list_sum(logprobs)) - list_sum(list_transform(parts, lambda p: p.steps)) as owed
+    from rounded
+),
+placed as (
+    select *, list_filter(
+        list_transform(parts, lambda p, i: case when p.rest = sign(owed) then i end), lambda i: i is not null
+    )[abs(owed)::integer] as last
+    from summed
+)
+select
+    s.lm_id,
+    s.prediction,
+    s.total,
+    case when u.prediction is not null then s.ids end as ids,
+    list_transform(s.parts, lambda p, i: (
+        (p.steps + case when i <= s.last and p.rest = sign(s.owed) then p.rest else 0 end) / 256
+    )::float) as logprobs,
+    s.escaped
+from placed s
 left join public_replies u using (prediction)
 order by s.lm_id, s.prediction;
 

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 from records import records
 
-from gre_bench.release.figures.pictures import as_svg
+from gre_bench.release.figures import as_svg
 
 COLOURS = ("#4269d0", "#c2570c", "#047857")
 

@@ -8,17 +8,19 @@ A DuckDB file would not: DuckDB writes random ids into it. The views of the stor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
-from gre_bench.core.judgments import OPENINGS
-from gre_bench.release.sizes import check_unpacked
+from gre_bench.core.incoming import EXPANSION, FREE
+from gre_bench.core.judgments import OPENINGS, prepared
 from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
 
 WHOLE = (
@@ -129,7 +131,8 @@ def write_parquet(database: Path, release: Path) -> None:
     with opened(database, writable=folder) as connection:
         names = tables_of(connection)
         for name in names:
-            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
+            options = "format parquet, codec zstd, compression_level 9"
+            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
 
 
@@ -289,3 +292,178 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
         connection.execute(statement("release", f"make_{name}"))
         for row in values:
             connection.table(name).insert(list(row.values()))
+
+
+Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
+"""A function from a text and its token ids to the piece of text of each token; None if the ids do not match."""
+
+
+def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
+    """Adds the table ``pieces`` to a release's *database*: one row per signature and reference.
+
+    Returns the number of rows. *pieces_of*: a function that splits a text into one piece per token id. If None, the
+    table stays empty.
+    """
+    connection = connect(database)
+    try:
+        connection.execute(statement("release", "make_pieces"))
+        added = []
+        if pieces_of is not None:
+            for row in connection.execute(statement("release", "shown_references")).fetchall():
+                signature_id, reference_id, form, ascii_fold, text, ids = row
+                pieces = pieces_of(prepared(text, form, ascii_fold), ids)
+                if pieces is not None and len(pieces) == len(ids) and "".join(pieces).strip():
+                    added.append((signature_id, reference_id, list(pieces)))
+        for row in added:
+            connection.table("pieces").insert(list(row))
+        connection.execute("checkpoint")
+    finally:
+        connection.close()
+    return len(added)
+
+
+VALUE = 40
+"""Bytes that a value takes once it is fetched, the characters of a text not counted."""
+_FIXED = re.compile(
+    r"(?:BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|DATE|"
+    r"TIMESTAMP(?: WITH TIME ZONE|_NS|_MS|_S)?)(?:\[\])?"
+)
+"""Types whose values have one size, and lists of them."""
+_CHARACTERS = {
+    "VARCHAR": "coalesce(sum(strlen({})), 0)",
+    "VARCHAR[]": "coalesce(sum(list_sum(list_transform({}, lambda text: strlen(text)))), 0)",
+}
+"""Type of texts → the SQL expression for the bytes of all of them."""
+
+
+def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
+    """Raises `SourceError` if the tables in *files*, of the release in *folder*, unpack to more than is allowed.
+
+    All tables together may unpack to `EXPANSION` times their size, or to `FREE` bytes if that is more. No row leaves
+    DuckDB for this check. Raises `duckdb.Error` if a file cannot be read.
+    """
+    _check(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+
+
+@lru_cache(maxsize=256)
+def _check(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> None:
+    left = max(FREE, EXPANSION * sum(size for _, size, _ in files))
+    paths = [file for file, *_ in files]
+    with connect(None, folders=sorted({path.parent for path in paths})) as connection:
+        values, pages = connection.execute(
+            statement("release", "unpacked"), {"files": list(map(str, paths))}
+        ).fetchall()[0]
+        left -= VALUE * (values or 0) + (pages or 0)
+        for path in paths:
+            if left >= 0:
+                left -= _characters(connection, folder, path)
+    if left < 0:
+        raise SourceError(
+            f"{folder}: its tables unpack to more than {EXPANSION} times their size; get the release again from where "
+            "it came"
+        )
+
+
+def _characters(connection: duckdb.DuckDBPyConnection, folder: Path, path: Path) -> int:
+    """Returns the bytes of all texts in the table *path*; raises `SourceError` for a type that no release has."""
+    table, sums = connection.read_parquet(str(path)), []
+    for name, kind in zip(table.columns, map(str, table.types), strict=True):
+        column = '"' + name.replace('"', '""') + '"'
+        if kind in _CHARACTERS:
+            sums.append(_CHARACTERS[kind].format(column))
+        elif not _FIXED.fullmatch(kind):
+            raise SourceError(f"{folder}: {path.name} has a column of a type that no release has; get it again")
+    return int(table.aggregate(" + ".join(sums)).fetchall()[0][0]) if sums else 0
+
+
+_OWN = {
+    "format", "release", "edition", "created_at", "runs", "errata", "histories", "files", "tables", "signatures",
+    "validations",
+}  # fmt: skip
+"""Parts of a manifest that differ in any two releases, or that other functions compare."""
+
+
+def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Compares the pairs of two releases and returns counts by (signature, candidate).
+
+    *first*, *second*: folders of releases. Raises `SourceError` if one of them cannot be read.
+
+    The counts are:
+    - ``only_first``, ``only_second``: pairs that only this release has.
+    - ``other_state``, ``other_score``: pairs whose state or score differs between the releases.
+    - ``shared``: pairs that both releases have.
+    """
+    with opened(first, second) as connection:
+        pairs = rows(connection, "changed_pairs")
+    return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
+
+
+def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
+    """Returns one row for each table of the store that differs between *first* and *second* (see `opened`).
+
+    *table*: the table's name. ``first``: how many of its rows are only in *first*. ``second``: how many are only in
+    *second*. Raises `SourceError` if one of them lacks a table.
+    """
+    with opened(first, second) as connection:
+        try:
+            counts = [{"table": name, "first": _alone(connection, name, f"other.{name}"),
+                      "second": _alone(connection, f"other.{name}", name)}
+                     for name in (*WHOLE, *REDACTED)]  # fmt: skip
+        except (duckdb.CatalogException, duckdb.BinderException) as error:
+            reason = str(error).splitlines()[0]
+            raise SourceError(
+                f"{first} was made by another version of this program ({reason}); publish it again"
+            ) from None
+    return [row for row in counts if row["first"] or row["second"]]
+
+
+def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int:
+    """Returns how many rows of *table* are not in the table *other*; repeated rows are counted."""
+    return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
+
+
+def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns one row for each value that differs between the manifests *older* and *newer*.
+
+    Each row has the keys:
+    - ``what``: the value's path in the manifest, such as ``settings.scoring.form``.
+    - ``first``, ``second``: the value in *older* and in *newer*; None if absent.
+
+    Values that differ between any two releases are left out, such as the name and the date.
+    """
+    first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
+                     for manifest in (older, newer))  # fmt: skip
+    return [
+        {"what": name, "first": first.get(name), "second": second.get(name)}
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    ]
+
+
+def table_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns one row for each table whose number of rows differs between the manifests *older* and *newer*.
+
+    Each row has the keys ``table`` (the table's name), ``first`` and ``second``. These two are the numbers of rows in
+    *older* and in *newer*; None if the release lacks the table.
+    """
+    first, second = older["tables"], newer["tables"]
+    return [
+        {"table": name, "first": first.get(name), "second": second.get(name)}
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    ]
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields (path, value) for each value of a JSON tree. A path is a text such as ``settings.scoring.form``.
+
+    *name*: the start of every path. *value*: the tree. A list of plain values counts as one value.
+    """
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        for index, inner in enumerate(value):
+            yield from _flat(f"{name}.{index}", inner)
+    else:
+        yield name, value

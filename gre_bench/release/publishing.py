@@ -11,20 +11,33 @@ says when and by which runs: with its seal, it alone differs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gre_bench.release.database import FOLDER, Additions, opened, same_rows, write_database, write_parquet
-from gre_bench.release.figures.drawing import write_figures
-from gre_bench.release.history import histories
-from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256
-from gre_bench.release.pages.contents import History
-from gre_bench.release.pieces import Pieces, add_pieces
+from gre_bench.core.settings import edition_of
+from gre_bench.release.database import (
+    FOLDER,
+    Additions,
+    Pieces,
+    add_pieces,
+    opened,
+    rows,
+    same_rows,
+    write_database,
+    write_parquet,
+)
+from gre_bench.release.figures import write_figures
+from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
+from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import Moment, change
+from gre_bench.store import Row
 
 DATABASE, FIGURES = "release.duckdb", "figures"
 
@@ -127,7 +140,7 @@ def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
     """Returns what the pages show of other releases, for the manifest: errata so far, and comparisons with editions."""
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
-    return {"errata": errata, "histories": [asdict(history) for history in histories(release_store, database)]}
+    return {"errata": errata, "histories": histories(release_store, database)}
 
 
 def write_pages(
@@ -144,12 +157,8 @@ def write_pages(
     *tables*: the release, as `opened` takes it. *about*: its manifest. *figures*: whether to draw figures. *at*: as for
     `publish`.
     """
-    from pydantic import TypeAdapter
-
-    errata = [(entry["day"], entry["release"], entry["text"]) for entry in about["errata"]]
-    years = TypeAdapter(tuple[History, ...]).validate_python(about["histories"])
     with opened(tables) as connection:
-        drawings = write_site(connection, target, about, years, errata, at, figures)
+        drawings = write_site(connection, target, about, at, figures)
     write_figures(drawings, target / FIGURES)
     return drawings.problem
 
@@ -173,3 +182,72 @@ def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKe
         return False
     changed = [path.stem for name, path in tables.items() if sha256(path) != digests[name]]
     return not changed or same_rows(latest, building, sorted(changed))
+
+
+def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
+    """Returns differences from the human baseline, edition by edition, for each signature that editions share.
+
+    Raw scores of editions are never compared. *release*: the new release (see `opened`). *release_store*: its store,
+    whose folder holds the latest releases of the other editions, of which those of the same venue and sample count.
+    Raises `SourceError` if one of these was altered. Keys of a row:
+
+    - *title*: of the metric. *editions*: their keys, oldest first.
+    - *lines*: (candidate, its values in each edition). All values are None if the candidate is not in the edition.
+    - *changes*: of a candidate's difference between successive editions that have it, with 90% interval; *p* is of
+      Welch's test, Holm-corrected. Controls, and editions without a standard error, are skipped.
+    """
+    tables = {release_store.edition: _anchored(release)}
+    for other in _siblings(release_store):
+        sibling = ReleaseStore(release_store.folder, other)
+        newest = sibling.newest()
+        folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
+        verify(folder)
+        tables[other] = _anchored(folder)
+    editions = sorted(tables, key=lambda key: (edition_of(key).year, key))
+    compared = []
+    for signature, title in dict.fromkeys(
+        (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
+    ):
+        cells = {edition: {row["candidate"]: row for row in tables[edition] if row["signature_id"] == signature}
+                 for edition in editions}  # fmt: skip
+        shared = [edition for edition in editions if cells[edition]]
+        if len(shared) > 1:
+            names = sorted({name for own in cells.values() for name in own})
+            lines = [(name, [_year(edition, cells[edition].get(name)) for edition in shared]) for name in names]
+            changes = []
+            for name in names:
+                rows_of_years = [(edition, cells[edition][name]) for edition in shared if name in cells[edition]]
+                scored = [(edition, row) for edition, row in rows_of_years if row["se"] and row["kind"] != "control"]
+                for (earlier, before), (later, after) in pairwise(scored):
+                    test = change(_moment(before), _moment(after))
+                    changes.append({"candidate": name, "earlier": earlier, "later": later, "value": test.value,
+                                    "low": test.low, "high": test.high, "p": test.p})  # fmt: skip
+            for row, p in zip(changes, holm([row["p"] for row in changes]), strict=True):
+                row["p"] = p
+            compared.append({"title": title, "editions": shared, "lines": lines, "changes": changes})
+    return compared
+
+
+def _moment(row: Row) -> Moment:
+    return Moment(row["difference"], row["se"], row["papers"])
+
+
+def _year(edition: str, row: Row | None) -> dict[str, Any]:
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
+    return {"edition": edition, **{name.replace("difference_", ""): row and row[name] for name in names}}
+
+
+def _siblings(release_store: ReleaseStore) -> list[str]:
+    """Returns the keys of the other editions that can be compared with the edition of *release_store*.
+
+    These have the same venue and sample, and a release in the same folder.
+    """
+    own = edition_of(release_store.edition)
+    keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
+    known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]
+    return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
+
+
+def _anchored(release: Path) -> list[dict[str, Any]]:
+    with opened(release) as connection:
+        return rows(connection, "anchored")

@@ -9,10 +9,14 @@ ICLR-2025.lock          held by the process that publishes
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+import stat
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -23,8 +27,7 @@ from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import edition_of
 from gre_bench.release.manifest import digest_of
-from gre_bench.release.release_log import ReleaseLog
-from gre_bench.release.signing import SigningKey
+from gre_bench.release.signing import SigningKey, check_signer, is_signed
 from gre_bench.store import now
 
 
@@ -211,3 +214,153 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+EMPTY = "0" * 64
+"""The head of an empty log."""
+EARLIER = ".ledger.jsonl"
+"""Suffix of logs by earlier versions of this program, whose lines hold no digests."""
+SHORTEST_HEAD = 16
+"""The fewest hexadecimal digits by which a user may name a head."""
+
+
+class ReleaseLog:
+    """The log of releases in the file *path*. Only a process that holds the lock of `ReleaseStore` may add lines."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.edition = path.name.removesuffix(".log.jsonl")
+
+    def entries(self, release: str | None = None) -> list[dict[str, Any]]:
+        """Returns the parsed lines in order: all lines, or only the lines about *release*.
+
+        Raises `SourceError` if a line was changed, or if its signature is false.
+        """
+        return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
+
+    def heads(self) -> list[str]:
+        """Returns the head after each line, oldest first, preceded by `EMPTY`, the head of a log without lines."""
+        return [EMPTY, *(head for _, head in self._chain())]
+
+    def add(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+        """Adds a line about *release* to the log.
+
+        *event*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
+        Raises `SettingsError` if an earlier line is signed and *key* is None.
+        """
+        self.check_key(key)
+        at = now().isoformat(timespec="seconds")
+        entry = {"what": event, "release": release, "at": at, **more, "previous": self.heads()[-1]}
+        if key:
+            entry["key"] = key.name
+            entry["signature"] = b64encode(key.sign(json.dumps(entry).encode())).decode()
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def check_key(self, key: SigningKey | None) -> None:
+        """Raises `SettingsError` if the log has signed lines and *key* is None.
+
+        After a signed line, every further line must be signed too.
+        """
+        signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
+        if signed and not key:
+            raise SettingsError(
+                f"{signed} is signed, and so must be what follows it; give the key with --sign, or in the settings of "
+                "year: release.sign"
+            )
+
+    def mend(self) -> None:
+        """Removes an incomplete last line, which a killed process may leave. Complete lines are never changed."""
+        if self.path.is_file():
+            content = self.path.read_bytes()
+            length = content.rfind(b"\n") + 1
+            if length < len(content):
+                os.truncate(self.path, length)
+
+    def check_holds(self, seen: str) -> None:
+        """Raises `SourceError` unless the log contains the head *seen*, which a reader noted earlier.
+
+        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* cannot be a head.
+        """
+        if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
+            raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
+        if not any(head.startswith(seen) for head in self.heads()):
+            raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
+
+    def check_signed(self, release: str, keys: Sequence[str]) -> None:
+        """Checks that *release* is covered by signatures of trusted keys; raises `SourceError` if it is not.
+
+        *keys*: names of the trusted public keys. The line that published *release* and all later lines must be signed
+        by one of these keys. Earlier lines need no signature, because later lines hold their digests.
+        """
+        entries = self.entries()
+        first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
+        for number, entry in enumerate(entries[first:], first + 1):
+            check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
+
+    def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Yields (line, head after this line) for each parsed line; skips an incomplete last line.
+
+        Raises `SourceError` if the log cannot be read, or if a line was changed or does not follow the line before.
+        """
+        try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise SourceError(f"{self.path} is no plain file; get it again from where it came")
+            lines = self.path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            earlier = self.path.with_name(self.path.name.replace(".log.jsonl", EARLIER))
+            if earlier != self.path and earlier.exists():
+                raise SourceError(
+                    f"{earlier} is the log of an earlier version, whose lines hold no digests; "
+                    "move it and its releases to another folder, and publish the edition again"
+                ) from None
+            return
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
+        head, published = EMPTY, set[str]()
+        for number, line in enumerate(lines, 1):
+            if problem := _problem(line, head, published, self.edition):
+                raise SourceError(f"{self.path}, line {number}: {problem}; get it again from where it came")
+            head = hashlib.sha256(line).hexdigest()
+            yield json.loads(line), head
+
+
+def _problem(line: bytes, head: str, published: set[str], edition: str) -> str | None:
+    """Returns what is wrong with a *line* of the log of *edition*; None if the line is valid.
+
+    *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
+    publishes a release, adds that release's name to *published*.
+    """
+    try:
+        entry = json.loads(line)
+        written = json.dumps(entry).encode()
+        dated = datetime.fromisoformat(entry["at"]).tzinfo is not None
+        known = entry["what"] == "published" or (
+            entry["what"] in ("erratum", "retired") and isinstance(entry["text"], str) and entry["text"].isprintable()
+        )
+        named = re.fullmatch(re.escape(edition) + r"-r\d{1,9}", entry["release"])
+        signature = b64decode(entry["signature"], validate=True) if "key" in entry else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "is not as it was written"
+    # The signature covers the text rebuilt from the fields, so the line must be exactly that text.
+    if written != line or not dated:
+        return "is not as it was written"
+    if not known or not named:
+        return f"is about no release of {edition}, or says nothing that a log says"
+    if entry.get("previous") != head:
+        return "does not follow the line before it"
+    plain = {name: value for name, value in entry.items() if name != "signature"}
+    if signature is not None and not is_signed(entry["key"], json.dumps(plain).encode(), signature):
+        return "its signature is not that of its key"
+    if entry["what"] == "published":
+        if entry["release"] in published or not isinstance(entry.get("digest"), str):
+            return f"publishes {entry['release']} a second time, or without its digest"
+        published.add(entry["release"])
+    return None
+
+
+def _publishes(entry: Mapping[str, Any], release: str) -> bool:
+    return entry["what"] == "published" and entry["release"] == release

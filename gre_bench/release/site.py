@@ -1,42 +1,75 @@
 """Writes the pages of a release or an edition: boards, candidates, papers. Each page is self-contained.
 
 index.html   candidates/<candidate>.html   papers/<paper>.html
+
+Rows of the database and of the manifest go to the templates as they come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from gre_bench.release.credits import citation, downloads, rights
-from gre_bench.release.figures.drawing import Drawings, drawn
-from gre_bench.release.pages.board_data import board_data
+from gre_bench.board.words import answer, headline_lacks
+from gre_bench.core.settings import edition_of
+from gre_bench.core.terminal import counted
+from gre_bench.ranking.exposure import learnt_line
+from gre_bench.release.database import rows
+from gre_bench.release.figures import Drawings, drawn
+from gre_bench.release.pages.board import Board, Entry, exposed, flags, order, page_of
+from gre_bench.release.pages.board_data import board_data, pair_values
 from gre_bench.release.pages.candidates import write_candidates
-from gre_bench.release.pages.contents import Contents, History
-from gre_bench.release.pages.facts import facts, provenance
-from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.reading import boards, outcomes, papers, remarks, remarks_on_hidden_boards
-from gre_bench.release.sections import claim_lines, strata
-from gre_bench.release.verdicts import validations
+from gre_bench.store import Row, fetch
+from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
 LEAD = (
     "How much a review tells about what human reviewers of the same paper wrote, measured without a gold standard: "
     "the more predictable a review makes theirs, the higher its score."
 )
+METHOD = """\
+@inproceedings{xu2025benchmarking,
+  title     = {Benchmarking {LLMs}' Judgments with No Gold Standard},
+  author    = {Shengwei Xu and Yuxuan Lu and Grant Schoenebeck and Yuqing Kong},
+  booktitle = {International Conference on Learning Representations},
+  year      = {2025}
+}"""
+VERDICTS = ("holds", "does not hold", "cannot be told")
+_TABLES = {
+    "scores": "every score, with the keys of its log-probabilities",
+    "spans": "log-probabilities, token by token",
+    "plan": "every planned pair and its outcome",
+    "problems": "every failure, with its message",
+    "candidates": "who is on the boards",
+    "signatures": "the signature of each score",
+    "rank_statistics": "ranks, ties and tests",
+    "profiles": "lengths, tokens and costs",
+    "effects": "effects of changes of reviews on the metrics",
+    "judgment_kinds": "judgments counted by their opening words",
+    "papers": "the papers, texts where the licence allows it",
+    "reviews": "the reviews, texts where the licence allows it",
+    "judgments": "the judgments, texts where the licence allows it",
+}
+"""The tables that most readers need, and what each holds."""
+_ABOUT = (
+    ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
+    ("quantisation", "quantisation"), ("judgments by", "writer"), ("synopsis by", "synopsis_writer"),
+    ("form of the judgments", "form"), ("text cut", "text_cut"), ("prompt SHA-256", "prompt_sha256"),
+    ("engine", "engine_version"), ("signature", "signature_id"),
+)  # fmt: skip
 
 
 def write_site(
     connection: duckdb.DuckDBPyConnection,
     folder: Path,
     about: Mapping[str, Any],
-    histories: Sequence[History] = (),
-    errata: Sequence[tuple[str, str, str]] = (),
     at: Callable[[str], None] = lambda step: None,
     figures: bool = True,
 ) -> Drawings:
@@ -44,42 +77,250 @@ def write_site(
 
     - *connection*: to the release's database.
     - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
-    - *histories*: comparisons with other editions. *errata*: (day, release, text).
     - *at*: called before each step with the name of the step. *figures*: whether to draw figures.
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
-    listed = papers(connection)
+    papers = [row | {"href": f"papers/{page_of(row['paper_id'])}"} for row in rows(connection, "papers")]
     values = pair_values(connection)
     at("figures")
     pictures = drawn(shown_boards) if figures else Drawings()
-    contents = Contents(
-        name=about["release"],
-        edition=about["edition"],
-        published=about.get("published", f"release {about['release'].rpartition('-')[2]}"),
-        boards=shown_boards,
-        facts=facts(shown_boards, about),
-        lead=LEAD,
-        remarks=(*remarks(shown_boards), *remarks_on_hidden_boards(about)),
-        validations=validations(connection),
-        histories=tuple(histories),
-        claims=claim_lines(about, shown_boards),
-        contrasts=about.get("contrasts"),
-        correctness=about.get("correctness"),
-        strata=strata(connection),
-        papers=listed,
-        errata=tuple(errata),
-        provenance=provenance(about),
-        outcomes=outcomes(connection),
-        downloads=downloads(about) if about.get("tables") else (),
-        rights=rights(connection, about),
-        citation=citation(about) if about.get("tables") else "",
-    )
+    remarks = [
+        f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
+        f"{row['detail']}."
+        for row in about.get("hidden_boards", ())
+    ]
+    if any(value.startswith("cache-ngram") for board in shown_boards for _, value in board.about):
+        remarks.insert(0, "The evaluation LM is cache-ngram, a small count model: its scores compare with each other "
+                          "only, not with GEM by a large LM.")  # fmt: skip
+    contents = {
+        "name": about["release"],
+        "edition": about["edition"],
+        "published": about.get("published", f"release {about['release'].rpartition('-')[2]}"),
+        "boards": shown_boards,
+        "facts": _facts(shown_boards, about),
+        "lead": LEAD,
+        "remarks": tuple(remarks),
+        "validations": _validations(connection),
+        "histories": about.get("histories", ()),
+        "claims": _claims(about, shown_boards),
+        "contrasts": about.get("contrasts"),
+        "correctness": about.get("correctness"),
+        "strata": _strata(connection),
+        "papers": papers,
+        "errata": about.get("errata", ()),
+        "provenance": _provenance(about),
+        "outcomes": rows(connection, "outcomes"),
+        "downloads": _downloads(about) if about.get("tables") else (),
+        "rights": _rights(connection, about),
+        "citation": _citation(about) if about.get("tables") else "",
+    }
     at("index")
-    (folder / PAGE).write_text(
-        board_page(contents, pictures, board_data(shown_boards, values, listed)), encoding="utf-8"
-    )
+    data = board_data(shown_boards, values, papers)
+    (folder / PAGE).write_text(board_page(contents, pictures, data), encoding="utf-8")
     at("candidates")
-    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, listed)
+    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
     at("papers")
     write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
     return pictures
+
+
+def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
+    """Returns the boards of a release in the order of the page; *connection* is to the release's database.
+
+    *wanted*: the metric that the settings name as headline. If it has no board, the first board's answer says so.
+    """
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    board_rows = rows(connection, "boards")
+    exposures = fetch(connection, EXPOSURES)
+    gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
+    ordered = [
+        _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
+        for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"])
+    ]
+    if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
+        ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
+    return tuple(ordered)
+
+
+def _board(
+    signature: Row, board_rows: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None
+) -> Board:
+    auc = signature["auc"]
+    tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
+    about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
+    about.append(("learnt from these papers", learnt_line(signature, exposures) or "none"))
+    return Board(
+        metric=signature["metric"],
+        title=board_rows[0]["metric_title"] or signature["metric"],
+        unit=board_rows[0]["unit"] or "",
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
+        signature_id=signature["signature_id"],
+        answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
+        validation=board_rows[0]["validation"],
+        auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
+        order=tuple(order(board_rows)),
+        exposed=tuple(exposed(signature, exposures, gap)),
+        about=tuple((title, value) for title, value in about if value != "none"),
+        place=board_rows[0]["metric_place"] or 0,
+        papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
+    )
+
+
+def _entry(row: Row, tied: bool, writer: str) -> Entry:
+    same = ("candidate", "kind", "low", "high", "rank", "p", "scored", "parameters", "rank_low", "rank_high", "words",
+            "extrapolated", "usd", "conflict", "above_chance", "above_chance_high", "surely_above_chance")  # fmt: skip
+    tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row[name] is not None]
+    return Entry(
+        **{name: row[name] for name in same},  # pyright: ignore[reportArgumentType]
+        mean=row["score"],
+        difference=row["vs_human"],
+        difference_low=row["vs_human_low"],
+        difference_high=row["vs_human_high"],
+        tied=tied,
+        at_length=None if row["extrapolated"] else row["at_length"],
+        contamination=row["contamination"] if row["contamination"] != "none" else None,
+        tokens=sum(tokens) if tokens else None,
+        unparsable=row["unparsable"] / row["judged"] if row["judged"] else None,
+        expected=0 if row["planned"] == row["excluded"] else row["expected"],
+        family=row["model_family"],
+        cutoff=row["knowledge_cutoff"],
+        released=row["model_released"],
+        group=row["group_name"],
+        flags=tuple(flags(row, writer)),
+        href=f"candidates/{page_of(row['candidate'])}",
+    )
+
+
+def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the facts at the top of the page: models, metrics, papers, pairs, and the evaluation LMs."""
+    entries = [entry for board in shown_boards for entry in board.entries]
+    shown = (("Models", len({entry.candidate for entry in entries if entry.kind == "model"})),
+             ("Metrics", len(shown_boards)), ("Papers", about.get("papers", 0)),
+             ("Pairs per candidate", max((entry.expected or 0 for entry in entries), default=0)))  # fmt: skip
+    counts = tuple((name, f"{count:,}") for name, count in shown if count)
+    lms = dict.fromkeys(value for board in shown_boards for name, value in board.about if name == "evaluation LM")
+    return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
+
+
+def _validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], ...]:
+    """Returns the validation of each metric on the boards that was validated; metrics with effects come first.
+
+    *effects* are measured on this edition's reviews. A metric that was validated on another edition has none; *detail*
+    then names the changes that it does not pass.
+    """
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
+    by_metric: dict[str, tuple[str, Row, Sequence[Row]]] = {}
+    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
+        effects = [row | {"title": row["change_title"] or row["change"]} for row in group]
+        metric, title = effects[0]["metric"], effects[0]["metric_title"]
+        by_metric.setdefault(metric, (title or metric, signatures.get(signature_id, {}), effects))
+    for row in signatures.values():
+        if row["verdict"]:
+            by_metric.setdefault(row["metric"], (titles.get(row["metric"]) or row["metric"], row, []))
+    return tuple(
+        {
+            "title": title,
+            "verdict": row.get("verdict") or "unvalidated",
+            "detail": f"on {row['validated_on']}: {row['detail'] or ''}"
+            if row.get("validated_on")
+            else row.get("detail") or "",
+            "effects": effects,
+        }
+        for title, row, effects in by_metric.values()
+    )
+
+
+def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Returns the strata of the sampled papers: *name*, *sizes* (papers by value), and *tables*.
+
+    A table, one for each metric, holds a candidate's row for each value, or None. A stratum whose papers have one value
+    has no table.
+    """
+    sections = []
+    for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
+        own = list(group)
+        sizes = {row["value"]: row["sampled"] for row in own}
+        tables: dict[str, dict[str, dict[str, Row]]] = {}
+        for row in own if len(sizes) > 1 else ():
+            tables.setdefault(row["title"], {}).setdefault(row["candidate"], {})[row["value"]] = row
+        sections.append({"name": name, "sizes": sizes, "tables": tables})
+    return sections
+
+
+def _claims(about: Mapping[str, Any], shown_boards: Sequence[Board]) -> list[list[dict[str, Any]]]:
+    """Returns the manifest's tests of each published claim under the metrics shown, those that hold somewhere first."""
+    titles = {board.metric: board.title for board in shown_boards}
+    tests: dict[str, list[dict[str, Any]]] = {}
+    for row in about.get("claims", ()):
+        if row["metric"] in titles:
+            tests.setdefault(row["claim"], []).append({**row, "title": titles[row["metric"]]})
+    return sorted(tests.values(), key=lambda own: min(VERDICTS.index(row["verdict"]) for row in own))
+
+
+def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
+
+    The page of a release does not say when it was made, so that the same inputs give the same page; the manifest says
+    it.
+    """
+    made = "see manifest.json" if about.get("tables") else about["created_at"]
+    lines = [("made", made), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
+    lines += [("texts", about["texts"])]
+    lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]
+    lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
+    if about.get("tables"):
+        lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count)),
+                  ("files", "tables/*.parquet, views.sql, manifest.json with the SHA-256 of each; "
+                   "gre-bench verify reads them again")]  # fmt: skip
+    return lines
+
+
+def _downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Returns (address, name, description) for each file that the page offers."""
+    with_rows = [name for name, count in about["tables"].items() if count]
+    first = [name for name in _TABLES if name in with_rows]
+    return (
+        ("views.sql", "views.sql", "every table and view, for DuckDB 1.4 and later: duckdb -init views.sql"),
+        ("manifest.json", "manifest.json", "SHA-256 of every file; settings, prompts, models, seeds, package versions"),
+        *((f"tables/{name}.parquet", f"{name}.parquet", _TABLES.get(name, ""))
+          for name in dict.fromkeys([*first, *with_rows])),
+    )  # fmt: skip
+
+
+def _rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
+             "are no texts.", *texts_given_out(rows(connection, "rights"))]  # fmt: skip
+    if about["texts"].startswith("all"):
+        lines.append("This release holds texts of any licence: do not pass it on.")
+    return tuple(lines)
+
+
+def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line for each kind of text and licence: how many texts there are, by whom, and how many are included.
+
+    *licences*: the rows of the query ``rights``. Candidates are in one line if the words of all of their texts are
+    included, or of none.
+    """
+    by_licence: dict[tuple[str, str, str], list[tuple[int, str | None]]] = {}
+    for row in licences:
+        words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
+            row["shown"], f"words of {row['shown']:,} are here"
+        )
+        key = row["texts"], row["licence"] or "unknown licence", words_here
+        by_licence.setdefault(key, []).append((row["known"], row["candidate"]))
+    for (texts, licence, words_here), counts in by_licence.items():
+        names = [f"{name} {known:,}" for known, name in counts if name]
+        by = f" by {counts[0][1]}" if len(names) == 1 else f" ({', '.join(names)})" if names else ""
+        yield f"{sum(known for known, _ in counts):,} {texts}{by} under {licence}: {words_here}."
+
+
+def _citation(about: Mapping[str, Any]) -> str:
+    """Returns BibTeX entries for the release, of its edition's year, and for the method."""
+    name, year = about["release"], edition_of(about["edition"]).year
+    snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
+    program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()
+    notes = [f"made with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]
+    fields = f"  title = {{GRE-bench {name}}},\n  year  = {{{year}}},\n  note  = {{{'; '.join(notes)}}}"
+    return f"@misc{{{name.lower()},\n{fields}\n}}\n\n{METHOD}"

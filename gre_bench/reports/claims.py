@@ -26,8 +26,8 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.ranking.published import Figure
-from gre_bench.reports.comparisons.candidates import leads
-from gre_bench.reports.comparisons.studies import run_study
+from gre_bench.reports.comparisons import run_study
+from gre_bench.reports.contrasts import leads
 from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, decided, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.binding import QueryRow

@@ -16,7 +16,7 @@ from gre_bench.core.records import HUMAN, Case
 from gre_bench.ingest.records.row_files import read_all_rows
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_again, signed_again
+from gre_bench.reports.why import Origin, candidate_of, cases, origin, scored_again, signed_again
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import BOARD_PAIRS, SAMPLE, SignatureRow
 from gre_bench.tasks.protocol import Steps

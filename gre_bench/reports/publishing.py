@@ -26,8 +26,8 @@ from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey, signing_key
+from gre_bench.reports import contrasts
 from gre_bench.reports.claims import claims_on
-from gre_bench.reports.comparisons import contrasts
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
@@ -248,17 +248,3 @@ def key_of(path: Path | None, *outside: Path) -> SigningKey | None:
 def releases(state: Path, edition: str) -> ReleaseStore:
     """Returns the store of the releases of an *edition* in the folder *state*."""
     return ReleaseStore(state / "releases", edition)
-
-
-def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the release store that holds *release*, and the name of the release.
-
-    *release*: a folder, or the name of a release in the folder *out*. Raises `SettingsError` if the name does not have
-    the form of a release's name. Whether the release exists is not checked.
-    """
-    path = Path(release)
-    folder = path.parent if path.parent != Path(".") or path.is_dir() else out
-    edition, separator, number = path.name.rpartition("-r")
-    if not separator or not number.isdigit():
-        raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
-    return ReleaseStore(folder, edition), path.name

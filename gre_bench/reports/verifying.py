@@ -5,17 +5,48 @@ The checks cover its files, its line in the release log, its signature, and its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import Signature
+from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.snapshot import may_publish
+from gre_bench.metrics.scoring import value
+from gre_bench.pipeline.learnt import Learnt
+from gre_bench.pipeline.ranking import specific_of, store_rank_statistics
+from gre_bench.pipeline.runs.job import Job, code_version
+from gre_bench.pipeline.scoring import store_separation
 from gre_bench.release import manifest
+from gre_bench.release.database import (
+    FOLDER,
+    VIEWS_FILE,
+    Additions,
+    judgment_kinds,
+    opened,
+    rows,
+    table_rows,
+    unlike_tables,
+    views_of,
+    write_database,
+)
+from gre_bench.release.manifest import plain
+from gre_bench.release.publishing import DATABASE, FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import check_signer
-from gre_bench.reports.agreeing import agree
-from gre_bench.reports.publishing import release_store_of
-from gre_bench.reports.remaking import make_again
+from gre_bench.release.site import PAGE
+from gre_bench.reports.board_rows import release_store_of
+from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
+from gre_bench.reports.publishing import claim_rows, lm_id, of_program
+from gre_bench.stats import student_quantiles
+from gre_bench.store import Row, Store, fetch, fetch_columns, find_editions, frozen, no_edition
+from gre_bench.store.queries import SignatureRow
 
 
 def verify_release(
@@ -32,7 +63,7 @@ def verify_release(
       Without keys, no signature is required.
     - *seen_head*: the hash of the last line of the release log at an earlier time. The log must still contain that
       line.
-    - *again*: also make its numbers, pages and figures again (see `gre_bench.reports.remaking`).
+    - *again*: also make its numbers, pages and figures again (see `gre_bench.reports.verifying`).
     """
     about = manifest.verify(folder)
     check_signer(folder, about.get(manifest.SIGNED_BY), keys)
@@ -73,3 +104,279 @@ def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: 
     newest = release_store.newest()
     if folder.name == release_store.latest.name and newest and newest["release"] != name:
         raise SourceError(f"{folder} leads to {name}, and the latest release is {newest['release']}")
+
+
+def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
+    """Checks that every table of the release in *folder* agrees with the edition's store under *state*.
+
+    *manifest*: the manifest of the release. Raises `SourceError`, which names the first table that differs. Raises
+    `SettingsError` if the edition is missing.
+    """
+    if manifest["edition"] not in find_editions(state):
+        raise no_edition(state, manifest["edition"])
+    store = Store(state, manifest["edition"])
+    with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
+        rebuilt = Path(scratch) / DATABASE
+        everything, own = manifest["texts"].startswith("all"), manifest["settings"]["writing"].get("licence")
+        write_database(edition.file, rebuilt, Additions(), may_publish, everything, own)
+        unlike = unlike_tables(folder, rebuilt)
+    if unlike:
+        first, more = unlike[0], f", and {len(unlike) - 1} tables more" if len(unlike) > 1 else ""
+        raise SourceError(
+            f"{folder}: {first['table']} is not as in the store of {store.key} ({first['first']:,} rows in the release "
+            f"alone, {first['second']:,} in the store alone{more}); the edition has changed since, or one of the two "
+            "was tampered with"
+        )
+
+
+NEAR = 1e-9
+"""Largest relative difference between two equal statistics: the last digits depend on the processor."""
+STATISTICS = {
+    "separation": ("signature_id",),
+    "chance": ("signature_id", "candidate_id"),
+    "differences": ("signature_id", "candidate_id"),
+    "rank_statistics": ("board", "signature_id", "candidate_id"),
+    "lengths": ("signature_id", "candidate_id"),
+    "profiles": ("signature_id", "candidate_id"),
+}
+"""The tables that a refresh computes from scores and texts, with their keys."""
+OF_CATALOGUE = {"usd", "conflict"}
+"""Columns of ``profiles`` that depend on prices and families of models."""
+OF_TEXTS = {"words", "human_words", "at_length", "at_length_low", "at_length_high", "covered"}
+"""Columns of ``profiles`` that depend on the words of reviews and judgments."""
+STATED = (
+    "texts, log-probabilities, plan and sample",
+    "what is known of models: prices, cutoffs, registers of what they learnt",
+    "validations, effects of changes, and agreement with grades",
+    "other years, and errata of earlier releases",
+)
+OF_PROGRAM = {
+    "student_t": ("df",),
+    "metrics": ("metric",),
+    "changes": ("change",),
+    "signatures_shown": ("signature_id",),
+}
+"""The tables that hold only what this program knows, with their keys."""
+
+
+class _Tables(Store):
+    """The tables of a release, as a store. What is written is kept in *written*, and changes nothing.
+
+    *written*: name of the query → its rows.
+    """
+
+    def __init__(self, edition: str, connection: Any):
+        super().__init__(Path(), edition)
+        self._connection = connection
+        self.written: dict[str, list[Any]] = defaultdict(list)
+
+    def read(self, query: Any, **parameters: Any) -> list[Any]:
+        return fetch(self._connection, query, **parameters)
+
+    rows = read
+
+    def columns(self, query: Any, **parameters: Any) -> list[list[Any]]:
+        return fetch_columns(self._connection, query, **parameters)
+
+    def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
+        for name, values in steps:
+            self.written[name] += [values] if isinstance(values, Mapping) else values
+
+
+def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Makes what can be made of the release in *folder* again, and returns what was found equal.
+
+    *about*: its manifest; both must be verified before. The result has the keys:
+
+    - ``scores``, ``pages``, ``figures``: how many of them are equal. ``statistics``: the equal tables.
+    - ``to_the_last_digit``: whether the statistics are; otherwise they differ by less than `NEAR`.
+    - ``stated``: what can only be taken as the release states it. ``left_out``: what was not made again here, and why.
+
+    Raises `SourceError`, which names the first difference.
+    """
+    try:
+        return _made_again(folder, about)
+    except _Unlike as unlike:
+        theirs, own = about["program"]["version"], code_version()
+        by = f"; it was made by gre-bench {theirs}, and this is {own}" if theirs != own else ""
+        raise SourceError(f"{folder}: {unlike} when it is made again{by}") from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SourceError(
+            f"{folder}: it cannot be made again, because its manifest.json or a table is of another form than this "
+            f"program's ({type(error).__name__}: {str(error).splitlines()[0]}); use the version that made it"
+        ) from None
+
+
+class _Unlike(Exception):
+    """The first difference, in words that ``when it is made again`` can follow."""
+
+
+def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    left_out = []
+    with opened(folder) as connection:
+        kept: list[Any] = table_rows(connection, "signatures")
+        shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
+        specific = {specific_of(row, kept) for row in shown}
+        signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
+        scores = sum(_scores(connection, row) for row in signatures)
+        withheld = rows(connection, "withheld")[0]["reviews"]
+        if withheld:
+            left_out.append(
+                f"lengths, what depends on them, and kinds of judgments: the words of {withheld:,} reviews are not here"
+            )
+        if apart := sum(bool(row["left_out"]) for row in table_rows(connection, "separation")):
+            left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
+        exact = _statistics(connection, about["edition"], signatures, bool(withheld))
+        if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
+            raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
+        store = _Tables(about["edition"], connection)
+        exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
+        if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
+            raise _Unlike("claims of its manifest.json are others")
+        if about.get("contrasts"):
+            _contrasts(store, about, kept, bool(withheld))
+    pages, figures, without = _pages(folder, about)
+    return {
+        "scores": scores, "statistics": [name for name in STATISTICS if not (withheld and name == "lengths")],
+        "to_the_last_digit": exact, "pages": pages, "figures": figures, "stated": [*STATED],
+        "left_out": [*left_out, *without],
+    }  # fmt: skip
+
+
+def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[SignatureRow], withheld: bool) -> None:
+    """Tests the contrasts of the manifest again; what depends on lengths is not compared if texts are *withheld*."""
+    entries = [PlannedContrast.model_validate(entry) for entry in about["contrasts"]["entries"]]
+    stated, made = (
+        about["contrasts"]["rows"],
+        plain({"rows": contrast_rows(store, entries, about["signatures"], known)})["rows"],
+    )
+    dropped = {"at_length"} if withheld else set[str]()
+    sides = [[{name: row[name] for name in row if name not in dropped} for row in side] for side in (stated, made)]
+    if sides[0] != sides[1]:
+        raise _Unlike("contrasts of its manifest.json are others")
+
+
+def _scores(connection: Any, signature: SignatureRow) -> int:
+    """Computes the scores of *signature* from their log-probabilities; returns how many.
+
+    The result is 0 for a metric that is not made of log-probabilities.
+    """
+    recipe = recipe_of(signature["metric"])
+    if recipe.formula is None:
+        return 0
+    terms = rows(connection, "score_terms", signature_id=signature["signature_id"], lm_id=lm_id(signature))
+    for row in terms:
+        totals = row["totals"]
+        if None in totals or not row["summed"]:
+            raise _Unlike(f"the log-probabilities of {_pair(signature, row)} are others")
+        if not _near(row["value"], value(recipe, totals), sum(map(abs, totals))):
+            raise _Unlike(f"{_pair(signature, row)} is {value(recipe, totals):+.9g}, not {row['value']:+.9g},")
+    return len(terms)
+
+
+def _pair(signature: SignatureRow, row: Row) -> str:
+    return f"{signature['metric']} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']}"
+
+
+def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
+    """Computes the `STATISTICS` of *signatures*, and returns whether they are equal to the last digit.
+
+    *withheld*: whether texts are not here; what depends on texts is then not compared.
+    """
+    store = _Tables(edition, connection)
+    ids, exact = {row["signature_id"] for row in signatures}, True
+    stated = {name: [row for row in table_rows(connection, name) if row["signature_id"] in ids]
+              for name in STATISTICS}  # fmt: skip
+    store_rank_statistics(store, Job(Settings(), Path()), signatures, "")
+    unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
+    for row in signatures:
+        fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
+        if row["signature_id"] not in unseparated:
+            store_separation(store, Signature(**fields), Learnt(0, {}))
+    for name, key in STATISTICS.items():
+        if withheld and name == "lengths":
+            continue
+        skipped = {"run_id", *((OF_CATALOGUE | (OF_TEXTS if withheld else set())) if name == "profiles" else ())}
+        kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]
+        made = store.written[f"put_{name}"]
+        exact &= _same(name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures})
+    return exact
+
+
+def _of_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
+    """Makes the tables `OF_PROGRAM` for the boards *shown*, and returns whether they are equal to the last digit."""
+    validations = table_rows(connection, "validations")
+    added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline)
+    made: dict[str, Sequence[Row]] = {
+        "student_t": student_quantiles(), "metrics": added.metrics, "changes": added.changes,
+        "signatures_shown": added.shown,
+    }  # fmt: skip
+    metrics = {row["signature_id"]: row["metric"] for row in shown}
+    return all(
+        [_same(name, key, table_rows(connection, name), made[name], set(), metrics) for name, key in OF_PROGRAM.items()]
+    )
+
+
+def _same(
+    table: str, key: Sequence[str], stated: Sequence[Row], made: Sequence[Row], skipped: set[str],
+    metrics: Mapping[str, str],
+) -> bool:  # fmt: skip
+    """Returns whether the rows *stated* and *made* of *table* are equal to the last digit.
+
+    *key*: columns that name a row. *skipped*: columns that are not compared. *metrics*: signature's id → metric. Raises
+    `_Unlike` if they differ by more than `NEAR`.
+    """
+    rows = [{tuple(row[name] for name in key): row for row in side} for side in (stated, made)]
+    exact = True
+    for place in sorted({*rows[0], *rows[1]}):
+        names = ", ".join(str(metrics.get(name, name)) for name in place)
+        if any(place not in side for side in rows):
+            raise _Unlike(f"the row of {names} in {FOLDER}/{table}.parquet is {'new' if place in rows[1] else 'gone'}")
+        stated_row, made_row = (side[place] for side in rows)
+        for column in sorted(stated_row.keys() - skipped):
+            first, second = stated_row[column], made_row[column]
+            if first != second:
+                if not _near(first, second):
+                    raise _Unlike(f"{column} of {names} in {FOLDER}/{table}.parquet is {second}, not {first},")
+                exact = False
+    return exact
+
+
+def _near(first: object, second: object, scale: float = 0.0) -> bool:
+    if not isinstance(first, float) or not isinstance(second, float):
+        return first == second
+    return math.isclose(first, second, rel_tol=NEAR, abs_tol=NEAR * (scale or 1e-3))
+
+
+def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int, list[str]]:
+    """Writes the pages and figures again and compares their bytes.
+
+    Returns how many pages and figures are equal, and what could not be made here, with the reason.
+    """
+    stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
+    has_figures = any(name.startswith(f"{FIGURES}/") for name in stated)
+    left_out, skipped = [], set[str]()
+    with TemporaryDirectory(prefix="gre-bench-") as scratch:
+        target = Path(scratch)
+        problem = write_pages(folder, target, about, has_figures)
+        if problem or not has_figures:
+            why = f"figures cannot be drawn here ({problem})" if has_figures else "the release was made without figures"
+            left_out.append(f"{PAGE} and figures: {why}")
+            skipped = {name for name in stated if name.startswith(f"{FIGURES}/")} | {PAGE}
+        (target / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
+        made = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+        compared = (stated | made) - skipped
+        for name in sorted(compared):
+            if name not in made or name not in stated:
+                raise _Unlike(f"{name} is {'not there' if name in stated else 'there'}")
+            if (folder / name).read_bytes() != (target / name).read_bytes():
+                raise _Unlike(f"{name} is another{_first_line(folder / name, target / name)}")
+    figures = sum(name.startswith(f"{FIGURES}/") for name in compared)
+    return len(compared) - figures - 1, figures, left_out
+
+
+def _first_line(stated: Path, made: Path) -> str:
+    texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (stated, made))
+    lines = enumerate(zip(*texts, strict=False), 1)
+    number = next((number for number, (first, second) in lines if first != second), None)
+    return f" in line {number}" if number else ""

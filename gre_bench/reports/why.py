@@ -7,32 +7,49 @@ Each of these steps is checked, and the results of the checks are recorded.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.catalogs.domains import domain_of
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Case
+from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.scoring import terms
-from gre_bench.prompts.library import address
-from gre_bench.reports.recount import (
-    TOLERANCE,
-    Origin,
-    candidate_of,
-    cases,
-    compared,
-    origin,
-    scored_again,
-    signed_again,
+from gre_bench.lm.catalog import pieces_of
+from gre_bench.metrics.cases import Entry, Response, plan, response_of
+from gre_bench.metrics.scoring import MetricWork, Scored, terms, value
+from gre_bench.pipeline.intake import in_domain
+from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.prompts.library import address, render
+from gre_bench.reports.signatures import the_candidate, with_specific
+from gre_bench.store import ReadCopy, Row, Store, kept_open
+from gre_bench.store.queries import (
+    CURRENT_SIGNATURES,
+    FINISHED_PAIRS,
+    LEADERBOARD,
+    MOVED,
+    PLANNED_CANDIDATE,
+    SAMPLE,
+    WHY_PAIRS,
+    WHY_PAPER,
+    WHY_REVIEWS,
+    WHY_RUN,
+    WHY_SPANS,
+    LeaderboardRow,
+    SignatureRow,
+    WhyPaperRow,
+    WhyReviewRow,
+    WhySpanRow,
 )
-from gre_bench.reports.signatures import the_candidate
-from gre_bench.reports.why_detail import Why, detail, same, trace
-from gre_bench.store import ReadCopy, Row, kept_open
-from gre_bench.store.queries import LEADERBOARD, WHY_PAIRS, SignatureRow
 from gre_bench.tasks.protocol import Steps
 
 
@@ -132,3 +149,281 @@ def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Map
     answer.check(
         f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail
     )
+
+
+TERMS = {
+    "pmi": ("given the first review", "without it"),
+    "specific": ("given the first review", "given the candidate's review of another paper"),
+    "recall": ("reference given candidate",),
+    "precision": ("candidate given reference",),
+    "f1": ("reference given candidate", "candidate given reference"),
+}
+"""The formula of a metric → the meaning of each log-probability of a score, in the order of its predictions."""
+
+
+@dataclass(slots=True)
+class Why:
+    """The evidence behind a candidate's number on a board.
+
+    - *board*: the candidate's row on the board; None if the board has none.
+    - *run*: the last run that scored the candidate.
+    - *pairs*: the candidate's pairs, with scores.
+    - *details*: texts, prompts and log-probabilities of each pair of one paper.
+    - *paper*, *reviews*: where the texts of that paper come from.
+    - *checks*: the result of each check: what was checked, whether it holds, and a detail.
+    """
+
+    edition: str
+    candidate: str
+    signature: SignatureRow
+    board: LeaderboardRow | None
+    run: Row
+    pairs: list[dict[str, Any]]
+    details: list[dict[str, Any]] = field(default_factory=list)
+    paper: WhyPaperRow | None = None
+    reviews: list[WhyReviewRow] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return all(row["holds"] for row in self.checks)
+
+    def check(self, claim: str, holds: bool, detail: str = "") -> None:
+        """Records the result of one check: *claim* was checked, whether it *holds*, and a *detail* for readers."""
+        self.checks.append({"what": claim, "holds": holds, "detail": detail})
+
+
+def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
+    """Adds the evidence for each pair of *answer* to ``found.details``, and checks the sums in this evidence.
+
+    The evidence is the pair's texts, prompts, log-probabilities, and how much each token gains from the candidate's
+    review. The checks: tokens add up to the log-probabilities, and these give the score. *kept*: the cases by (paper,
+    reference). A pair without a case is left out. Raises `SettingsError` if log-probabilities are missing in *store*.
+    """
+    recipe = recipe_of(answer.signature["metric"])
+    split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
+    for row in answer.pairs:
+        case = kept.get((row["paper_id"], row["reference_id"]))
+        if case is None:
+            continue
+        item: dict[str, Any] = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
+                       "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
+                       "tokens": []}  # fmt: skip
+        if recipe.formula:
+            spans = _spans(store, row, recipe)
+            parts = terms(recipe, case, source.settings.scoring)
+            for name, part, span in zip(TERMS[recipe.formula], parts, spans, strict=True):
+                pieces = split(part.reply, span["ids"]) if split else None
+                item["terms"].append(
+                    {"of": name, "prediction": span["prediction"], "lm_id": span["lm_id"], "total": span["total"],
+                     "escaped": span["escaped"], "prompt": asdict(render(part)), "ids": span["ids"],
+                     "pieces": pieces, "logprobs": span["logprobs"]}
+                )  # fmt: skip
+            summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
+            answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
+            whole = value(recipe, [span["total"] for span in spans])
+            claim = f"reference {row['reference_id']}: the log-probabilities give the score"
+            answer.check(claim, same(whole, row["value"]), f"{whole:+.6f}")
+            if recipe.formula in ("pmi", "specific"):
+                item["tokens"] = _gains(item["terms"])
+        answer.details.append(item)
+
+
+def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
+    """Returns the spans behind the score of the pair *row*, in the order of its predictions.
+
+    *recipe*: the metric's formula. If the store has spans of several evaluation LMs, those that give the stored score
+    are returned. If none do, the first complete ones are returned. Raises `SettingsError` if the store has no complete
+    spans.
+    """
+    by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
+    for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
+        by_lm[span["lm_id"]][span["prediction"]] = span
+    whole = [spans for spans in by_lm.values() if all(prediction in spans for prediction in row["predictions"])]
+    made = [[spans[prediction] for prediction in row["predictions"]] for spans in whole]
+    fitting = [spans for spans in made if same(value(recipe, [span["total"] for span in spans]), row["value"])]
+    if not made:
+        raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
+    return (fitting or made)[0]
+
+
+def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns one row per token of the reference: its log-probability with and without the review, and the gain (nats).
+
+    *terms*: the reference's tokens after the candidate's review, and without it. The result is empty if their numbers
+    of tokens differ.
+    """
+    given, alone = terms
+    pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
+    if len(given["logprobs"]) != len(alone["logprobs"]):
+        return []
+    return [
+        {"token": piece, "given": after, "alone": without, "gain": after - without}
+        for piece, after, without in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
+    ]
+
+
+def trace(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+    """Adds to *answer* where the texts come from: the paper's row, and the version and hash of each review."""
+    answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
+    ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
+    if candidate_id == HUMAN:
+        roles = [row for row in store.rows(SAMPLE) if row["paper_id"] == paper_id]
+        ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
+    answer.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=answer.signature["writer"])
+
+
+def same(first: float, second: float) -> bool:
+    """Returns whether two numbers that should be equal differ by no more than rounding."""
+    return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-9)
+
+
+TOLERANCE = 1e-6
+"""Largest relative difference between a stored number and the recomputed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a candidate's scores come from.
+
+    *job*: a job with the settings under which the pairs were scored. *run*: the last run that scored them.
+    """
+
+    job: Job
+    run: Row
+
+    @property
+    def settings(self) -> configuration.Settings:
+        return self.job.settings
+
+
+def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
+    """Returns the job and the last run that scored a candidate's pairs under *signature*.
+
+    Raises `StoreError` if no run scored them.
+    """
+    runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
+    if not runs:
+        raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
+    settings = configuration.load_over(json.loads(runs[0]["settings"]), ())
+    run = {name: value for name, value in runs[0].items() if name != "settings"}
+    return Origin(in_domain(Job(settings, state)), run)
+
+
+def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
+    """Returns the cases of *candidate* under *signature*, made from the texts that the store holds now.
+
+    The cases are in the edition's order. If a text of a pair is missing, the pair gets no case.
+    """
+    scoring = source.settings.scoring
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    generic = domain_of(source.settings.edition.domain).generic
+    recipe = recipe_of(signature["metric"])
+    moved = _moved(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
+    planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved)
+    return [pair.case for pair in planned if pair.case]
+
+
+def _moved(
+    store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
+) -> dict[tuple[str, str], Response]:
+    """Returns the review from another paper that each paper's chance score uses: (candidate, paper) → review.
+
+    The review is by *candidate*. The paper in the key is the one on which the review is scored, not the one it is
+    about.
+    """
+    responses = (response_of(entries, index, candidate) for index in range(len(entries)))
+    by_id = {response.review_id: response for response in responses if response}
+    rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
+    return {
+        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
+    }
+
+
+def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
+    """Computes the signature of a metric again, as it would be today; returns the fields of the new signature.
+
+    *source* gives the settings. The fields differ from *signature* if the evaluation LM or the engine has changed
+    since.
+    """
+    scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    _, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
+    today = signatures[signature["metric"]]
+    return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
+        "signature_id": today.signature_id
+    }
+
+
+def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
+    """Scores the cases *due* again and returns the result; no stored log-probability is used."""
+    work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
+    return run.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
+
+
+def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
+    """Compares new scores with stored ones, and adds each new score to its row of *pairs* under the key *recount*.
+
+    Returns (row, relative difference) for each pair that has a stored score and was scored again. The difference of the
+    two scores is divided by the sum of the absolute log-probabilities behind the new score. If there are none, it is
+    divided by the absolute stored score instead.
+    """
+    by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
+    rows = []
+    for row in pairs:
+        score = by_pair.get((row["paper_id"], row["reference_id"]))
+        row["recount"] = score.value if score else None
+        if row["state"] != "scored" or score is None:
+            continue
+        # A score is a small difference of large log-probabilities; these are what must agree.
+        scale = sum(
+            abs(scored.spans[prediction].total) for prediction in score.predictions if prediction in scored.spans
+        )
+        off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
+        rows.append((row, off))
+    return rows
+
+
+def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
+    """Scores *count* pairs of the board again, sampled with *seed*; returns how many were scored.
+
+    If the board has fewer pairs than *count*, all are scored. Raises `StoreError`, which names the first pair whose
+    score differs or whose texts are missing.
+    """
+    drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
+    known = [(key, row) for key in signatures for row in store.rows(FINISHED_PAIRS, signature_id=key)
+             if row["value"] is not None]  # fmt: skip
+    chosen = Random(seed).sample(known, min(count, len(known)))
+    for key, row in chosen:
+        drawn.setdefault((key, row["candidate_id"]), []).append(row | {"state": "scored"})
+    for (key, candidate_id), pairs in drawn.items():
+        signature = signatures[key]
+        source = origin(store, signature, candidate_id, state)
+        wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
+        due = cases(store, signature, candidate_of(store, candidate_id), source)
+        scored = scored_again(run, store, signature, source, [
+            case for case in due if (case.paper_id, case.reference_id) in wanted
+        ])  # fmt: skip
+        agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
+        if unlike := [row for row in pairs if row not in agreed]:
+            raise StoreError(_unlike(store.key, signature["metric"], unlike[0]))
+    return len(chosen)
+
+
+def _unlike(key: str, metric: str, row: Row) -> str:
+    outcome = (
+        "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    )
+    return (
+        f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
+        f"{outcome}, and {row['value']:+.6f} in the store; nothing was published; "
+        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows its texts and tokens"
+    )
+
+
+def candidate_of(store: Store, candidate_id: str) -> Candidate:
+    """Returns the planned candidate with the id *candidate_id*."""
+    rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
+    return Candidate(**rows[0])

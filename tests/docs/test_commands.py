@@ -19,7 +19,7 @@ from gre_bench.core import settings
 from gre_bench.core.metrics import METRICS
 from gre_bench.lm.catalog import BACKENDS
 from gre_bench.prompts.library import ADDED
-from gre_bench.reports.comparisons.contrasts import PlannedContrast
+from gre_bench.reports.contrasts import PlannedContrast
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.release.figures import pictures
-from gre_bench.release.figures.drawing import drawn
+from gre_bench.release import figures as pictures
+from gre_bench.release.figures import drawn
 from gre_bench.release.manifest import verify
 from gre_bench.release.pages.board import Board, Entry
 from tests.faults.commands import command

@@ -21,12 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.release import manifest, site
-from gre_bench.release.figures.drawing import Drawings
+from gre_bench.release.figures import Drawings
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import viewing as viewing_module
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.view_server import server_of
-from gre_bench.reports.viewing import Viewing
+from gre_bench.reports.viewing import Viewing, server_of
 from gre_bench.store import statement
 from tests.faults.endpoints import said
 from tests.release.made_up import EDITION, FREE, make

@@ -17,8 +17,7 @@ from gre_bench.examiners.results import ExaminerResult
 from gre_bench.examiners.tables import sheet
 from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.tables import RmseCell, RmseRow, Table
-from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.board_csv import as_csv
+from gre_bench.release.pages.board import Board, Entry, as_csv
 from gre_bench.studies.examiners import results as of_examiners
 from gre_bench.studies.guidelines import results as of_guidelines
 from gre_bench.studies.guidelines.results import table

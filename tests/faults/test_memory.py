@@ -17,7 +17,7 @@ from gre_bench.lm.engine.protocol import out_of_memory
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import site
-from gre_bench.release.figures.drawing import Drawings
+from gre_bench.release.figures import Drawings
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, database
 from gre_bench.tasks import steps

@@ -12,8 +12,7 @@ import pytest
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.release import site
-from gre_bench.release.figures.drawing import Drawings, drawn
-from gre_bench.release.figures.pictures import lacking
+from gre_bench.release.figures import Drawings, drawn, lacking
 from gre_bench.release.pages.board import Board
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition

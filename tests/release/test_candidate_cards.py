@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gre_bench.release.names import page_of
+from gre_bench.release.pages.board import page_of
 from gre_bench.reports.edition_pages import write_edition_pages
 from tests.release.made_up import make
 

@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.cli.views.comparison_releases import has_changed
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.comparisons.releases import compare_releases
+from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES
 from tests.release.made_up import EDITION, make, release_store_of, store_of

@@ -14,14 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.release.figures.drawing import drawn, write_figures
-from gre_bench.release.figures.families import SHAPES, families
-from gre_bench.release.figures.labels import CHARACTER, LINE, POINT, placed
-from gre_bench.release.names import page_of
-from gre_bench.release.pages.axis import across, ticks
-from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.board_csv import as_csv
-from gre_bench.reports.plotting import plot_table, printed_boards
+from gre_bench.release.figures import CHARACTER, LINE, POINT, SHAPES, drawn, families, placed, write_figures
+from gre_bench.release.pages.board import Board, Entry, across, as_csv, page_of, ticks
+from gre_bench.reports.edition_pages import plot_table, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 

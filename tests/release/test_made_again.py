@@ -17,7 +17,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.remaking import make_again
+from gre_bench.reports.verifying import make_again
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
 from gre_bench.tasks import steps
@@ -132,6 +132,7 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None], **about: 
         (table("scores", "update t set value = value + 1 where paper_id = 's01' and candidate_id = 'human'"), r"gem\w* of human, paper s01, reference s01-r\d is \S+, not \S+,"),
         (table("spans", "update t set total = total - 1"), "the log-probabilities of .* are others"),
         (table("spans", "delete from t"), "the log-probabilities of .* are others"),
+        (table("spans", "update t set logprobs = list_transform(logprobs, lambda x, i: x - case i when 1 then 0.01 else 0 end)::float[]"), "the log-probabilities of .* are others"),
         (table("rank_statistics", "update t set rank_low = rank_low + 1 where candidate_id = 'human'"), "rank_low of .*, human in tables/rank_statistics.parquet is"),
         (table("rank_statistics", "delete from t where candidate_id = 'human'"), "the row of .*, human in tables/rank_statistics.parquet is new"),
         (table("separation", "update t set auc = 0.99"), "auc of .* in tables/separation.parquet is .*, not 0.99,"),
@@ -171,6 +172,18 @@ def test_a_release_is_made_again_from_itself_alone_and_says_what_it_took_as_stat
     )
     assert all(line.startswith("index.html and figures") for line in found["left_out"])
     assert call("verify", tmp_path, "--again")[0] == 2
+
+
+def test_log_probabilities_are_rounded_and_their_sums_are_those_of_the_edition(states, release):
+    with duckdb.connect(str(Store(states[0], EDITION).read_file), read_only=True) as run:
+        stored = dict(run.execute("select prediction, logprobs from spans").fetchall())
+    with duckdb.connect() as run:
+        rows = run.execute(f"select prediction, total, logprobs from '{release}/tables/spans.parquet'").fetchall()
+    assert len(rows) == len(stored)
+    for prediction, total, rounded in rows:
+        assert all((256 * value).is_integer() and value <= 0 for value in rounded)
+        assert max(abs(a - b) for a, b in zip(rounded, stored[prediction], strict=True)) < 1 / 256
+        assert abs(sum(rounded) - total) <= 1 / 512 + 1e-5 * abs(total)
 
 
 def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(states, tmp_path):

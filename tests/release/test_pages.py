@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.release.database import opened
-from gre_bench.release.names import page_of
+from gre_bench.release.pages.board import page_of
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from tests.release import browser

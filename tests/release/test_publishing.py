@@ -14,9 +14,8 @@ from scipy.stats import ttest_ind
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.release import manifest
 from gre_bench.release.database import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
-from gre_bench.release.history import histories
 from gre_bench.release.manifest import public_settings
-from gre_bench.release.publishing import publish
+from gre_bench.release.publishing import histories, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publishing
 from gre_bench.reports.publishing import publication_of, publish_edition
@@ -213,14 +212,14 @@ def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own)
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
     (found, *others) = histories(release_store_of(own), release_store_of(own).latest)
-    assert len(others) == 2 and found.editions == ("ICLR-2024", EDITION) and len(found.changes) == 3
-    tests = [ttest_ind(leads(store_of(own), one.candidate), leads(earlier, one.candidate), equal_var=False)
-             for one in found.changes]  # fmt: skip
-    for one, test, p in zip(found.changes, tests, holm([test.pvalue for test in tests]), strict=True):
+    assert len(others) == 2 and found["editions"] == ["ICLR-2024", EDITION] and len(found["changes"]) == 3
+    tests = [ttest_ind(leads(store_of(own), one["candidate"]), leads(earlier, one["candidate"]), equal_var=False)
+             for one in found["changes"]]  # fmt: skip
+    for one, test, p in zip(found["changes"], tests, holm([test.pvalue for test in tests]), strict=True):
         low, high = test.confidence_interval(0.9)
-        assert (one.low, one.high, one.p) == pytest.approx((low, high, p))
-        years = {year.edition: year.difference for year in dict(found.lines)[one.candidate]}
-        assert one.value == pytest.approx(years[one.later] - years[one.earlier])
+        assert (one["low"], one["high"], one["p"]) == pytest.approx((low, high, p))
+        years = {year["edition"]: year["difference"] for year in dict(found["lines"])[one["candidate"]]}
+        assert one["value"] == pytest.approx(years[one["later"]] - years[one["earlier"]])
 
 
 def test_editions_of_two_signatures_are_no_history(own):
@@ -235,7 +234,7 @@ def test_editions_of_two_signatures_are_no_history(own):
                 run.execute(statement)
         earlier.copy_for_readers()
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
-    assert histories(release_store_of(own), release_store_of(own).latest) == ()
+    assert histories(release_store_of(own), release_store_of(own).latest) == []
 
 
 def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writes_it(own, call):

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.release import manifest, release_log
+from gre_bench.release import manifest
+from gre_bench.release import release_store as release_log
 from gre_bench.release import release_store as release_store_module
-from gre_bench.release.release_log import EMPTY, ReleaseLog
-from gre_bench.release.release_store import ReleaseStore
+from gre_bench.release.release_store import EMPTY, ReleaseLog, ReleaseStore
 from gre_bench.release.signing import PASSPHRASE, SigningKey, is_signed, public_key, signing_key
 from gre_bench.reports.publishing import publish_edition
 from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of

@@ -14,11 +14,11 @@ from scipy.stats import ttest_rel
 
 from gre_bench.catalogs.claims import claims
 from gre_bench.release.database import opened
-from gre_bench.release.names import page_of
-from gre_bench.release.pages.pair_values import by_paper, comparisons, leads
+from gre_bench.release.pages.board import page_of
+from gre_bench.release.pages.board_data import by_paper, comparisons, leads
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.claims import edition_claims
-from gre_bench.reports.comparisons.candidates import compare_candidates
+from gre_bench.reports.contrasts import compare_candidates
 from gre_bench.reports.edition_pages import write_edition_pages
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
@@ -274,16 +274,16 @@ def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_pr
 
 
 def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, tmp_path):
-    from gre_bench.release.figures.drawing import Drawings
-    from gre_bench.release.pages.contents import Contents
+    from gre_bench.release.figures import Drawings
     from gre_bench.release.pages.rendering import board_page
-    from gre_bench.release.reading import boards
+    from gre_bench.release.site import boards
 
     with opened(release) as run:
         board = boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
+    contents = {"name": "a", "edition": "a", "published": "", "boards": (replace(board, entries=entries),)}
     page = tmp_path / "index.html"
-    page.write_text(board_page(Contents("a", "a", "", (replace(board, entries=entries),)), Drawings()))
+    page.write_text(board_page(contents, Drawings()))
     tab.open(page)
     chosen(tab, "#group", "quis")
     assert len(column(tab, "table-1", 1)) == 10 and "group=quis" in tab.ask("location.hash")

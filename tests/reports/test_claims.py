@@ -14,7 +14,7 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.ranking import published
 from gre_bench.reports import claims as reports
 from gre_bench.reports.claims import _larger, _newer, _on_effects, edition_claims, study_claims
-from gre_bench.reports.comparisons.studies import printed_study
+from gre_bench.reports.comparisons import printed_study
 from gre_bench.store.queries import LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed

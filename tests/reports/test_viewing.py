@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.release import site
-from gre_bench.release.figures.drawing import Drawings
+from gre_bench.release.figures import Drawings
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.view_server import server_of
-from gre_bench.reports.viewing import Viewing
+from gre_bench.reports.viewing import Viewing, server_of
 from gre_bench.store import Store
 from tests.conftest import ROOT
 from tests.release import browser

@@ -8,77 +8,53 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from gre_bench.board.words import p_value
 from gre_bench.core.terminal import counted, without_controls
-from gre_bench.release.figures.drawing import Drawings
-from gre_bench.release.figures.families import families
-from gre_bench.release.pages.arrangement import (
-    STATES,
-    alike,
-    badges,
-    changes,
-    effect,
-    effects_span,
-    few_in_years,
-    few_on,
-    few_papers,
-    groups,
-    kinds,
-    latest_first,
-    moves,
-    passage,
-    present,
-    states,
-    verdict,
-    years_span,
-)
-from gre_bench.release.pages.axis import across, breadth, ticks
-from gre_bench.release.pages.board_csv import as_link
-from gre_bench.release.pages.contents import Contents
-from gre_bench.release.pages.notation import (
+from gre_bench.release.figures import Drawings, families
+from gre_bench.release.pages.board import (
+    Board,
+    Entry,
+    across,
+    as_link,
     bare,
     billions,
+    breadth,
     count,
     named,
     number,
     percent,
     plain,
+    span_of,
     spoken,
+    ticks,
 )
-from gre_bench.release.pages.terms import TERMS
+from gre_bench.release.pages.terms import PASSAGE, TERMS
+from gre_bench.stats.intervals import FEW, FEW_MEANS
+from gre_bench.store import Row
 
 FOLDER = Path(__file__).parent / "templates"
+STATES = ("scored", "excluded", "failed", "missing")
+SECTIONS = (
+    "facts", "lead", "remarks", "validations", "histories", "claims", "contrasts", "correctness", "strata", "papers",
+    "errata", "provenance", "outcomes", "downloads", "rights", "citation",
+)  # fmt: skip
+"""Parts of the page of boards that it may lack."""
 
 
-def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
+def board_page(contents: Mapping[str, Any], drawings: Drawings, data: str = "") -> str:
     """Returns the HTML of the page with all boards of a release.
 
-    *drawings*: the figures on the page. *data*: the JSON of `board_data`, for the page's script.
+    *contents*: its ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *drawings*: the
+    figures on the page. *data*: the JSON of `board_data`, for the page's script.
     """
-    values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
-    return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
-                 ranks=Markup(drawings.ranks or ""))  # fmt: skip
-
-
-def candidate_page(name: str, edition: str, candidate: Any) -> str:
-    """Returns the HTML of a candidate's page.
-
-    *name*: the name of the release. *candidate*: the contents, a `CandidatePage`.
-    """
-    return _page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=candidate)
-
-
-def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
-    """Returns the HTML of a paper's page.
-
-    *name*: the name of the release. *paper*: the contents, a `PaperPage`. *gains*: the JSON of the heat maps.
-    """
-    return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
+    values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": families(contents["boards"]),
+              "drawings": drawings, "ranks": Markup(drawings.ranks or "")}  # fmt: skip
+    return page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
@@ -87,12 +63,16 @@ def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
     Unlike other pages, this page may send requests, but only to its own server.
     """
     data = json.dumps(list(editions))
-    return _page(
+    return page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
     )
 
 
-def _page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
+def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
+    """Returns the HTML of *template* with its *scripts*, their JSON *data*, and *values* by name.
+
+    *allowed*: further rules of the content security policy. Raises `KeyError` if a value lacks a field.
+    """
     css, js = _part("page.css"), "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
     policy = (
         f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
@@ -100,7 +80,10 @@ def _page(template: str, scripts: Sequence[str], data: str, allowed: str = "", *
     )
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     fixed = {"css": Markup(css), "js": Markup(js), "policy": policy, "data": Markup(safe)}
-    return _environment().get_template(template).render(**fixed, **values)
+    try:
+        return _environment().get_template(template).render(**fixed, **values)
+    except UndefinedError as error:
+        raise KeyError(str(error)) from None
 
 
 @cache
@@ -113,10 +96,7 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """Returns *value* without control characters if it is a string, else unchanged.
-
-    Titles of papers may contain control characters.
-    """
+    """Returns *value* without the control characters that a text, such as a title, may have."""
     if not isinstance(value, str):
         return value
     clean = without_controls(value)
@@ -133,14 +113,169 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    environment.filters |= {
-        "named": named, "number": number, "plain": plain, "bare": bare, "p_value": p_value, "billions": billions,
-        "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
-        "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
-        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups,
-        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
-        "alike": alike, "counted": counted, "few_papers": few_papers,
-        "few_in_years": few_in_years, "few_on": few_on,
-    }  # fmt: skip
+    filters = (
+        named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
+        verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
+        alike, counted, few, few_in_years,
+    )  # fmt: skip
+    environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"terms": TERMS, "all_states": STATES}
     return environment
+
+
+class Badge(NamedTuple):
+    """A short note on a board, which opens to show its details.
+
+    - *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour.
+    - *lines*: the details as sentences. *facts*: the details as names and values.
+    - *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain beside the note.
+    """
+
+    name: str
+    verdict: str = ""
+    lines: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    href: str = ""
+    terms: tuple[str, ...] = ()
+
+
+def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
+    """Returns the badges of *board*: first validation and warnings, then ties, the AUC and the signature."""
+    shown = []
+    if board.validation:
+        detail = next((row["detail"] for row in contents["validations"] if row["title"] == board.title), "")
+        shown.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
+                           href="#validation" if contents["validations"] else "", terms=("validation",)))  # fmt: skip
+    for state, name in (("missing", "unfinished"), ("failed", "failed pairs")):
+        rows = sum(any(flag.name == state for flag in entry.flags) for entry in board.entries)
+        if rows:
+            line = f"{rows} of {len(board.entries)} rows have {state} pairs; the flag of each says how many."
+            shown.append(Badge(name, "fail", (line,)))
+    shown += [
+        Badge(f"erratum to {row['release']}", "fail", (f"{row['day']}: {row['text']}",)) for row in contents["errata"]
+    ]
+    if contents["remarks"]:
+        small = dict(board.about).get("evaluation LM", "").startswith("cache-ngram")
+        shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents["remarks"],
+                           terms=("evaluation_lm",) if small else ()))  # fmt: skip
+    if board.papers is not None and board.papers < FEW:
+        line = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
+        shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
+    shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
+    ties = [line for line in board.order if line.startswith("Not told apart")]
+    if board.order:
+        name = f"{len(ties)} of {len(board.ranked) - 1} tied" if ties else "order tested"
+        shown.append(
+            Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
+        )
+    shown += (
+        [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
+    )
+    about = dict(board.about)
+    if about:
+        shown.append(Badge(f"signature {about.get('signature', '')[:8]}", "", (), board.about, terms=("signature",)))
+    return shown
+
+
+def groups(boards: Sequence[Board]) -> list[str]:
+    """Returns the names of the groups of candidates on *boards*; the main group has none."""
+    return sorted({entry.group for board in boards for entry in board.entries if entry.group})
+
+
+def present(entries: Sequence[Entry]) -> dict[str, bool]:
+    """Returns, for each field of `Entry`, whether any of *entries* has a value there."""
+    names = Entry.__dataclass_fields__
+    return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
+
+
+def passage(boards: Sequence[Board]) -> list[str]:
+    """Returns the keys of `TERMS` that the section on how to read *boards* must explain."""
+    has = present([entry for board in boards for entry in board.entries])
+    kinds_shown = {entry.kind for board in boards for entry in board.entries}
+    is_needed = {
+        "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
+        "assw": any("ASSW" in board.title for board in boards), "auc": any(board.auc for board in boards),
+        "writer": any(name == "judgments by" for board in boards for name, _ in board.about),
+        "interval": has["low"], "human": "human" in kinds_shown, "difference": has["difference"], "p": has["p"],
+        "above_chance": has["above_chance"],
+        "rank": has["rank_low"], "at_length": has["at_length"], "pairs": has["expected"],
+        "control": "control" in kinds_shown, "contamination": has["contamination"], "conflict": has["conflict"],
+        "validation": any(board.validation for board in boards),
+    }  # fmt: skip
+    return [key for key in PASSAGE if is_needed.get(key, True)]
+
+
+def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Returns (kind, its plural) for each kind of candidate among *entries*; empty if there is only one kind."""
+    called = {"model": "models", "human": "human", "control": "controls"}
+    present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
+    return present_kinds if len(present_kinds) > 1 else []
+
+
+def verdict(validation: str) -> str:
+    """Reduces *validation*, a board's validation in words, to pass, fail, undecided or unvalidated."""
+    if validation.startswith("validated"):
+        return "pass"
+    return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
+
+
+def changes(validations: Sequence[Row]) -> dict[str, list[Row]]:
+    """Returns the changes that were tried with any metric, by family: an effect of each, with its name and title."""
+    by_change = {effect["change"]: effect for row in validations for effect in row["effects"]}
+    tried = sorted({effect["family"] for effect in by_change.values()})
+    return {family: [item for item in by_change.values() if item["family"] == family] for family in tried}
+
+
+def effects_span(validations: Sequence[Row]) -> tuple[float, float]:
+    effects = [item for row in validations for item in row["effects"]]
+    return span_of([end for item in effects for end in (item["low"], item["high"]) if end is not None])
+
+
+def years_span(history: Row) -> tuple[float, float]:
+    years = [year for _, line in history["lines"] for year in line]
+    ends = [year[name] for year in years for name in ("difference", "low", "high")]
+    return span_of([end for end in ends if end is not None])
+
+
+def latest_first(history: Row) -> list[tuple[str, list[Row]]]:
+    """Returns (candidate, its years) for each line of *history*, the largest difference of the latest edition first."""
+    latest = {name: years[-1]["difference"] for name, years in history["lines"]}
+    return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
+
+
+def moves(history: Row) -> dict[str, dict[str, Row]]:
+    """Returns the changes in *history*: two editions, such as ``ICLR-2024 → ICLR-2025``, → candidate → change."""
+    by_editions: dict[str, dict[str, Row]] = {}
+    for item in history["changes"]:
+        by_editions.setdefault(f"{item['earlier']} → {item['later']}", {})[item["candidate"]] = item
+    return by_editions
+
+
+def states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Returns title of the board → state of the pairs → their number."""
+    by_board: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        by_board.setdefault(outcome["title"], dict.fromkeys(STATES, 0))[outcome["state"]] += outcome["pairs"]
+    return by_board
+
+
+def alike(tests: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Groups the *tests* of one claim by (verdict, reason), so that metrics with the same outcome share one line."""
+    outcomes: dict[tuple[str, str], list[Row]] = {}
+    for test in tests:
+        outcomes.setdefault((test["verdict"], test["why"]), []).append(test)
+    return outcomes
+
+
+def few_in_years(history: Row) -> str:
+    """Returns the warning of `few` for the editions of *history*."""
+    by_edition: dict[str, int] = {}
+    for year in (year for _, line in history["lines"] for year in line if year["papers"]):
+        by_edition[year["edition"]] = max(year["papers"], by_edition.get(year["edition"], 0))
+    return few(by_edition)
+
+
+def few(papers: Mapping[str, int]) -> str:
+    """Returns a warning if one of the numbers of *papers* is so small that intervals are unreliable, else ""."""
+    small = [f"{name} {number_of_papers}" for name, number_of_papers in papers.items() if number_of_papers < FEW]
+    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if small else ""

@@ -11,7 +11,7 @@ from scipy import stats
 from gre_bench.core.errors import SettingsError
 from gre_bench.release.manifest import read
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.comparisons.contrasts import compare_contrasts, load
+from gre_bench.reports.contrasts import compare_contrasts, load
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.verifying import verify_release
 from gre_bench.stats.effects import holm

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.reports.comparisons.sides import from_run
+from gre_bench.reports.comparisons import from_run
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
 

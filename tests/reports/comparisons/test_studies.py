@@ -11,7 +11,7 @@ from gre_bench.cli.app import app
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.examiners.tables import LAYOUTS
 from gre_bench.ranking.published import Figure, beside
-from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
+from gre_bench.reports.comparisons import TABLES, printed_study, run_study
 
 ORCA = "open-orca/openorca-platypus2-13b"
 

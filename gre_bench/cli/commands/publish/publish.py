@@ -75,9 +75,9 @@ def publish(
         if all_texts or again or recount:
             raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
         return _note(edition, erratum, release, retire, sign, out or state / "releases", state, as_json)
-    from gre_bench.release.credits import texts_given_out
     from gre_bench.release.database import opened, rows
     from gre_bench.release.release_store import ReleaseStore
+    from gre_bench.release.site import texts_given_out
     from gre_bench.reports.publishing import key_of, publish_edition
 
     store = stored_edition(edition, state)
@@ -128,7 +128,7 @@ def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
     configure_prefect(state)
 
     def recheck(edition: Frozen) -> None:
-        from gre_bench.reports.recount import recount_some
+        from gre_bench.reports.why import recount_some
         from gre_bench.tasks import steps
 
         screen.say(f"scoring {counted(count, 'pair')} once more, sampled with --seed {seed}", screen.err)
@@ -155,7 +155,8 @@ def _note(
     - *sign*: the file of the signing key, if the entry is to be signed.
     - *out*: the folder of releases.
     """
-    from gre_bench.reports.publishing import key_of, release_store_of
+    from gre_bench.reports.board_rows import release_store_of
+    from gre_bench.reports.publishing import key_of
 
     if text is None or release is None:
         raise SettingsError("an erratum needs both: --erratum TEXT and --of RELEASE")

@@ -61,7 +61,7 @@ def verify(
     --again needs nothing but the release: it names the first number or page that differs, and what it could not make.
     """
     from gre_bench.release.manifest import is_release
-    from gre_bench.reports.release_rows import release_folder
+    from gre_bench.reports.board_rows import release_folder
 
     if not folder.exists():
         folder = release_folder(str(folder), state) or folder

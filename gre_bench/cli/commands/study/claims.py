@@ -32,7 +32,7 @@ def claims(
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.claims import show
     from gre_bench.reports.claims import edition_claims, study_claims
-    from gre_bench.reports.comparisons.studies import study_file
+    from gre_bench.reports.comparisons import study_file
     from gre_bench.reports.signatures import the_edition
     from gre_bench.store import find_editions
 

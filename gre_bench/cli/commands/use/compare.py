@@ -17,9 +17,16 @@ from gre_bench.cli.views.board_formats import show_written
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_parts
 from gre_bench.ranking.published import beside
-from gre_bench.reports.comparisons.boards import correlated, ranked
-from gre_bench.reports.comparisons.sides import Side, from_run, from_table
-from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
+from gre_bench.reports.comparisons import (
+    TABLES,
+    Side,
+    correlated,
+    from_run,
+    from_table,
+    printed_study,
+    ranked,
+    run_study,
+)
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
 
@@ -95,7 +102,7 @@ def _sides_by_side(runs: list[str], tables: list[str], benchmarks: Path | None, 
     """Compares two releases, or two sides that are boards or effects of changes, and prints the result."""
     if len(runs) == 2 and not (tables or benchmarks) and _are_releases(runs, state):
         from gre_bench.cli.views.comparison_releases import show_releases
-        from gre_bench.reports.comparisons.releases import compare_releases
+        from gre_bench.reports.comparisons import compare_releases
 
         report = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(report) if as_json else show_releases(report)
@@ -192,8 +199,7 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
     *names* are the two candidates or evaluation LMs. If *metrics* is given, only these metrics are compared.
     """
     from gre_bench.cli.views.comparison_lms import show_lms
-    from gre_bench.reports.comparisons.candidates import compare_candidates
-    from gre_bench.reports.comparisons.lms import are_lms, compare_lms
+    from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
 
     if len(names) == 2 and are_lms(Store(state, edition), names):
         report = compare_lms(state, edition, names, metrics)
@@ -205,7 +211,7 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
 def _contrasts(edition: str | None, path: Path, metrics: list[str] | None, state: Path, as_json: bool) -> None:
     """Tests the contrasts of the file *path* on *edition*, or on the only one, and prints the result."""
     from gre_bench.cli.views.comparison_contrasts import show_contrasts
-    from gre_bench.reports.comparisons.contrasts import compare_contrasts
+    from gre_bench.reports.contrasts import compare_contrasts
     from gre_bench.reports.signatures import the_edition
 
     report = compare_contrasts(state, the_edition(edition, state), path, metrics)
@@ -214,14 +220,14 @@ def _contrasts(edition: str | None, path: Path, metrics: list[str] | None, state
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
     """Draws the published *table*: writes figures and a page into *folder*, and prints the names of the files."""
-    from gre_bench.reports.plotting import plot_table
+    from gre_bench.reports.edition_pages import plot_table
 
     show_written(plot_table(table, folder_to_write(folder)), table, as_json)
 
 
 def _are_releases(names: Sequence[str], state: Path) -> bool:
     """Returns whether *names* are two releases; raises `SettingsError` if only one of them is a release."""
-    from gre_bench.reports.release_rows import release_folder
+    from gre_bench.reports.board_rows import release_folder
 
     are_releases = [release_folder(name, state) is not None for name in names]
     if any(are_releases) and not all(are_releases):

@@ -79,7 +79,7 @@ def rank(
         show_understood(understood)
     with progress_bar(store, as_json):
         summary = refresh(job, run)
-    from gre_bench.reports.one_candidate import one_candidate
+    from gre_bench.reports.board_rows import one_candidate
 
     report = one_candidate(store, name)
     if as_json:

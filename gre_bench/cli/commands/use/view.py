@@ -22,8 +22,7 @@ def view(port: Port = 8642, all_texts: Private = False, state: options.State = P
 
     The server is read only and answers this machine alone. Ctrl-C stops it.
     """
-    from gre_bench.reports.view_server import server_of
-    from gre_bench.reports.viewing import Viewing
+    from gre_bench.reports.viewing import Viewing, server_of
 
     if not state.is_dir():
         raise SettingsError(f"there is no folder {state.absolute()}; name the right one: --state FOLDER")

@@ -17,7 +17,7 @@ from gre_bench.reports.signatures import shown_signatures
 from gre_bench.store import Row, Store
 
 if TYPE_CHECKING:
-    from gre_bench.reports.why_detail import Why
+    from gre_bench.reports.why import Why
 
 SHOWN_PAIRS = 5
 SHOWN_TOKENS = 12

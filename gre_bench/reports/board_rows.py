@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,23 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import did_you_mean, resolved
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
-from gre_bench.reports.publishing import release_store_of
-from gre_bench.store import fetch, find_editions
-from gre_bench.store.queries import CANDIDATE_PAIRS, LEADERBOARD, CandidatePairRow, LeaderboardRow
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.store import Store, fetch, find_editions
+from gre_bench.store.queries import CANDIDATE_PAIRS, CURRENT_SIGNATURES, LEADERBOARD, CandidatePairRow, LeaderboardRow
+
+
+def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
+    """Returns the release store that holds *release*, and the name of the release.
+
+    *release*: a folder, or the name of a release in the folder *out*. Raises `SettingsError` if the name does not have
+    the form of a release's name. Whether the release exists is not checked.
+    """
+    path = Path(release)
+    folder = path.parent if path.parent != Path(".") or path.is_dir() else out
+    edition, separator, number = path.name.rpartition("-r")
+    if not separator or not number.isdigit():
+        raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
+    return ReleaseStore(folder, edition), path.name
 
 
 def release_folder(name: str, state: Path) -> Path | None:
@@ -70,3 +85,39 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
         if metric is not None and metric not in signatures:
             raise SettingsError(f"{folder.name} has no scores of {metric}; {did_you_mean(metric, signatures)}")
         yield connection, signatures if metric is None else {metric: signatures[metric]}
+
+
+def one_candidate(store: Store, name: str) -> dict[str, Any]:
+    """Returns the candidate's rows on the current boards, and its mean score on each paper.
+
+    *name*: the candidate's full name. Keys of the result:
+
+    - *rows*: one per board, validated metrics first. In a row, *of* is the number of ranked candidates in its group.
+    - *human*: the row of the human baseline on the first of these boards on which the candidate has scores.
+    - *papers*: the candidate's mean score on each paper of that board, best first, in the unit of the metric.
+    - *signatures*: the signatures of the current boards.
+    """
+    signatures = store.read(CURRENT_SIGNATURES)
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
+    ranked = Counter((row["signature_id"], row["group_name"]) for row in rows if row["rank"] is not None)
+    own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
+    first = next((row for row in own if row["scored"]), None)
+    human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
+                  and row["candidate"] == "human"), None)  # fmt: skip
+    return {
+        "edition": store.key,
+        "candidate": name,
+        "rows": own,
+        "human": human,
+        "papers": _papers(store, str(first["signature_id"]), name) if first else [],
+        "signatures": signatures,
+    }
+
+
+def _papers(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
+    values: dict[str, list[float]] = {}
+    for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
+        if row["value"] is not None:
+            values.setdefault(row["paper_id"], []).append(row["value"])
+    papers = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
+    return sorted(papers, key=lambda row: (-row["mean"], row["paper_id"]))

@@ -30,20 +30,27 @@ from pydantic import Field, model_validator
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import did_you_mean, resolved
+from gre_bench.core.known_names import did_you_mean, resolved, whole
+from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import reading, specific_of, words_of
-from gre_bench.ranking.rank_statistics import Pairs, texts_of
-from gre_bench.reports.signatures import shown_signatures
+from gre_bench.ranking.rank_statistics import ALPHA, SEED, Pairs, texts_of
+from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import LengthContrast, contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import PairTest, detectable, pair_tests
-from gre_bench.stats.ranks import consistency
+from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family, pair_tests
+from gre_bench.stats.ranks import agreement, consistency, orders, ranks
+from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
     BOARD_PAIRS,
+    CANDIDATE_PAIRS,
+    CANDIDATES,
     LEADERBOARD,
     PLANNED_SIGNATURES,
+    BoardPairRow,
+    CandidatePairRow,
+    LeaderboardRow,
     SignatureRow,
 )
 
@@ -313,3 +320,243 @@ def _means(pairs: Pairs, first: Sequence[bool], half: bool) -> dict[str, float]:
         if mine is half:
             scores[name][paper].append(value)
     return {name: fmean(fmean(values) for values in papers.values()) for name, papers in scores.items()}
+
+
+SHOWN_PAPERS = 3
+
+
+def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
+    """Compares the two candidates *names* of one edition; returns one row per metric.
+
+    A row has the paired test, the numbers of papers *won* and *lost* by the first candidate, and the papers with the
+    largest differences. Other fields:
+
+    - *p*: not corrected for multiple tests, so valid only if these two candidates were chosen beforehand.
+    - *board*: the Holm-corrected p-value (*p_holm*) and the number of *tests* on the board that the correction covers.
+      None unless both candidates are ranked in one group.
+    - *chance*, *above_chance*: the same test on the two parts of the scores: what the candidates' reviews of other
+      papers score, and the rest. None if there are no such scores.
+    - *problem*: why there is no test.
+
+    *metrics*: the metrics to compare; None means those shown on the board. Raises `SettingsError` for an unknown
+    candidate, or if *names* are not two different candidates.
+    """
+    store = Store(state, edition)
+    names = [the_candidate(store, name) for name in names]
+    if len(names) != 2 or names[0] == names[1]:
+        given = f"got {', '.join(names)}" if names else "got none"
+        raise SettingsError(
+            f"--edition compares two candidates, {given}; name two: gre-bench compare A B -e {store.key}"
+        )
+    planned = store.read(PLANNED_SIGNATURES)
+    signatures = {row["signature_id"]: row for row in shown_signatures(store, metrics)}
+    boards: dict[str, list[LeaderboardRow]] = {}
+    for row in store.read(LEADERBOARD, signature_ids=list(signatures)):
+        boards.setdefault(row["signature_id"], []).append(row)
+    rows = []
+    for signature_id in (*boards, *(signatures.keys() - boards.keys())):
+        signature, board = signatures[signature_id], boards.get(signature_id, [])
+        row = _compared(store, signature, names)
+        row["board"] = None if row["problem"] else _on_the_board(store, board, names)
+        pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
+        parts = {name: paired(part, names, 0.90) for name, part in parts_of(store, signature, pairs, planned).items()}
+        row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
+        rows.append(row)
+    return {"edition": store.key, "compared": list(names), "candidates": rows}
+
+
+def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
+    rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(names))
+    planned = {row["candidate_id"] for row in rows}
+    if lost := [name for name in names if name not in planned]:
+        raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
+    scored = [row for row in rows if row["state"] == "scored"]
+    compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
+    try:
+        (test,) = _tested(scored)
+    except ValueError:
+        return compared | {"problem": "fewer than two papers on which both are scored"}
+    test = test if test.first == names[0] else test.flipped()
+    differences = leads(scored, names)
+    order = sorted(differences, key=lambda paper: differences[paper])
+    won, lost = ([paper for paper in order if differences[paper] * sign > 0] for sign in (1, -1))
+    return compared | asdict(test) | {
+        "problem": None,
+        "won": len(won),
+        "lost": len(lost),
+        "most": [{"paper_id": paper, "difference": differences[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": differences[paper]} for paper in lost[:SHOWN_PAPERS]],
+    }  # fmt: skip
+
+
+def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
+    """Returns the Holm-corrected p-value of the difference between the two candidates *names*.
+
+    The result also has the number of tests that the correction covers: those of all candidates in the same group of
+    *board*. Returns None unless both candidates have a rank in one group.
+    """
+    groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
+    if len(groups) < 2 or groups[0] != groups[1]:
+        return None
+    ranked = [row for row in board if row["rank"] is not None and row["group_name"] == groups[0]]
+    above = [row["above_chance_p"] for row in ranked if row["above_chance_p"] is not None]
+    candidates = [row["candidate"] for row in ranked]
+    rows = store.read(CANDIDATE_PAIRS, signature_id=ranked[0]["signature_id"], candidates=candidates)
+    try:
+        tests, others = in_one_family(_tested([row for row in rows if row["state"] == "scored"]), above)
+    except ValueError:
+        return None
+    (own,) = (test for test in tests if {test.first, test.second} == set(names))
+    return {"p_holm": own.p_holm, "tests": len(tests) + len(others)}
+
+
+def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
+    """Returns paper → mean score of the first candidate of *names* minus that of the second candidate.
+
+    *scored*: the scored pairs of both candidates. A reference counts only if both candidates were scored against it.
+    """
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
+    by_paper: dict[str, list[float]] = {}
+    for (name, paper, reference), value in values.items():
+        other = values.get((names[1], paper, reference))
+        if name == names[0] and value is not None and other is not None:
+            by_paper.setdefault(paper, []).append(value - other)
+    return {paper: sum(differences) / len(differences) for paper, differences in by_paper.items()}
+
+
+def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
+    """Returns the paired test of every two candidates in *scored*.
+
+    Raises ValueError if two candidates share fewer than two papers.
+    """
+    papers, candidates, references = (
+        [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
+    )
+    return pair_tests([row["value"] for row in scored if row["value"] is not None], papers, candidates, references)
+
+
+LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
+"""Fields of a signature that identify the evaluation LM; in all others the two should agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPairs:
+    """Pairs that both LMs have scored, as columns of equal length; *values* has one column of scores for each LM."""
+
+    candidates: Sequence[str]
+    papers: Sequence[str]
+    references: Sequence[str]
+    values: tuple[Sequence[float], Sequence[float]]
+
+
+def are_lms(store: Store, names: Sequence[str]) -> bool:
+    """Returns whether every one of *names* is an evaluation LM or a signature of the edition, and none is a candidate.
+
+    A signature may be given by the beginning of its id. Raises `SettingsError` if exactly one of *names* is unknown and
+    the other is no candidate.
+    """
+    signatures = store.read(PLANNED_SIGNATURES)
+    candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
+    absent = [name for name in names if not _signatures_of(name, signatures)]
+    if len(absent) == 1 and not whole(absent[0], candidates) and not set(names) & set(candidates):
+        lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
+        raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
+    return not absent and not set(names) & set(candidates)
+
+
+def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
+    """Compares two evaluation LMs, or two signatures, on an edition; returns one row per metric that both have scored.
+
+    - *names*: two names of LMs, or beginnings of signatures' ids.
+    - *metrics*: the metrics to compare; None means all.
+
+    Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
+    """
+    store = Store(state, edition)
+    planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
+    sides = [_signatures_of(name, planned) for name in names]
+    shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
+              if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
+    if not shared:
+        among = f" among {', '.join(metrics)}" if metrics else ""
+        raise SettingsError(f"edition {store.key}: {names[0]} and {names[1]} have no metric in common{among}")
+    rows = [_by_both(store, *_closest(metric, *sides)) for metric in shared]
+    return {"edition": store.key, "compared": list(names), "evaluation_lms": rows}
+
+
+def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
+    """Returns the signatures whose id begins with *name*, in the order of *signatures*.
+
+    If there are none, returns the signatures of the evaluation LM *name*.
+    """
+    by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
+    return by_id or [row for row in signatures if row["evaluation_lm"] == name]
+
+
+def _closest(
+    metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
+) -> tuple[SignatureRow, SignatureRow]:
+    """Returns one signature of *metric* from *first* and one from *second*, which differ in as few fields as possible.
+
+    Fields about the evaluation LM do not count. Among equally good choices, the first is returned. Raises
+    `SettingsError` if *first* and *second* hold the same single signature of *metric*.
+    """
+    both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
+    both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
+    if not both:
+        raise SettingsError(f"{metric}: that is one signature named twice; name two")
+    return min(both, key=lambda pair: len(_differing(*pair)))
+
+
+def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]]:
+    own = ("signature_id", *LM)
+    return {name: [first[name], second[name]] for name in first if name not in own and first[name] != second[name]}
+
+
+def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
+    kept = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
+    row = {
+        "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
+        "lms": [{name: row[name] for name in LM} for row in (first, second)],
+        "differ_in": _differing(first, second), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
+        "problem": None, "agreement": None, "order": None, "candidates": [],
+    }  # fmt: skip
+    try:
+        tests = [pair_tests(column, kept.papers, kept.candidates, kept.references) for column in kept.values]
+    except ValueError as problem:
+        return row | {"problem": str(problem)}
+    with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
+        row["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
+    ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
+    ahead = [ahead_of(tested, HUMAN) for tested in tests]
+    row["candidates"] = [
+        {"candidate": name, "ranks": [by_name[name] for by_name in ranked],
+         "leads": [by_name.get(name) for by_name in ahead], **_by_pair(kept, name)}
+        for name in sorted(ranked[0], key=lambda name: ranked[0][name])
+    ]  # fmt: skip
+    return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
+
+
+def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> SharedPairs:
+    """Returns the pairs that both signatures have scored; raises `SettingsError` if there are fewer than two."""
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in right}
+    keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in left]
+    rows = [(*key, row["value"], values[key]) for key, row in zip(keys, left, strict=True) if key in values]
+    if len(rows) < 2:
+        raise SettingsError("the two evaluation LMs have fewer than two pairs in common")
+    candidates, papers, references, first, second = zip(*rows, strict=True)
+    return SharedPairs(candidates, papers, references, (first, second))
+
+
+def _by_pair(kept: SharedPairs, name: str) -> dict[str, Any]:
+    """Returns the number of pairs of the candidate *name*, and how the two LMs' scores on these pairs correlate.
+
+    The correlation is Spearman's. It is None for fewer than three pairs, or if the scores of an LM do not vary.
+    """
+    from scipy.stats import spearmanr
+
+    mine = [index for index, candidate in enumerate(kept.candidates) if candidate == name]
+    first, second = ([column[index] for index in mine] for column in kept.values)
+    varies = len(mine) > 2 and len(set(first)) > 1 and len(set(second)) > 1
+    result: Any = spearmanr(first, second) if varies else None
+    return {"pairs": len(mine), "spearman": result and float(result.statistic)}

@@ -1,1 +1,0 @@
-"""The figures of a release's boards, as SVG and PNG."""

@@ -1,0 +1,490 @@
+"""Compares two leaderboards by rank, and a leaderboard with other public benchmarks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from gre_bench.catalogs.models import known_as
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.published import printed
+from gre_bench.core.records import HUMAN, Signature
+from gre_bench.core.strict import load_json
+from gre_bench.examiners.tables import LAYOUTS, layout
+from gre_bench.guidelines.tables import GROUPS, VENUES
+from gre_bench.ingest.records.row_files import read_all_rows, shown
+from gre_bench.prompts.conditions import RUBRIC
+from gre_bench.ranking import published
+from gre_bench.ranking.exposure import entry_of
+from gre_bench.ranking.published import Figure
+from gre_bench.release import manifest
+from gre_bench.release.database import changed_pairs, opened, provenance_differences, rows, table_differences
+from gre_bench.reports.board_rows import release_folder
+from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import Moment, change
+from gre_bench.stats.ranks import consistency
+from gre_bench.store import Row, Store, fetch, no_edition
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
+from gre_bench.studies.guidelines.results import RECORD
+
+_FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
+
+
+def ranked(first: Side, second: Side) -> dict[str, Any]:
+    """Returns how consistently two boards rank candidates, for each metric that both boards have.
+
+    If exactly one board is a published table, the result also lists both boards' scores side by side. Raises
+    `SettingsError` if the two boards have no metric in common.
+    """
+    rows = published.consistency(first.figures, second.figures)
+    metrics = [row.metric for row in rows]
+    if not rows:
+        raise SettingsError(f"{first.name} and {second.name} have no metric in common")
+    printed = published.printed_consistency(first.name, second.name)
+    result: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
+    if first.signatures is not None and second.signatures is not None:
+        result["differ_in"] = _differences(first.signatures.get(metrics[0], {}), second.signatures.get(metrics[0], {}))
+    if (first.signatures is None) != (second.signatures is None):
+        figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
+        beside = [asdict(row) for row in published.beside(*figures)]
+        if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
+            # Scores of different signatures: their ranks can be compared, but their differences mean nothing.
+            no_difference = {"difference": None, "overlap": None, "within": None}
+            beside = [{**row, **no_difference} for row in beside]
+        result["beside"] = beside
+    return result
+
+
+def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
+    """Returns whether *run* used the same evaluation LM and writer as the published *table*.
+
+    The answer is true only if both LMs match in every one of *metrics*.
+    """
+    models = load_models()
+    wanted = published.LMS.get(table.name)
+    if wanted is None or not run.signatures:
+        return False
+    for metric in metrics:
+        signed = run.signatures.get(metric, {})
+        for name, stated in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
+            model = entry_of(name, models) if name else None
+            if model is None or model.name != known_as(models)[stated.lower()]:
+                return False
+    return bool(metrics)
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Returns the fields in which two signatures differ: field → [value in *first*, value in *second*]."""
+    return {name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)}
+
+
+def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
+    """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
+
+    *sides* must hold exactly one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` if
+    *sides* holds anything else, and `SourceError` for an unusable file.
+    """
+    if len(sides) != 1 or sides[0].kind != "board":
+        raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
+    values, blank = read_benchmarks(benchmarks)
+    models = {figure.item for figure in sides[0].figures}
+    unknown = sorted({model for of_models in values.values() for model in of_models} - models)
+    table5 = {(figure.metric, figure.item): figure.value for figure in published.load("table5")}
+    return {
+        "benchmarks": [
+            {**asdict(row), "printed": table5.get((row.metric, row.benchmark.lower().replace("-", "_")))}
+            for row in published.with_benchmarks(sides[0].figures, values)
+        ],
+        "blank_entries": blank,
+        "models_not_on_the_board": unknown,
+    }
+
+
+COLUMNS = ("model", "benchmark", "value")
+
+
+def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
+    """Returns benchmark → model → value from a CSV file, and the number of entries without a value.
+
+    The file *path* has the columns model, benchmark and value. Raises `SourceError` for an unusable line, or a second
+    value for the same model and benchmark.
+    """
+    values: dict[str, dict[str, float]] = {}
+    blank = 0
+    rows, columns = read_all_rows(path)
+    if missing := [name for name in COLUMNS if name not in columns]:
+        raise SourceError(f"{path}: no column {', '.join(missing)}; it needs model,benchmark,value")
+    for number, row in rows:
+        where = f"{path}, row {number}"
+        model, benchmark, text = ((row[name] or "").strip() for name in COLUMNS)
+        if not model or not benchmark:
+            raise SourceError(f"{where}: model and benchmark must be given")
+        of_models = values.setdefault(benchmark, {})
+        if not text:
+            blank += 1
+        elif of_models.setdefault(model, _number(text, where)) != _number(text, where):
+            raise SourceError(f"{where}: {model} has two values of {benchmark}; keep one")
+    return values, blank
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SourceError(f"{where}: '{shown(text)}' is no number; leave a missing value blank")
+    return value
+
+
+Kind = Literal["board", "effects"]
+_ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two boards, or of the two sets of effects, that are compared.
+
+    - *kind*: whether the figures are those of a board or effects of changes.
+    - *figures*: the numbers to compare.
+    - *left_out*: candidate without a rank, or change without an effect → the reason.
+    - *signatures*: metric → signature of a run; None for a published table.
+    """
+
+    name: str
+    kind: Kind
+    figures: tuple[Figure, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, Mapping[str, Any]] | None = None
+
+
+def from_table(name: str) -> Side:
+    """Returns the published table *name*, such as ``table6``; raises `SettingsError` if there is none of that name."""
+    figures = published.load(name)
+    return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
+
+
+def from_run(name: str, kind: Kind, state: Path) -> Side:
+    """Returns the board or the effects, as *kind* says, of an edition under *state* or of a JSON file.
+
+    *name*: the edition's key, or a file written by ``gre-bench leaderboard --json`` or ``study validate --json``.
+    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare. Raises `SourceError` if the file is not
+    such a file.
+    """
+    if Path(name).is_file():
+        tree = _json(Path(name))
+    elif name.lower().endswith(".json"):
+        raise no_file(name)
+    else:
+        tree = _edition(name, kind, state)
+    try:
+        return _side(name, kind, tree)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench study validate --json"}[kind]
+        raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
+
+
+def _edition(key: str, kind: Kind, state: Path) -> Any:
+    store = Store(state, key)
+    if not store.exists:
+        raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
+    signatures = store.read(CURRENT_SIGNATURES)
+    if not signatures:
+        raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
+    ids = [row["signature_id"] for row in signatures]
+    if kind == "effects":
+        # The effects under the signatures planned last; if there are none, all effects of the edition.
+        effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
+        if not effects:
+            raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
+        return {"signatures": signatures, "effects": effects}
+    return {"signatures": signatures, "rows": store.read(LEADERBOARD, signature_ids=ids)}
+
+
+def _side(name: str, kind: Kind, tree: Any) -> Side:
+    rows = tree if isinstance(tree, list) else tree["rows" if kind == "board" else "effects"]
+    lacks = [_lack(row, kind) for row in rows]
+    shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
+    figures = tuple(map(_figure, shown))
+    if not figures:
+        raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
+    if kind == "board":
+        figures = _by_model(figures)
+    seen: set[tuple[str, str]] = set()
+    for figure in figures:
+        if (figure.metric, figure.item) in seen:
+            raise SettingsError(f"{name}: {figure.metric} has two numbers for {figure.item}; compare one signature")
+        seen.add((figure.metric, figure.item))
+    signatures = None
+    if isinstance(tree, dict) and "signatures" in tree:
+        signatures = {row["metric"]: row for row in tree["signatures"]}
+    return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
+
+
+def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+    """Returns *figures* with each model renamed to its name in the models file.
+
+    If two figures would then have the same name, *figures* are returned unchanged.
+    """
+    known = known_as()
+    named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
+    return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
+
+
+def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
+    """Returns the name of *row* and the reason why it has no number; None if the row has a number."""
+    if kind == "board":
+        return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
+    return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
+
+
+def _figure(row: Mapping[str, Any]) -> Figure:
+    value = float(_first(row, _VALUE))
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number to compare")
+    low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
+    return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, low, high)
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    for name in names:
+        if row.get(name) is not None:
+            return row[name]
+    raise KeyError(" or ".join(names))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return load_json(read_bytes(path))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None
+
+
+GUIDELINES = ("002_table1", "002_table2")
+TABLES = (*LAYOUTS, *GUIDELINES)
+_CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for name, title in GROUPS.items()}
+
+
+def printed_study(table: str) -> Side:
+    """Returns the published *table* of a study, such as ``001_table1``.
+
+    In each of its figures, *metric* is the name of the LM, and *item* is the name of the table's row.
+    """
+    figures = []
+    for cell in printed(table):
+        lm, item = _cell(table, cell.row, cell.column)
+        figures.append(
+            Figure(
+                _lm(lm), item, cell.value, table=table, row=cell.row, column=cell.column, anomaly=cell.anomaly,
+                note=cell.note,
+            )
+        )  # fmt: skip
+    return Side(table, "effects", tuple(figures))
+
+
+def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
+    """Returns the results of the study *name* for the cells of *table*.
+
+    - *name*: the study's name, its folder, or its ``study.json``.
+    - *every*: for a study of guidelines, also include conditions that *table* lacks.
+
+    Raises `SettingsError` if there is no such study, or if the study has no cell of *table*. Raises `SourceError` for a
+    file that is no record of a study.
+    """
+    study = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
+    try:
+        figures = tuple(_of_guidelines(study) if table in GUIDELINES else _of_examiners(study, table))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
+    if not figures:
+        raise SettingsError(f"{name} has no cell of {table}; a study of examiners needs it among its layouts")
+    if table in GUIDELINES and not every:
+        wanted = {figure.item for figure in printed_study(table).figures}
+        figures = tuple(figure for figure in figures if figure.item in wanted)
+    return Side(name, "effects", figures)
+
+
+def _cell(table: str, row: str, column: str) -> tuple[str, str]:
+    """Returns the LM of one cell of a published table, and the cell's name in a study's results.
+
+    *row*, *column*: where *table* prints the cell.
+    """
+    if table not in GUIDELINES:
+        # Kotonya et al. print one column, for the LM of their submission.
+        return (column if table.startswith("001") else "Orca-7B"), row
+    first, second = row.split(": ")
+    name = _CONDITIONS.get(column, "none")
+    if table == "002_table1":
+        return second, f"{name}_official" if first == "official" and name != "none" else name
+    return first, name + (RUBRIC if second == "w/ Rubric" else "")
+
+
+def _of_examiners(study: Mapping[str, Any], table: str) -> Iterator[Figure]:
+    rows = study["rows"].get(table, {})
+    for row in layout(table).rows:
+        for outcome in study["outcomes"]:
+            if row in rows and outcome["name"] == rows[row] and outcome["kind"] == "examiner" and outcome["kendall"]:
+                tau = outcome["kendall"]
+                yield Figure(_lm(outcome["by"] or "none"), row, tau["value"], tau["low"], tau["high"], table=table)
+
+
+def _of_guidelines(study: Mapping[str, Any]) -> Iterator[Figure]:
+    for outcome in study["outcomes"]:
+        close = outcome["closeness"]
+        if close:
+            rmse = close["rmse"]
+            yield Figure(_lm(outcome["model"]), outcome["condition"], rmse["value"], rmse["low"], rmse["high"])
+
+
+def study_file(name: str, state: Path, kind: str) -> Path | None:
+    """Returns the record of the study *name*, its name, folder or file; None if there is no such study of *kind*."""
+    given = Path(name)
+    places = [given, given / RECORD, state / "studies" / kind / name / RECORD]
+    return next((file for file in places if file.is_file()), None)
+
+
+def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
+    path = study_file(name, state, kind)
+    if path is None:
+        raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
+    try:
+        return load_json(read_bytes(path))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None
+
+
+def _lm(name: str) -> str:
+    return _known().get(name.lower(), name)
+
+
+@cache
+def _known() -> dict[str, str]:
+    return known_as()
+
+
+_STATES = ("only_first", "only_second", "other_state", "other_score")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSide:
+    """One of the two compared releases, which lies in *folder*.
+
+    - *about*: the release's manifest.
+    - *signatures*: metric → signature.
+    - *board*: signature's id → candidate → row of the board.
+    - *anchored*: signature's id → candidate → row with the difference from the human baseline.
+    """
+
+    name: str
+    folder: Path
+    about: Mapping[str, Any]
+    signatures: Mapping[str, Row]
+    board: Mapping[str, Mapping[str, Row]]
+    anchored: Mapping[str, Mapping[str, Row]]
+
+
+def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
+    """Verifies both releases and returns what differs between them: metrics, provenance and tables.
+
+    *names*: names of releases in the folder *state*, or folders. Raises `SettingsError` for an unknown release,
+    `SourceError` for an altered one.
+    """
+    first, second = (_release_side(name, state) for name in names)
+    pairs = changed_pairs(first.folder, second.folder)
+    keys = ("release", "edition", "created_at", "texts", "papers")
+    return {
+        "compared": [first.name, second.name],
+        "releases": [{key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
+                     for side in (first, second)],
+        "metrics": [_release_metric(name, first, second, pairs) for name in first.signatures
+                    if name in second.signatures],
+        "only_first": [name for name in first.signatures if name not in second.signatures],
+        "only_second": [name for name in second.signatures if name not in first.signatures],
+        "provenance": provenance_differences(first.about, second.about),
+        "tables": table_differences(first.about, second.about),
+    }  # fmt: skip
+
+
+def _release_side(name: str, state: Path) -> ReleaseSide:
+    folder = release_folder(name, state)
+    if folder is None:
+        raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
+    about = manifest.verify(folder)
+    with opened(folder) as connection:
+        signatures = {row["metric"]: row for row in rows(connection, "signatures")}
+        ids = [row["signature_id"] for row in signatures.values()]
+        board = fetch(connection, LEADERBOARD, signature_ids=ids)
+        anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
+    return ReleaseSide(about["release"], folder, about, signatures, _by_signature(board), _by_signature(anchored))
+
+
+def _by_signature(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    kept: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        kept.setdefault(row["signature_id"], {})[row["candidate"]] = row
+    return kept
+
+
+def _release_metric(
+    metric: str, first: ReleaseSide, second: ReleaseSide, pairs: Mapping[tuple[str, str], Row]
+) -> dict[str, Any]:
+    signed = first.signatures[metric], second.signatures[metric]
+    ids = tuple(row["signature_id"] for row in signed)
+    same = ids[0] == ids[1]
+    level = "ranks" if not same else "scores" if first.about["edition"] == second.about["edition"] else "differences"
+    boards = first.board.get(ids[0], {}), second.board.get(ids[1], {})
+    candidates = [
+        {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
+        | (_both(boards, name, ("score",)) if level == "scores" else {})
+        | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
+        for name in dict.fromkeys((*boards[0], *boards[1]))
+    ]
+    if level == "differences":
+        _add_changes(candidates, first.anchored.get(ids[0], {}), second.anchored.get(ids[1], {}))
+    ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
+    try:
+        agreement = asdict(consistency(*ranks))
+    except ValueError as problem:
+        agreement = {"problem": str(problem)}
+    return {
+        "metric": metric, "compares": level, "signature_ids": list(ids),
+        "differ_in": _differing(*signed), "agreement": agreement,
+        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards],
+        "candidates": candidates,
+    }  # fmt: skip
+
+
+def _differing(first: Row, second: Row) -> dict[str, list[Any]]:
+    fields = [field.name for field in dataclasses.fields(Signature)]
+    return {name: [first[name], second[name]] for name in fields if first[name] != second[name]}
+
+
+def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
+    return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
+
+
+def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
+    """Adds to each row of *candidates* the candidate's change from one release to the other.
+
+    A row gets the difference from the human baseline in each release, the change of this difference, and the p-value of
+    the change. *first*, *second*: candidate → row with the difference, in the first and the second release.
+    """
+    kept = ("difference", "low", "high", "papers")
+    tested: list[dict[str, Any]] = []
+    for row in candidates:
+        sides = [side.get(row["candidate"]) for side in (first, second)]
+        row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
+        row["change"] = None
+        if all(side and side["se"] for side in sides):
+            before, after = (Moment(side["difference"], side["se"], side["papers"]) for side in sides if side)
+            row["change"] = asdict(change(before, after))
+            tested.append(row)
+    for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):
+        row["change"]["p_holm"] = p
