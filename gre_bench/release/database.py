@@ -22,6 +22,7 @@ from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepared
 from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
+from gre_bench.store.binding import as_arrow, columns
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
@@ -68,6 +69,7 @@ def write_database(
     is_free: Callable[[str | None], bool],
     everything: bool = False,
     own_licence: str | None = None,
+    scores_only: bool = False,
 ) -> dict[str, int]:
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
@@ -75,6 +77,7 @@ def write_database(
     *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
     *everything*: whether to include all texts, for a release that is not passed on.
     *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
+    *scores_only*: whether to leave out every text and every log-probability.
     Raises `StoreError` if *source* cannot be read or has another schema version, or if *target* cannot be written.
     """
     try:
@@ -89,7 +92,7 @@ def write_database(
         present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
         if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
-        _mark_public(connection, is_free, everything, own_licence)
+        _mark_public(connection, (lambda licence: False) if scores_only else is_free, everything, own_licence)
         for name in TABLES:
             if name in REDACTED:
                 connection.execute(f"create table {name} as {statement('release', name)}")
@@ -98,6 +101,8 @@ def write_database(
                 connection.execute(
                     f"create table {name} as select {kept} from edition.{name} order by all", {"history": list(HISTORY)}
                 )
+        if scores_only:
+            connection.execute("truncate spans; update scores set predictions = []")
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
         _add(connection, additions)
@@ -290,8 +295,10 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
     }  # fmt: skip
     for name, values in tables.items():
         connection.execute(statement("release", f"make_{name}"))
-        for row in values:
-            connection.table(name).insert(list(row.values()))
+        if values:
+            connection.register("added", as_arrow(columns(values)))
+            connection.execute(f"insert into {name} by name from added")
+            connection.unregister("added")
 
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]

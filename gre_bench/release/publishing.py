@@ -34,11 +34,12 @@ from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
-from gre_bench.release.site import write_site
+from gre_bench.release.site import SCORES_ONLY, write_site
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row
 
+TEXTS = {True: "all: not to be passed on", False: "where their licence allows it"}
 DATABASE, FIGURES = "release.duckdb", "figures"
 
 
@@ -53,6 +54,7 @@ class Publication:
     - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
     - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
     - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
+    - *scores_only*: whether to leave out every text, every log-probability and the pages of papers.
     - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
     """
 
@@ -62,6 +64,7 @@ class Publication:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pieces_of: Pieces | None = None
     everything: bool = False
+    scores_only: bool = False
     again: bool = False
     key: SigningKey | None = None
     own_licence: str | None = None
@@ -100,7 +103,7 @@ def publish(
         building = release_store.building_folder(name)
         counts = write_database(
             publication.source, building / DATABASE, publication.additions, publication.is_free,
-            publication.everything, publication.own_licence,
+            publication.everything, publication.own_licence, publication.scores_only,
         )  # fmt: skip
         at("pieces")
         counts["pieces"] = add_pieces(building / DATABASE, publication.pieces_of)
@@ -110,7 +113,7 @@ def publish(
             "release": name,
             "edition": release_store.edition,
             "created_at": made_at().isoformat(timespec="seconds"),
-            "texts": "all: not to be passed on" if publication.everything else "where their licence allows it",
+            "texts": SCORES_ONLY if publication.scores_only else TEXTS[publication.everything],
             **publication.provenance,
             "tables": counts,
         }

@@ -41,6 +41,7 @@ METHOD = """\
   booktitle = {International Conference on Learning Representations},
   year      = {2025}
 }"""
+SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
 VERDICTS = ("holds", "does not hold", "cannot be told")
 _TABLES = {
     "scores": "every score, with the keys of its log-probabilities",
@@ -80,7 +81,9 @@ def write_site(
     - *at*: called before each step with the name of the step. *figures*: whether to draw figures.
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
-    papers = [row | {"href": f"papers/{page_of(row['paper_id'])}"} for row in rows(connection, "papers")]
+    with_papers = about["texts"] != SCORES_ONLY
+    papers = [row | {"href": f"papers/{page_of(row['paper_id'])}" if with_papers else None}
+              for row in rows(connection, "papers")]  # fmt: skip
     values = pair_values(connection)
     at("figures")
     pictures = drawn(shown_boards) if figures else Drawings()
@@ -120,7 +123,8 @@ def write_site(
     at("candidates")
     write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
     at("papers")
-    write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
+    if with_papers:
+        write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
     return pictures
 
 

@@ -57,6 +57,7 @@ def publish_edition(
     look: Callable[[Frozen], None] | None = None,
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
+    scores_only: bool = False,
 ) -> Published:
     """Publishes a release of what is committed in *store* while no run is writing; returns the release.
 
@@ -66,6 +67,7 @@ def publish_edition(
     - *look*: a function that gets the frozen store before publication. It refuses the publication by raising an error.
     - *key*: the key that signs the release; None leaves the release unsigned.
     - *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail.
+    - *scores_only*: leave out every text, every log-probability of tokens and the pages of papers.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published.
     Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if the latest
@@ -75,7 +77,7 @@ def publish_edition(
         release_store.log.check_key(key)
     release_store.check_clock()
     with frozen(store, "publish", wait_s) as edition:
-        publication = publication_of(edition, everything, again, key, hidden)
+        publication = publication_of(edition, everything, again, key, hidden, scores_only)
         if look:
             look(edition)
         return publish(release_store, publication)
@@ -87,6 +89,7 @@ def publication_of(
     again: bool = False,
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
+    scores_only: bool = False,
 ) -> Publication:
     """Returns the contents of a release of *store*; the arguments are those of `publish_edition`.
 
@@ -112,6 +115,7 @@ def publication_of(
         provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,
+        scores_only=scores_only,
         again=again,
         key=key,
         own_licence=settings.writing.licence,

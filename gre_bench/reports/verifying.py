@@ -40,7 +40,7 @@ from gre_bench.release.manifest import plain
 from gre_bench.release.publishing import DATABASE, FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import check_signer
-from gre_bench.release.site import PAGE
+from gre_bench.release.site import PAGE, SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
@@ -118,7 +118,8 @@ def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
         rebuilt = Path(scratch) / DATABASE
         everything, own = manifest["texts"].startswith("all"), manifest["settings"]["writing"].get("licence")
-        write_database(edition.file, rebuilt, Additions(), may_publish, everything, own)
+        only = manifest["texts"] == SCORES_ONLY
+        write_database(edition.file, rebuilt, Additions(), may_publish, everything, own, only)
         unlike = unlike_tables(folder, rebuilt)
     if unlike:
         first, more = unlike[0], f", and {len(unlike) - 1} tables more" if len(unlike) > 1 else ""
@@ -142,8 +143,8 @@ STATISTICS = {
 """The tables that a refresh computes from scores and texts, with their keys."""
 OF_CATALOGUE = {"usd", "conflict"}
 """Columns of ``profiles`` that depend on prices and families of models."""
-OF_TEXTS = {"words", "human_words", "at_length", "at_length_low", "at_length_high", "covered"}
-"""Columns of ``profiles`` that depend on the words of reviews and judgments."""
+OF_TEXTS = {"covered"}
+"""Columns of ``profiles`` that depend on the texts themselves, not on their number of words alone."""
 STATED = (
     "texts, log-probabilities, plan and sample",
     "what is known of models: prices, cutoffs, registers of what they learnt",
@@ -218,11 +219,14 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
         specific = {specific_of(row, kept) for row in shown}
         signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
-        scores = sum(_scores(connection, row) for row in signatures)
+        only_scores = about["texts"] == SCORES_ONLY
+        scores = 0 if only_scores else sum(_scores(connection, row) for row in signatures)
+        if only_scores:
+            left_out.append("scores: the log-probabilities that they are made of are not here")
         withheld = rows(connection, "withheld")[0]["reviews"]
         if withheld:
             left_out.append(
-                f"lengths, what depends on them, and kinds of judgments: the words of {withheld:,} reviews are not here"
+                f"kinds of judgments and the share of words covered: the words of {withheld:,} reviews are not here"
             )
         if apart := sum(bool(row["left_out"]) for row in table_rows(connection, "separation")):
             left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
@@ -234,25 +238,23 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
             raise _Unlike("claims of its manifest.json are others")
         if about.get("contrasts"):
-            _contrasts(store, about, kept, bool(withheld))
+            _contrasts(store, about, kept)
     pages, figures, without = _pages(folder, about)
     return {
-        "scores": scores, "statistics": [name for name in STATISTICS if not (withheld and name == "lengths")],
+        "scores": scores, "statistics": [*STATISTICS],
         "to_the_last_digit": exact, "pages": pages, "figures": figures, "stated": [*STATED],
         "left_out": [*left_out, *without],
     }  # fmt: skip
 
 
-def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[SignatureRow], withheld: bool) -> None:
-    """Tests the contrasts of the manifest again; what depends on lengths is not compared if texts are *withheld*."""
+def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[SignatureRow]) -> None:
+    """Tests the contrasts of the manifest again."""
     entries = [PlannedContrast.model_validate(entry) for entry in about["contrasts"]["entries"]]
     stated, made = (
         about["contrasts"]["rows"],
         plain({"rows": contrast_rows(store, entries, about["signatures"], known)})["rows"],
     )
-    dropped = {"at_length"} if withheld else set[str]()
-    sides = [[{name: row[name] for name in row if name not in dropped} for row in side] for side in (stated, made)]
-    if sides[0] != sides[1]:
+    if stated != made:
         raise _Unlike("contrasts of its manifest.json are others")
 
 
@@ -294,8 +296,6 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
         if row["signature_id"] not in unseparated:
             store_separation(store, Signature(**fields), Learnt(0, {}))
     for name, key in STATISTICS.items():
-        if withheld and name == "lengths":
-            continue
         skipped = {"run_id", *((OF_CATALOGUE | (OF_TEXTS if withheld else set())) if name == "profiles" else ())}
         kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]
         made = store.written[f"put_{name}"]

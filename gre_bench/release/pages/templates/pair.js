@@ -42,7 +42,7 @@ const strip = (board, leads, test, width) => {
 };
 
 const furthest = (title, found, board) => make("div", {}, make("h3", {}, title), found.length ? make("ol", { class: "extremes" },
-  ...found.map(([paper, lead]) => make("li", {}, make("a", { href: data.papers[paper][1] }, data.papers[paper][0]), make("span", { class: "soft" }, ` ${signed(lead, board.digits)}`)))) : make("p", {}, "On no paper."));
+  ...found.map(([paper, lead]) => make("li", {}, data.papers[paper][1] ? make("a", { href: data.papers[paper][1] }, data.papers[paper][0]) : data.papers[paper][0], make("span", { class: "soft" }, ` ${signed(lead, board.digits)}`)))) : make("p", {}, "On no paper."));
 
 const drawPair = (open) => {
   const models = data.boards[open].points.filter((one) => one.kind === "model"), rest = data.boards[open].points.filter((one) => one.kind !== "model");
