@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.board.words import answer, headline, headline_lacks, with_half
 from gre_bench.cli.commands import options
@@ -51,16 +51,16 @@ IN_A_TEXT = (
 
 
 def leaderboard(
+    *,
     state: Path,
     quiet: bool,
     edition: options.OneEdition = None,
     metric: options.Metric = None,
-    board: Annotated[
-        Board,
-        option("--board", "clean: no rank for models that may have read the reviews; all: a rank for every model."),
-    ] = Board.clean,
-    every: Annotated[bool, option("--all", "Print the boards of all metrics and groups in full.")] = False,
-    details: Annotated[bool, option("--details", "Also length, cost, contamination, scores by kind of paper.")] = False,
+    board: Board = option(
+        Board.clean, "--board", "clean: no rank for models that may have read the reviews; all: a rank for every model."
+    ),
+    every: bool = option(False, "--all", "Print the boards of all metrics and groups in full."),
+    details: bool = option(False, "--details", "Also length, cost, contamination, scores by kind of paper."),
     form: options.Form = Format.table,
     out: options.Out = None,
     figures: options.Figures = None,
@@ -119,14 +119,14 @@ def leaderboard(
 
 
 def history(
+    *,
     state: Path,
-    editions: Annotated[
-        list[str] | None, argument("EDITION", "Editions of one venue or several; default: all.", **EDITIONS)
-    ] = None,
-    anchor: Annotated[
-        list[str] | None,
-        option("--anchor", "-a", "NAME", "Candidate that every edition scores again; default: human."),
-    ] = None,
+    editions: list[str] | None = argument(
+        None, "EDITION", "Editions of one venue or several; default: all.", **EDITIONS
+    ),
+    anchor: list[str] | None = option(
+        None, "--anchor", "-a", "NAME", "Candidate that every edition scores again; default: human."
+    ),
 ) -> Answer:
     """Follow candidates through the years of a venue.
 
@@ -194,8 +194,9 @@ def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
 
 
 def view(
-    port: Annotated[int, option("--port", "N", "Port on this machine; 0: any free one.", min=0, max=65535)] = 8642,
-    all_texts: Annotated[bool, option("--all-texts", "Show texts of any licence, for yourself alone.")] = False,
+    *,
+    port: int = option(8642, "--port", "N", "Port on this machine; 0: any free one.", min=0, max=65535),
+    all_texts: bool = option(False, "--all-texts", "Show texts of any licence, for yourself alone."),
     state: options.State = Path("state"),
 ) -> None:
     """Show boards, papers and running refreshes in a browser.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -29,46 +29,38 @@ def _tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 
 def compare(
+    *,
     state: Path,
-    runs: Annotated[
-        list[str] | None,
-        argument(
-            "NAME",
-            "Edition, release, or file of leaderboard --json or study validate --json; with --edition: candidates or "
-            "evaluation LMs.",
-        ),
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        option(
-            "--published",
-            "TABLE",
-            "Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
-            autocompletion=_tables,
-        ),
-    ] = None,
-    benchmarks: Annotated[
-        Path | None,
-        option("--benchmarks", "FILE", "CSV of model,benchmark,value: correlations as in table 5."),
-    ] = None,
-    edition: Annotated[
-        str | None,
-        option(
-            "--edition",
-            "-e",
-            "EDITION",
-            "Compare two candidates of this edition, or two of its evaluation LMs.",
-            **EDITIONS,
-        ),
-    ] = None,
-    contrasts: Annotated[
-        Path | None,
-        option("--contrasts", "FILE", "TOML of contrasts fixed beforehand, tested on one edition."),
-    ] = None,
-    figures: Annotated[
-        Path | None,
-        option("--figures", "FOLDER", "Draw the one --published board into this folder, with a page."),
-    ] = None,
+    runs: list[str] | None = argument(
+        None,
+        "NAME",
+        "Edition, release, or file of leaderboard --json or study validate --json; with --edition: candidates or "
+        "evaluation LMs.",
+    ),
+    table: list[str] | None = option(
+        None,
+        "--published",
+        "TABLE",
+        "Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
+        autocompletion=_tables,
+    ),
+    benchmarks: Path | None = option(
+        None, "--benchmarks", "FILE", "CSV of model,benchmark,value: correlations as in table 5."
+    ),
+    edition: str | None = option(
+        None,
+        "--edition",
+        "-e",
+        "EDITION",
+        "Compare two candidates of this edition, or two of its evaluation LMs.",
+        **EDITIONS,
+    ),
+    contrasts: Path | None = option(
+        None, "--contrasts", "FILE", "TOML of contrasts fixed beforehand, tested on one edition."
+    ),
+    figures: Path | None = option(
+        None, "--figures", "FOLDER", "Draw the one --published board into this folder, with a page."
+    ),
     metric: options.Metric = None,
 ) -> Answer:
     """Compare two boards, releases, candidates or evaluation LMs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -31,25 +31,21 @@ app = Commands("Compare LMs that grade texts with human scores.")
 
 @app.command("compare", no_args_is_help=True)
 def compare(
+    *,
     state: Path,
-    items: Annotated[
-        Path | None,
-        option(
-            "--items", "FILE", "Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id."
-        ),
-    ] = None,
+    items: Path | None = option(
+        None, "--items", "FILE", "Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id."
+    ),
     edition: options.Edition = None,
-    settings: Annotated[
-        Path | None,
-        option("--settings", "-s", "FILE", "TOML file of the study's settings; try: examiners."),
-    ] = None,
-    layouts: Annotated[
-        list[str] | None,
-        option("--layout", "NAME", "Only the rows of this published table, such as 001_table1; repeatable."),
-    ] = None,
+    settings: Path | None = option(
+        None, "--settings", "-s", "FILE", "TOML file of the study's settings; try: examiners."
+    ),
+    layouts: list[str] | None = option(
+        None, "--layout", "NAME", "Only the rows of this published table, such as 001_table1; repeatable."
+    ),
     models: options.Model = None,
     models_file: options.ModelsFile = None,
-    limit: Annotated[int | None, option("--limit", "N", "Only the first N texts.", min=1)] = None,
+    limit: int | None = option(None, "--limit", "N", "Only the first N texts.", min=1),
     name: options.StudyName = None,
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
@@ -90,7 +86,8 @@ def compare(
 
 @app.command("errors")
 def errors(
-    filled: Annotated[list[str], argument("NAME=FILE", "A sheet of rationales that a human has filled in.")],
+    *,
+    filled: list[str] = argument(..., "NAME=FILE", "A sheet of rationales that a human has filled in."),
 ) -> Answer:
     """Count the errors in rationales, from filled sheets.
 

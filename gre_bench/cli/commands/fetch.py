@@ -31,15 +31,16 @@ Host = Annotated[
 
 
 def fetch(
+    *,
     state: Path,
     quiet: bool,
-    venue: Annotated[str, argument("VENUE", "Venue, such as ICLR.")],
-    year: Annotated[int, argument("YEAR", "Year of the venue.")],
+    venue: str = argument(..., "VENUE", "Venue, such as ICLR."),
+    year: int = argument(..., "YEAR", "Year of the venue."),
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    again: Annotated[bool, option("--again", "Fetch everything again, and report what changed.")] = False,
+    again: bool = option(False, "--again", "Fetch everything again, and report what changed."),
     unverified_venue: options.UnverifiedVenue = False,
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
@@ -158,18 +159,18 @@ def _next(chosen: Settings, snapshot: str, drawn: bool, file: Path | None, overr
 
 
 def plan(
+    *,
     state: Path,
-    venue: Annotated[str | None, argument("VENUE", "Venue, such as ICLR.")] = None,
-    year: Annotated[int | None, argument("YEAR", "Year of the venue.")] = None,
-    every: Annotated[bool, option("--all", "All published experiments, in one table.")] = False,
+    venue: str | None = argument(None, "VENUE", "Venue, such as ICLR."),
+    year: int | None = argument(None, "YEAR", "Year of the venue."),
+    every: bool = option(False, "--all", "All published experiments, in one table."),
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    rates: Annotated[
-        Path | None,
-        option("--rates", "FILE", "Output of models bench scoring --json on the machine that will score."),
-    ] = None,
+    rates: Path | None = option(
+        None, "--rates", "FILE", "Output of models bench scoring --json on the machine that will score."
+    ),
 ) -> Answer:
     """Estimate an edition's requests, tokens, hours and cost.
 
@@ -266,15 +267,13 @@ def _money(row: dict[str, Any]) -> str:
 
 
 def year(
+    *,
     state: Path,
-    venue: Annotated[str, argument("VENUE", "Venue, such as ICLR.")],
-    roster: Annotated[
-        str | None, option("--roster", "NAME", "Models to rank: an included roster, or your NAME.toml.")
-    ] = None,
-    the_year: Annotated[
-        int | None,
-        option("--year", "YEAR", "Year of the venue; default: the newest whose reviews are public."),
-    ] = None,
+    venue: str = argument(..., "VENUE", "Venue, such as ICLR."),
+    roster: str | None = option(None, "--roster", "NAME", "Models to rank: an included roster, or your NAME.toml."),
+    the_year: int | None = option(
+        None, "--year", "YEAR", "Year of the venue; default: the newest whose reviews are public."
+    ),
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,

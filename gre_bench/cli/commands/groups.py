@@ -55,8 +55,8 @@ def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
 
     def command(as_json: bool, **given: Any) -> None:
         if "chosen" in own:
-            parts = [given.pop(parameter.name) for parameter in CHOSEN]
-            given["chosen"] = settings_of(*parts, given["state"])
+            file, edition, override = given.pop("settings"), given.pop("edition"), given.pop("override")
+            given["chosen"] = settings_of(file, edition, override, given["state"])
         if "quiet" in own:
             given["quiet"] = as_json
         answer = work(**given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from rich.box import SIMPLE
 
@@ -24,40 +23,35 @@ app = Commands("Compare reviewer guidelines, and make them from good reviews.")
 
 @app.command("compare", no_args_is_help=True)
 def compare(
+    *,
     state: Path,
     models: options.Model = None,
-    conditions: Annotated[
-        list[str] | None,
-        option(
-            "--condition",
-            "NAME",
-            "none; arr, neurips, iclr (as instructions); good, middle, bad, these three also with +rubric; or the "
-            "name of a --guideline. Repeatable; default: none and each --guideline.",
-        ),
-    ] = None,
-    own: Annotated[
-        list[str] | None,
-        option(
-            "--guideline",
-            "NAME=FILE",
-            "A guideline of your own; arr_official, neurips_official and iclr_official fill table 1.",
-        ),
-    ] = None,
+    conditions: list[str] | None = option(
+        None,
+        "--condition",
+        "NAME",
+        "none; arr, neurips, iclr (as instructions); good, middle, bad, these three also with +rubric; or the "
+        "name of a --guideline. Repeatable; default: none and each --guideline.",
+    ),
+    own: list[str] | None = option(
+        None,
+        "--guideline",
+        "NAME=FILE",
+        "A guideline of your own; arr_official, neurips_official and iclr_official fill table 1.",
+    ),
     edition: options.Edition = None,
     papers: options.PapersFile = None,
-    ratings: Annotated[
-        Path | None, option("--ratings", "FILE", "Human ratings: .tsv with paper_id and one rating per column.")
-    ] = None,
-    reviews: Annotated[
-        Path | None,
-        option(
-            "--reviews",
-            "FOLDER",
-            "Ask no model; read existing reviews: human_ratings.tsv (paper_id, then one human rating per column, "
-            "optionally decision) and llm_reviews.parquet or .jsonl (paper_id, model, Overall, optionally run; texts "
-            "in Summary, Strengths, Weaknesses, Questions, Limitations or review). Each run is a condition.",
-        ),
-    ] = None,
+    ratings: Path | None = option(
+        None, "--ratings", "FILE", "Human ratings: .tsv with paper_id and one rating per column."
+    ),
+    reviews: Path | None = option(
+        None,
+        "--reviews",
+        "FOLDER",
+        "Ask no model; read existing reviews: human_ratings.tsv (paper_id, then one human rating per column, "
+        "optionally decision) and llm_reviews.parquet or .jsonl (paper_id, model, Overall, optionally run; texts "
+        "in Summary, Strengths, Weaknesses, Questions, Limitations or review). Each run is a condition.",
+    ),
     models_file: options.ModelsFile = None,
     limit: options.Limit = None,
     name: options.StudyName = None,
@@ -96,16 +90,16 @@ def compare(
 
 @app.command("quality")
 def quality(
+    *,
     state: Path,
     notes: options.NotesFile,
-    edition: Annotated[
-        str, option("--edition", "-e", "EDITION", "Venue and year of the notes, such as ICLR-2024.", **EDITIONS)
-    ],
-    judge: Annotated[
-        str | None,
-        option("--judge", "NAME", "Model that judges references and consistency; default: rules only."),
-    ] = None,
-    without_dates: Annotated[bool, option("--without-dates", "Do not use the dates of the notes.")] = False,
+    edition: str = option(
+        ..., "--edition", "-e", "EDITION", "Venue and year of the notes, such as ICLR-2024.", **EDITIONS
+    ),
+    judge: str | None = option(
+        None, "--judge", "NAME", "Model that judges references and consistency; default: rules only."
+    ),
+    without_dates: bool = option(False, "--without-dates", "Do not use the dates of the notes."),
     models_file: options.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
     bounds: options.Budget = None,
@@ -134,13 +128,14 @@ def quality(
 
 @app.command("generate")
 def generate(
+    *,
     state: Path,
-    name: Annotated[str, option("--name", "NAME", "Name of the study that sampled the groups.")],
-    group: Annotated[
-        str, option("--group", "GROUP", "good, middle or bad; or of one criterion alone, such as good.review_length.")
-    ],
-    model: Annotated[str, option("--model", "NAME", "Model of the catalogue that makes the guideline.")],
-    out: Annotated[Path, option("--out", "-o", "FILE", "File to write the guideline to.")],
+    name: str = option(..., "--name", "NAME", "Name of the study that sampled the groups."),
+    group: str = option(
+        ..., "--group", "GROUP", "good, middle or bad; or of one criterion alone, such as good.review_length."
+    ),
+    model: str = option(..., "--model", "NAME", "Model of the catalogue that makes the guideline."),
+    out: Path = option(..., "--out", "-o", "FILE", "File to write the guideline to."),
     models_file: options.ModelsFile = None,
     bounds: options.Budget = None,
     again: options.RetryFailed = False,

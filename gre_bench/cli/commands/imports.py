@@ -38,11 +38,11 @@ app = Commands("Add papers, reviews, notes or graded texts to an edition.")
 
 @app.callback()
 def limits(
+    *,
     context: typer.Context,
-    bounds: Annotated[
-        list[str] | None,
-        option("--set", "KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable."),
-    ] = None,
+    bounds: list[str] | None = option(
+        None, "--set", "KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable."
+    ),
 ) -> None:
     """Sets the limits for the files of the command that follows."""
     inputs = configuration.inputs_of(tuple(bounds or ()))
@@ -51,8 +51,9 @@ def limits(
 
 @app.command("papers")
 def import_papers(
+    *,
     state: Path,
-    file: Annotated[Path, argument("FILE", f"{ROWS} and optional title, abstract, text, row.")],
+    file: Path = argument(..., "FILE", f"{ROWS} and optional title, abstract, text, row."),
     edition: options.IntoEdition,
     new: New = False,
     rows: options.Rows = None,
@@ -75,24 +76,21 @@ def import_papers(
 
 @app.command("reviews")
 def import_reviews(
+    *,
     state: Path,
-    file: Annotated[
-        Path,
-        argument(
-            "FILE",
-            f"{ROWS}, candidate, and review and/or judgments; or a folder of texts, each named by its paper: "
-            "<paper id>.txt or .md.",
-        ),
-    ],
+    file: Path = argument(
+        ...,
+        "FILE",
+        f"{ROWS}, candidate, and review and/or judgments; or a folder of texts, each named by its paper: "
+        "<paper id>.txt or .md.",
+    ),
     edition: options.IntoEdition,
-    by: Annotated[
-        str | None, option("--as", "NAME", "Candidate who wrote these reviews, if the file names none.")
-    ] = None,
-    human: Annotated[bool, option("--human", "These are human reviews, if the file names no candidate.")] = False,
+    by: str | None = option(None, "--as", "NAME", "Candidate who wrote these reviews, if the file names none."),
+    human: bool = option(False, "--human", "These are human reviews, if the file names no candidate."),
     writer: options.Writer = None,
     new: New = False,
     rows: options.Rows = None,
-    make_papers: Annotated[bool, option("--make-papers", "Make a bare paper for each unknown paper id.")] = False,
+    make_papers: bool = option(False, "--make-papers", "Make a bare paper for each unknown paper id."),
     columns: options.Columns = None,
     licence: options.Licence = None,
 ) -> Answer:
@@ -117,14 +115,14 @@ def import_reviews(
 
 @app.command("inspect")
 def import_inspect(
+    *,
     state: Path,
-    logs: Annotated[Path, argument("LOGS", "A log of inspect_ai (.eval or .json), or a folder of logs.")],
+    logs: Path = argument(..., "LOGS", "A log of inspect_ai (.eval or .json), or a folder of logs."),
     edition: options.IntoEdition,
-    by: Annotated[str | None, option("--as", "NAME", "Name on the board, if the logs are of one model.")] = None,
-    epoch: Annotated[
-        int | None,
-        option("--epoch", "N", "Use the reviews of this epoch; default: the first epoch that has one.", min=1),
-    ] = None,
+    by: str | None = option(None, "--as", "NAME", "Name on the board, if the logs are of one model."),
+    epoch: int | None = option(
+        None, "--epoch", "N", "Use the reviews of this epoch; default: the first epoch that has one.", min=1
+    ),
     licence: options.Licence = None,
 ) -> Answer:
     """Add the reviews in logs of inspect_ai.
@@ -151,13 +149,12 @@ def import_inspect(
 
 @app.command("notes")
 def import_notes(
+    *,
     state: Path,
     file: options.NotesFile,
     edition: options.IntoEdition,
-    texts: Annotated[
-        Path | None, option("--texts", "FILE", "Papers' texts (.parquet, .csv or .jsonl: paper_id, text).")
-    ] = None,
-    pdfs: Annotated[Path | None, option("--pdfs", "FOLDER", "Folder with the papers' PDFs, <paper id>.pdf.")] = None,
+    texts: Path | None = option(None, "--texts", "FILE", "Papers' texts (.parquet, .csv or .jsonl: paper_id, text)."),
+    pdfs: Path | None = option(None, "--pdfs", "FOLDER", "Folder with the papers' PDFs, <paper id>.pdf."),
     new: New = False,
     unverified_venue: options.UnverifiedVenue = False,
     licence: options.Licence = None,
@@ -180,13 +177,13 @@ def import_notes(
 
 @app.command("points")
 def import_points(
+    *,
     state: Path,
-    file: Annotated[Path, argument("FILE", f"{ROWS}, point, review_id or candidate, and columns of labels.")],
+    file: Path = argument(..., "FILE", f"{ROWS}, point, review_id or candidate, and columns of labels."),
     edition: options.IntoEdition,
-    order: Annotated[
-        list[str] | None,
-        option("--order", "LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels."),
-    ] = None,
+    order: list[str] | None = option(
+        None, "--order", "LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels."
+    ),
     columns: options.Columns = None,
 ) -> Answer:
     """Add points of reviews that people judged, for study points.
@@ -208,11 +205,10 @@ def import_points(
 
 @app.command("undo")
 def undo(
+    *,
     state: Path,
     edition: options.TheEdition,
-    number: Annotated[
-        str | None, argument("IMPORT", "Number of the import in the list; without it, the list is shown.")
-    ] = None,
+    number: str | None = argument(None, "IMPORT", "Number of the import in the list; without it, the list is shown."),
     yes: options.Yes = False,
 ) -> Answer:
     """Take back an import, with the scores that it was part of.
@@ -261,18 +257,18 @@ def _records(row: ImportRow) -> str:
 
 @app.command("yelp")
 def import_yelp(
+    *,
     state: Path,
-    businesses: Annotated[Path, argument("BUSINESS", "business.json of the Yelp data set, or its .gz.")],
-    reviews: Annotated[Path, argument("REVIEWS", "review.json of the Yelp data set, or its .gz.")],
+    businesses: Path = argument(..., "BUSINESS", "business.json of the Yelp data set, or its .gz."),
+    reviews: Path = argument(..., "REVIEWS", "review.json of the Yelp data set, or its .gz."),
     edition: options.IntoEdition,
     new: New = False,
-    restaurants: Annotated[int, option("--restaurants", "N", "Restaurants to sample.", min=1)] = 300,
-    reviews_each: Annotated[
-        int,
-        option("--reviews-each", "N", "Reviews to sample per restaurant; an edition needs 3.", min=1),
-    ] = 3,
-    min_reviews: Annotated[int, option("--min-reviews", "N", "Long reviews that a restaurant needs.", min=1)] = 50,
-    min_characters: Annotated[int, option("--min-characters", "N", "Characters of a long review.", min=1)] = 1000,
+    restaurants: int = option(300, "--restaurants", "N", "Restaurants to sample.", min=1),
+    reviews_each: int = option(
+        3, "--reviews-each", "N", "Reviews to sample per restaurant; an edition needs 3.", min=1
+    ),
+    min_reviews: int = option(50, "--min-reviews", "N", "Long reviews that a restaurant needs.", min=1),
+    min_characters: int = option(1000, "--min-characters", "N", "Characters of a long review.", min=1),
     licence: options.Licence = None,
 ) -> Answer:
     """Add restaurants of the Yelp data set, with reviews.
@@ -300,24 +296,20 @@ def _domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 @app.command("graded")
 def import_graded(
+    *,
     state: Path,
-    file: Annotated[Path, argument("FILE", ".csv or .jsonl, also gzipped; one row per review.")],
+    file: Path = argument(..., "FILE", ".csv or .jsonl, also gzipped; one row per review."),
     edition: options.IntoEdition,
     new: New = False,
-    domain: Annotated[
-        str | None,
-        option(
-            "--domain", "NAME", "Entry of data/domains.toml; default: by the file's columns.", autocompletion=_domains
-        ),
-    ] = None,
-    grade_column: Annotated[
-        str | None,
-        option("--grade-column", "COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality)."),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        option("--grades", "NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.'),
-    ] = None,
+    domain: str | None = option(
+        None, "--domain", "NAME", "Entry of data/domains.toml; default: by the file's columns.", autocompletion=_domains
+    ),
+    grade_column: str | None = option(
+        None, "--grade-column", "COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality)."
+    ),
+    grades: str | None = option(
+        None, "--grades", "NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.'
+    ),
     licence: options.Licence = None,
 ) -> Answer:
     """Add graded reviews of papers, proposals or other items.

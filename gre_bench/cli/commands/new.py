@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -24,27 +24,25 @@ from gre_bench.store import Store
 
 
 def new(
+    *,
     state: Path,
     quiet: bool,
     edition: options.TheEdition,
-    papers: Annotated[
-        Path,
-        option("--papers", "FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."),
-    ],
-    human: Annotated[Path, option("--human", "FILE", "Human reviews, two or more a paper: one row or text each.")],
-    candidate: Annotated[
-        list[str] | None,
-        option(
-            "--candidate",
-            "NAME=FILE",
-            "Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
-        ),
-    ] = None,
+    papers: Path = option(
+        ..., "--papers", "FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."
+    ),
+    human: Path = option(..., "--human", "FILE", "Human reviews, two or more a paper: one row or text each."),
+    candidate: list[str] | None = option(
+        None,
+        "--candidate",
+        "NAME=FILE",
+        "Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
+    ),
     columns: options.Columns = None,
     writer: options.Writer = None,
     licence: options.Licence = None,
-    partial: Annotated[bool, option("--partial", "Leave out rows that cannot be used, instead of stopping.")] = False,
-    dry_run: Annotated[bool, option("--dry-run", "Only say what was understood; store nothing.")] = False,
+    partial: bool = option(False, "--partial", "Leave out rows that cannot be used, instead of stopping."),
+    dry_run: bool = option(False, "--dry-run", "Only say what was understood; store nothing."),
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
     no_prefect: options.NoPrefect = False,

@@ -16,18 +16,22 @@ from gre_bench.cli.views.formats import Format
 from gre_bench.core.errors import GreBenchError
 
 
-def option(*words: str, **more: Any) -> Any:
-    """Returns an option: its flags, then the word for its value unless it is a switch, then its help.
+def option(*words: Any, **more: Any) -> Any:
+    """Returns an option: its default, its flags, the word for its value unless it is a switch, and its help.
 
-    *more* goes to `typer.Option`.
+    Within `Annotated` there is no default. *more* goes to `typer.Option`.
     """
-    flags = [word for word in words[:-1] if word.startswith("-")]
-    return typer.Option(*flags, metavar=words[-2] if words[-2] not in flags else None, help=words[-1], **more)
+    *ahead, help = words
+    first = next(index for index, word in enumerate(ahead) if str(word).startswith("-"))
+    flags = [word for word in ahead[first:] if word.startswith("-")]
+    metavar = ahead[-1] if ahead[-1] not in flags else None
+    return typer.Option(*ahead[:first], *flags, metavar=metavar, help=help, **more)
 
 
-def argument(metavar: str, help: str, **more: Any) -> Any:
-    """Returns an argument; *more* goes to `typer.Argument`."""
-    return typer.Argument(metavar=metavar, help=help, **more)
+def argument(*words: Any, **more: Any) -> Any:
+    """Returns an argument: its default, its name and its help; within `Annotated` there is no default."""
+    *default, metavar, help = words
+    return typer.Argument(*default, metavar=metavar, help=help, **more)
 
 
 def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:

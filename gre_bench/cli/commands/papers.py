@@ -6,7 +6,7 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, Commands
@@ -26,9 +26,10 @@ app = Commands("Read PDFs, and check how papers were read.")
 
 @app.command()
 def parse(
+    *,
     quiet: bool,
-    files: Annotated[list[Path], argument("FILE", "PDFs.")],
-    statuses: Annotated[bool, option("--quiet", "-q", "Statuses only, no texts.")] = False,
+    files: list[Path] = argument(..., "FILE", "PDFs."),
+    statuses: bool = option(False, "--quiet", "-q", "Statuses only, no texts."),
 ) -> Answer:
     """Read PDFs as a run does: status, text, and what was left out.
 
@@ -61,11 +62,10 @@ def parse(
 
 @app.command()
 def audit(
+    *,
     state: Path,
-    paper: Annotated[str, argument("PAPER", "A PDF, or the id of a paper of the edition.")],
-    out: Annotated[
-        Path | None, option("--out", "-o", "FOLDER", "Folder for the pictures; default: audit-<paper>.")
-    ] = None,
+    paper: str = argument(..., "PAPER", "A PDF, or the id of a paper of the edition."),
+    out: Path | None = option(None, "--out", "-o", "FOLDER", "Folder for the pictures; default: audit-<paper>."),
     edition: options.Edition = None,
 ) -> Answer:
     """Show hidden text and instructions to reviewers in a paper.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import randrange
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -20,37 +20,26 @@ from gre_bench.store import Frozen
 
 
 def publish(
+    *,
     state: Path,
     edition: options.OneEdition = None,
-    out: Annotated[
-        Path | None,
-        option("--out", "-o", "FOLDER", "Folder of the releases; default: releases/ of the state."),
-    ] = None,
-    all_texts: Annotated[
-        bool, option("--all-texts", "Include texts of any licence, for a release that you keep to yourself.")
-    ] = False,
-    again: Annotated[bool, option("--again", "Make a new release even if no table has changed.")] = False,
-    recount: Annotated[
-        int, option("--recount", "N", "First score N pairs again; publish nothing if one differs.", min=0)
-    ] = 0,
-    seed: Annotated[
-        int | None, option("--seed", "N", "Seed of the pairs to score again; default: random.", min=0)
-    ] = None,
-    sign: Annotated[
-        Path | None,
-        option("--sign", "FILE", "Sign with this Ed25519 key: openssl genpkey -algorithm ed25519."),
-    ] = None,
-    erratum: Annotated[
-        str | None,
-        option("--erratum", "TEXT", "Publish no release; note this erratum on the release of --of."),
-    ] = None,
-    release: Annotated[
-        str | None,
-        option("--of", "RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder."),
-    ] = None,
-    retire: Annotated[
-        bool, option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.")
-    ] = False,
+    out: Path | None = option(
+        None, "--out", "-o", "FOLDER", "Folder of the releases; default: releases/ of the state."
+    ),
+    all_texts: bool = option(
+        False, "--all-texts", "Include texts of any licence, for a release that you keep to yourself."
+    ),
+    again: bool = option(False, "--again", "Make a new release even if no table has changed."),
+    recount: int = option(0, "--recount", "N", "First score N pairs again; publish nothing if one differs.", min=0),
+    seed: int | None = option(None, "--seed", "N", "Seed of the pairs to score again; default: random.", min=0),
+    sign: Path | None = option(
+        None, "--sign", "FILE", "Sign with this Ed25519 key: openssl genpkey -algorithm ed25519."
+    ),
+    erratum: str | None = option(
+        None, "--erratum", "TEXT", "Publish no release; note this erratum on the release of --of."
+    ),
+    release: str | None = option(None, "--of", "RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder."),
+    retire: bool = option(False, "--retire", "With --erratum: the release is no longer the latest. It is not deleted."),
     wait: options.Wait = 0.0,
 ) -> Answer:
     """Publish an edition as a numbered release, or note an erratum.
@@ -150,29 +139,23 @@ def _note(
 
 
 def verify(
+    *,
     state: Path,
-    folder: Annotated[Path, argument("FOLDER", "Folder of a snapshot or of a release, or the name of a release.")],
-    against: Annotated[
-        Path | None, option("--against", "FOLDER", "An earlier snapshot: report what changed since.")
-    ] = None,
-    public: Annotated[
-        Path | None,
-        option("--public", "FILE", "Write the publishable part of the snapshot to this .jsonl file."),
-    ] = None,
-    in_store: Annotated[
-        bool, option("--store", "For a release: compare its tables with those of the edition's store.")
-    ] = False,
-    again: Annotated[
-        bool, option("--again", "For a release: make its numbers, pages and figures again from its own pairs.")
-    ] = False,
-    key: Annotated[
-        list[Path] | None,
-        option("--key", "FILE", "For a release: a public key that must have signed it; repeatable."),
-    ] = None,
-    log_head: Annotated[
-        str | None,
-        option("--log-head", "DIGEST", "For a release: an earlier head of its log, which verify printed."),
-    ] = None,
+    folder: Path = argument(..., "FOLDER", "Folder of a snapshot or of a release, or the name of a release."),
+    against: Path | None = option(None, "--against", "FOLDER", "An earlier snapshot: report what changed since."),
+    public: Path | None = option(
+        None, "--public", "FILE", "Write the publishable part of the snapshot to this .jsonl file."
+    ),
+    in_store: bool = option(False, "--store", "For a release: compare its tables with those of the edition's store."),
+    again: bool = option(
+        False, "--again", "For a release: make its numbers, pages and figures again from its own pairs."
+    ),
+    key: list[Path] | None = option(
+        None, "--key", "FILE", "For a release: a public key that must have signed it; repeatable."
+    ),
+    log_head: str | None = option(
+        None, "--log-head", "DIGEST", "For a release: an earlier head of its log, which verify printed."
+    ),
 ) -> Answer:
     """Check every file of a snapshot or release by its digest.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.board.words import p_value, with_half
 from gre_bench.cli.commands import options
@@ -28,23 +28,22 @@ SHOWN_PAPERS = 3
 
 
 def rank(
+    *,
     state: Path,
     quiet: bool,
-    file: Annotated[
-        Path,
-        argument(
-            "FILE",
-            "Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
-            "<paper id>.txt or .md; or logs of inspect_ai.",
-        ),
-    ],
-    edition: Annotated[
-        str, option("--edition", "-e", "EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS)
-    ],
-    name: Annotated[str, option("--as", "NAME", "Name on the board; the candidate to use if the file has several.")],
-    replace: Annotated[
-        bool, option("--replace", "Replace all reviews that the candidate has there with those of the file.")
-    ] = False,
+    file: Path = argument(
+        ...,
+        "FILE",
+        "Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
+        "<paper id>.txt or .md; or logs of inspect_ai.",
+    ),
+    edition: str = option(
+        ..., "--edition", "-e", "EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS
+    ),
+    name: str = option(..., "--as", "NAME", "Name on the board; the candidate to use if the file has several."),
+    replace: bool = option(
+        False, "--replace", "Replace all reviews that the candidate has there with those of the file."
+    ),
     yes: options.Yes = False,
     writer: options.Writer = None,
     columns: options.Columns = None,
@@ -229,9 +228,10 @@ def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
 
 
 def remove(
+    *,
     state: Path,
     edition: options.TheEdition,
-    candidate: Annotated[str, argument("CANDIDATE", "Candidate, or the end of its name after a slash.")],
+    candidate: str = argument(..., "CANDIDATE", "Candidate, or the end of its name after a slash."),
     yes: options.Yes = False,
 ) -> Answer:
     """Remove a candidate from an edition, with all its scores.

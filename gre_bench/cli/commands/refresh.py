@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -21,12 +21,11 @@ from gre_bench.store import Row, Store, find_editions, no_edition
 
 
 def refresh(
+    *,
     chosen: Settings,
     state: Path,
     quiet: bool,
-    candidate: Annotated[
-        list[str] | None, option("--candidate", "-c", "NAME", "Add only this candidate; repeatable.")
-    ] = None,
+    candidate: list[str] | None = option(None, "--candidate", "-c", "NAME", "Add only this candidate; repeatable."),
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     retry_failed: options.RetryFailed = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -23,18 +23,17 @@ GAP = "  "
 
 
 def sql(
+    *,
     edition: options.TheEdition,
-    text: Annotated[str, argument("QUERY", 'One query, such as "from leaderboard".')],
+    text: str = argument(..., "QUERY", 'One query, such as "from leaderboard".'),
     form: options.Form = Format.table,
     out: options.Out = None,
-    bounds: Annotated[
-        list[str] | None,
-        option(
-            "--set",
-            "KEY=VALUE",
-            "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.",
-        ),
-    ] = None,
+    bounds: list[str] | None = option(
+        None,
+        "--set",
+        "KEY=VALUE",
+        "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.",
+    ),
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:

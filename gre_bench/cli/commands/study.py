@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 from gre_bench.cli.commands import examiners, guidelines, options
 from gre_bench.cli.commands.groups import Answer, Commands
@@ -125,20 +124,17 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
 
 @app.command()
 def hygiene(
+    *,
     state: Path,
     edition: options.OneEdition = None,
     metric: options.Metric = None,
-    candidate: Annotated[
-        list[str] | None,
-        option("--candidate", "-c", "NAME", "Candidate whose reviews replace references; repeatable."),
-    ] = None,
-    papers: Annotated[
-        int, option("--papers", "N", "Papers of the swap test, scored again; 0: no swap test.", min=0)
-    ] = 30,
-    likelihood: Annotated[
-        Path | None,
-        option("--likelihood", "FILE", "CSV of review_id,likelihood: how likely an LM wrote it."),
-    ] = None,
+    candidate: list[str] | None = option(
+        None, "--candidate", "-c", "NAME", "Candidate whose reviews replace references; repeatable."
+    ),
+    papers: int = option(30, "--papers", "N", "Papers of the swap test, scored again; 0: no swap test.", min=0),
+    likelihood: Path | None = option(
+        None, "--likelihood", "FILE", "CSV of review_id,likelihood: how likely an LM wrote it."
+    ),
 ) -> Answer:
     """Measure how much the ranks depend on the references.
 
@@ -207,12 +203,12 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
 
 @app.command()
 def claims(
+    *,
     state: Path,
-    name: Annotated[
-        str | None,
-        argument("EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json."),
-    ] = None,
-    details: Annotated[bool, option("--details", "Show every comparison behind a verdict.")] = False,
+    name: str | None = argument(
+        None, "EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json."
+    ),
+    details: bool = option(False, "--details", "Show every comparison behind a verdict."),
 ) -> Answer:
     """Test the papers' claims on what was scored.
 

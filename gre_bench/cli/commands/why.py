@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -24,12 +24,13 @@ LONGEST_LINE = 10_000
 
 
 def why(
+    *,
     state: Path,
     edition: options.TheEdition,
-    metric: Annotated[str, argument("METRIC", "Metric, such as gem.", **METRICS)],
-    candidate: Annotated[str, argument("CANDIDATE", "Candidate, by its name on the board.")],
-    paper: Annotated[str | None, option("--paper", "-p", "ID", "Also tokens, texts and digests of this paper.")] = None,
-    no_recount: Annotated[bool, option("--no-recount", "Do not score the pairs again.")] = False,
+    metric: str = argument(..., "METRIC", "Metric, such as gem.", **METRICS),
+    candidate: str = argument(..., "CANDIDATE", "Candidate, by its name on the board."),
+    paper: str | None = option(None, "--paper", "-p", "ID", "Also tokens, texts and digests of this paper."),
+    no_recount: bool = option(False, "--no-recount", "Do not score the pairs again."),
 ) -> Answer:
     """Explain a score: its pairs, tokens, texts and digests.
 
