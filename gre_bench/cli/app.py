@@ -139,11 +139,7 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1.
-
-    A later run may succeed if the edition is busy, a service does not answer or has paused, or the board is not
-    complete.
-    """
+    """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1."""
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE
     return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT

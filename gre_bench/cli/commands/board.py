@@ -154,10 +154,7 @@ def _show_history(report: dict[str, Any]) -> None:
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """Prints *table*: a row for each candidate, and a column for each year with the difference to the anchors.
-
-    The anchors are the candidates that the text *anchors* names.
-    """
+    """Prints a row for each candidate, and a column for each year with the difference to *anchors*, a text."""
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
@@ -175,11 +172,7 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
 
 
 def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Returns a note on a candidate: why it has no rank, or whether its LM may have seen the reviews.
-
-    *years* has one row for each of *editions*, or None where the candidate has no score. A note that holds for all
-    years is given once, other notes with their edition.
-    """
+    """Returns why a candidate has no rank, or that its LM may have seen the reviews; by edition unless always so."""
     reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):
         if row and row["kind"] == "control":

@@ -103,10 +103,7 @@ def compare(
 
 
 def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
-    """Returns the only edition under *state* if *names* are two of its candidates or evaluation LMs; else None.
-
-    *other*: whether the comparison has a side that is not in *names*.
-    """
+    """Returns the only edition if *names* are two of its candidates or LMs; *other*: there are more sides."""
     editions = find_editions(state)
     if other or len(names) != 2 or len(editions) != 1:
         return None
@@ -120,10 +117,7 @@ def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | N
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
-    """Raises `SettingsError` if one of *names* is neither a file nor written like an edition.
-
-    The user has then probably named candidates, and the message says how to compare candidates.
-    """
+    """Raises `SettingsError`, on how to compare candidates, if a name is neither a file nor an edition's."""
     for name in names:
         try:
             if not Path(name).exists():
@@ -138,12 +132,7 @@ def _look_like_boards(names: Sequence[str]) -> None:
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns the sides to compare: first one for each of the published *tables*, then one for each of *runs*.
-
-    A side holds either a board, or the effects of changes on scores. The sides of *runs* hold effects if a table does
-    and *benchmarks* is None; otherwise they hold boards. Raises `SettingsError` if a table and the runs cannot be
-    compared.
-    """
+    """Returns the sides to compare: boards or effects of changes, first of the published *tables*, then of *runs*."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
@@ -154,11 +143,7 @@ def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, 
 
 
 def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Returns the comparison of *sides*.
-
-    Two sides are compared with each other. If *benchmarks* is given, one side is correlated with the scores in that
-    file. Raises `SettingsError` if the sides cannot be compared.
-    """
+    """Returns the comparison of two sides, or of one with the scores in the file *benchmarks*."""
     if benchmarks is not None:
         report = correlated(sides, benchmarks)
     elif len(sides) != 2:

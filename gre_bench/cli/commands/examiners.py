@@ -112,13 +112,11 @@ def _show_study(summary: dict[str, Any]) -> None:
     for row in summary["tables"]:
         _show_sheet(Sheet(**row))
     lacking = summary["lacking"]
-    for line in lacking[:SHOWN]:
-        say(f"without a grade: {line}")
+    screen.say_all(lacking[:SHOWN], "without a grade: ")
     if len(lacking) > SHOWN:
         say(f"and {len(lacking) - SHOWN} more such lines in tables.md")
     say(f"grades, outcomes, tables and sheets for rationales: {summary['folder']}")
-    if summary["message"]:
-        say(summary["message"])
+    screen.say_all([summary["message"]])
 
 
 def _show_sheet(sheet: Sheet) -> None:
@@ -126,8 +124,7 @@ def _show_sheet(sheet: Sheet) -> None:
         sheet.heads, sheet.rows, left=sheet.left, fold=True, to=None if screen.out.is_terminal else Console(width=WIDE),
         title=sheet.title, box=SIMPLE, padding=(0, 1, 0, 0),
     )  # fmt: skip
-    for note in sheet.notes:
-        say(note)
+    screen.say_all(sheet.notes)
 
 
 def _show_estimate(plan: dict[str, Any]) -> None:

@@ -73,12 +73,7 @@ def venue_settings(
     venue: str, year: int, papers: str | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> Settings:  # fmt: skip
-    """Returns the settings for fetching *venue* and *year*: those of *file*, overridden by all other parameters.
-
-    - *papers*: a number of papers to sample, or the path of a file of ids. All papers in the file are taken.
-    - *override*: settings as ``key=value``, which take precedence over everything else.
-    - *host*: the URL of the service; None for the venue's own.
-    """
+    """Returns the settings for fetching *venue* and *year*: those of *file*, overridden by all other parameters."""
     pairs = [f'edition.venue="{venue}"', f"edition.year={year}"]
     if papers is not None and papers.isdigit():
         pairs += [f"edition.papers={papers}"]
@@ -92,10 +87,7 @@ def venue_settings(
 
 @contextmanager
 def _noticed(quiet: bool) -> Iterator[None]:
-    """Prints the messages of the fetch on standard error until the block ends.
-
-    The messages name the host that it contacts, and warn of missing answers. If *quiet*, only warnings are printed.
-    """
+    """Prints the fetch's messages on standard error until the block ends; if *quiet*, only its warnings."""
 
     class Said(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -123,8 +115,7 @@ def _show_fetched(
         return
     say(f"{summary['venue']}: {summary['snapshot']}; requests sent now: {sent}")
     show_found(summary["counts"])
-    for remark in summary["remarks"]:
-        say(f"note: {remark}")
+    screen.say_all(summary["remarks"], "note: ")
     if summary["changes"]:
         show_changes(summary["changes"])
     say("next:")
@@ -137,14 +128,7 @@ def _show_fetched(
 
 
 def _next(chosen: Settings, snapshot: str, drawn: bool, file: Path | None, override: list[str], state: Path) -> str:
-    """Returns the ``gre-bench refresh`` command that scores the fetched papers.
-
-    - *chosen*: the settings of the fetch, which *file* and *override* gave.
-    - *snapshot*: the name of the snapshot.
-    - *drawn*: whether the edition has a sample already; the command then states no number of papers and no seed.
-
-    If the settings name no writer of judgments, the command names the rule writer, because scoring needs judgments.
-    """
+    """Returns the ``gre-bench refresh`` command that scores the fetched papers; *drawn*: the edition has its sample."""
     edition = chosen.edition
     sample = [] if drawn else [f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
     names = [f"sources.snapshot={snapshot}", *sample]
@@ -214,16 +198,12 @@ def _show_plan(plan: dict[str, Any]) -> None:
             say(f"write: {row['what']} by {row['model']}: a prompt of usual length does not fit its context")
     total = "total unknown, as a price is unknown" if plan["usd"] is None else f"{_usd(plan['usd'])} in all"
     say(f"write: {total}" if plan["writing"] else "write: nothing by an LM")
-    for line in plan["over_budget"]:
-        say(f"write: {line}")
+    screen.say_all(plan["over_budget"], "write: ")
     hours = plan["scoring"]["gpu_hours"]
     say(f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours"))
-    for line in plan["learnt"]:
-        say(f"note: {line}")
-    for row in plan["verdicts"]:
-        say(f"verdict: {row['gate']}")
-    for line in plan["assumed"]:
-        say(f"assumed: {line}")
+    screen.say_all(plan["learnt"], "note: ")
+    screen.say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
+    screen.say_all(plan["assumed"], "assumed: ")
 
 
 def _usd(amount: float | None) -> str:
@@ -240,27 +220,20 @@ def _show_experiments(plan: dict[str, Any]) -> None:
     ])  # fmt: skip
     for row in plan["experiments"]:
         say(f"{row['experiment']}: {row['paper']}: {row['title']}")
-        for line in row["run"]:
-            say(f"  run {line}")
-        for name, content in row["give"].items():
-            say(f"  give {name}: {content}")
-        for line in row["compare"]:
-            say(f"  then {line}")
+        screen.say_all(row["run"], "  run ")
+        screen.say_all((f"{name}: {content}" for name, content in row["give"].items()), "  give ")
+        screen.say_all(row["compare"], "  then ")
         if row["unpriced"]:
             say(f"  price not known: {', '.join(row['unpriced'])}")
         if row["does_not_fit"]:
             say(f"  a usual prompt and the longest reply do not fit: {', '.join(row['does_not_fit'])}")
         if row["note"]:
             say(f"  note: {row['note']}")
-    for line in plan["assumed"]:
-        say(f"assumed: {line}")
+    screen.say_all(plan["assumed"], "assumed: ")
 
 
 def _money(row: dict[str, Any]) -> str:
-    """Returns the cost of an experiment in USD as a text, such as ``12.30+``.
-
-    The amount covers the LMs whose price is known. A + says that the price of another LM is unknown.
-    """
+    """Returns the cost in USD, such as ``12.30+``: the + says that the price of another LM is unknown."""
     if row["unpriced"] and not row["usd"]:
         return "not known"
     return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

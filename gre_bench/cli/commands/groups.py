@@ -75,25 +75,22 @@ def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
 
 
 class Command(TyperCommand):
-    """A command with a shorter help.
-
-    The help omits the types of flags and of named arguments. Its paragraphs fill each line of the terminal.
-    """
+    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the command; their types are hidden for flags and named arguments."""
+        """Returns the parameters of the command, without the types that say nothing."""
         return _without_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands. Its help omits the types of flags, like the help of a `Command`."""
+    """A group of commands, with the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the group; their types are hidden for flags."""
+        """Returns the parameters of the group, without the types that say nothing."""
         return _without_types(super().get_params(ctx))
 
 

@@ -11,8 +11,8 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, Commands
 from gre_bench.cli.commands.options import EDITIONS, option
 from gre_bench.cli.commands.running import code_of, named_files, study_budget
-from gre_bench.cli.views.screen import escape, grid, say
-from gre_bench.cli.views.studies import show_models, show_notes
+from gre_bench.cli.views.screen import escape, grid, say, say_all
+from gre_bench.cli.views.studies import show_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
@@ -182,18 +182,16 @@ def _show_comparison(summary: Row) -> None:
             cells = [*labels, *(results.marked(line, name, *ends) for name in table.columns)]
             lines.append([f"{style[0]}{cell}{style[1]}" for cell in cells])
         _show_table(table.title, (*table.heads, *table.columns), lines, len(table.heads), marked=True)
-    for text in (results.LEGEND, *results.yardstick_lines(measure)):
-        say(text)
+    say_all((results.LEGEND, *results.yardstick_lines(measure)))
     _show_table("How close to the human means", results.CLOSE, map(results.close_cells, outcomes))
     title = "Ratings given, and how the reviews are worded"
     _show_table(title, results.GIVEN, results.given_rows(outcomes, measure))
     say(results.WORDS)
-    for text in results.without_rating(outcomes):
-        say(f"without a rating: {text}")
+    say_all(results.without_rating(outcomes), "without a rating: ")
     for model, rows in summary["differences"].items():
         _show_differences(model, rows)
     say(f"ratings, outcomes, tables and the picture: {summary['folder']}")
-    show_notes(summary.get("note"), summary["message"])
+    say_all((summary.get("note"), summary["message"]))
 
 
 def _show_quality(summary: Row) -> None:
@@ -209,7 +207,7 @@ def _show_quality(summary: Row) -> None:
     for group, members in summary["groups"].items():
         say(f"group {escape(group)}: {members['reviews']} reviews, {len(members['drawn'])} sampled")
     say(f"points of every review, and the groups: {summary['folder']}")
-    show_notes(summary["message"])
+    say_all([summary["message"]])
 
 
 def _show_differences(model: str, rows: Sequence[Row]) -> None:

@@ -64,14 +64,10 @@ def import_papers(
 
     Rows are checked one by one; a report says which were refused and why.
     """
-
     from gre_bench.pipeline import intake
 
-    kept, licence, reading = intake.row_range(rows), intake.stated_licence(licence), ColumnNames(stated(columns or ()))
-    return import_into(
-        "papers", edition, new, state,
-        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence, reading),
-    )  # fmt: skip
+    how = (intake.row_range(rows), licence, ColumnNames(stated(columns or ())))
+    return import_into("papers", edition, new, state, intake.import_papers, file, *how)
 
 
 @app.command("reviews")
@@ -100,17 +96,13 @@ def import_reviews(
     --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
     report says which were refused and why.
     """
-
     from gre_bench.pipeline import intake
 
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
-    licence, reading = intake.stated_licence(licence), ColumnNames(stated(columns or ()))
-    return import_into(
-        "reviews", edition, new, state,
-        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence, reading=reading),
-    )  # fmt: skip
+    more: dict[str, Any] = {"licence": licence, "reading": ColumnNames(stated(columns or ()))}
+    return import_into("reviews", edition, new, state, intake.import_reviews, file, *how, **more)
 
 
 @app.command("inspect")
@@ -132,7 +124,6 @@ def import_inspect(
     counts; of several logs, the one started last. Samples without a review (error, not run, refused, empty) are
     reported one by one. The exit code is 3 if running them again may help.
     """
-
     from gre_bench.ingest.records.inspect_logs import logs_in
     from gre_bench.pipeline import intake
     from gre_bench.pipeline.own_reviews import own_name
@@ -140,11 +131,8 @@ def import_inspect(
     if by is not None:
         own_name(by)
     logs_in(logs)
-    how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": intake.stated_licence(licence)}
-    return import_into(
-        "inspect logs", edition, False, state,
-        lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, **how),
-    )  # fmt: skip
+    how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": licence}
+    return import_into("inspect logs", edition, False, state, intake.import_reviews, logs, by, **how)
 
 
 @app.command("notes")
@@ -163,16 +151,11 @@ def import_notes(
 
     The notes are kept as a snapshot, with the PDFs or texts of the papers.
     """
-
-    from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.reading import import_notes
 
-    licence = stated_licence(licence)
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
-    return import_into(
-        "notes", edition, new, state,
-        lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named, licence),
-    )  # fmt: skip
+    named_edition = configuration.edition_of(edition)
+    return import_into("notes", edition, new, state, import_notes, named_edition, named, licence)
 
 
 @app.command("points")
@@ -192,15 +175,11 @@ def import_points(
     and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
     not: what the review loses without a point is measured on them.
     """
-
     from gre_bench.ingest.records.points import ordered_labels
     from gre_bench.pipeline import intake
 
-    orders, reading = ordered_labels(order or ()), ColumnNames(stated(columns or ()))
-    return import_into(
-        "points", edition, False, state,
-        lambda store, run_id, _: intake.import_points(store, run_id, file, orders, reading),
-    )  # fmt: skip
+    how = (ordered_labels(order or ()), ColumnNames(stated(columns or ())))
+    return import_into("points", edition, False, state, intake.import_points, file, *how)
 
 
 @app.command("undo")
@@ -217,7 +196,6 @@ def undo(
     again. If a paper or a human review of the sample goes, the next refresh draws the sample again. Published
     releases do not change.
     """
-
     from gre_bench.pipeline.undo import undo_import
 
     store = stored_edition(edition, state)
@@ -235,8 +213,7 @@ def undo(
 
     def show(report: Row) -> None:
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
-        for note in report["notes"]:
-            say(f"note: {note}")
+        screen.say_all(report["notes"], "note: ")
 
     return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), show)
 
@@ -276,16 +253,11 @@ def import_yelp(
     A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
     those of the paper. The sample depends on the ids alone. Files of any size are read line by line.
     """
-
     from gre_bench.ingest.datasets.yelp import Terms
     from gre_bench.pipeline import intake
 
-    licence = intake.stated_licence(licence)
     terms = Terms(restaurants, reviews_each, min_reviews, min_characters)
-    return import_into(
-        "yelp", edition, new, state,
-        lambda store, run_id, _: intake.import_yelp(store, run_id, businesses, reviews, terms, licence),
-    )  # fmt: skip
+    return import_into("yelp", edition, new, state, intake.import_yelp, businesses, reviews, terms, licence)
 
 
 def _domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
@@ -318,26 +290,24 @@ def import_graded(
     review_id or reviewer; title, abstract, text (in one row of an item); rating; group. The files of RottenReviews need
     no change. Rows are checked one by one; a report says which were refused and why.
     """
-
     from gre_bench.catalogs.domains import domain_of
     from gre_bench.pipeline import intake
 
     if domain is not None:
         domain_of(domain)
-    licence = intake.stated_licence(licence)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
-    return import_into(
-        "graded", edition, new, state,
-        lambda store, run_id, _: intake.import_graded(store, run_id, file, domain, grade_column, names, licence),
-    )  # fmt: skip
+    how = (domain, grade_column, names, licence)
+    return import_into("graded", edition, new, state, intake.import_graded, file, *how)
 
 
-def import_into(kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any]) -> Answer:
+def import_into(
+    kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any], *given: Any, **more: Any
+) -> Answer:
     """Imports something into the store of *edition* under its lock, and returns the report.
 
     - *kind*: what is imported, such as ``papers``.
     - *new*: whether the edition may be created.
-    - *work*: the function that imports; takes the store, the run's id and the settings, and returns the report.
+    - *work*: the function that imports; takes the store, the run's id, *given* and *more*, and returns the report.
 
     A new edition into which nothing came is not kept. The exit code is 2 if a row was refused, or 3 if every refused
     row may succeed later. Raises `SettingsError` if the edition does not exist and *new* is False.
@@ -353,7 +323,7 @@ def import_into(kind: str, edition: str, new: bool, state: Path, work: Callable[
     report: dict[str, Any] = {}
     try:
         with store.lock(f"import {kind}"), recorded(store, f"import {kind}", chosen, shown=False) as progress:
-            report = work(store, progress.run_id, chosen)
+            report = work(store, progress.run_id, *given, **more)
             progress.end("done")
     finally:
         if is_new and not any(report.get(name) for name in ("papers", "reviews", "synopses")):
@@ -375,10 +345,8 @@ def _show_imported(report: Row, edition: str) -> None:
     if "bodies" in report:
         known = counted(report["known_papers"], "paper")
         say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
-    for line in report.get("strange", ()):
-        say(f"not understood: {line}")
-    for line in report.get("notes", ()):
-        say(line)
+    screen.say_all(report.get("strange", ()), "not understood: ")
+    screen.say_all(report.get("notes", ()))
     if judged := report.get("judged"):
         _show_judged(judged, edition)
     if ignored := report["ignored_columns"]:

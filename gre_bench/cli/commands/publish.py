@@ -83,8 +83,7 @@ def _show_published(report: dict[str, Any], problem: str | None, all_texts: bool
     say(f"the page: {folder}/index.html")
     if problem:
         say(f"without figures: {problem}; then publish it --again")
-    for line in texts_given_out(report["texts"]):
-        say(f"texts: {line}")
+    screen.say_all(texts_given_out(report["texts"]), "texts: ")
     if all_texts:
         say("texts: of any licence, so do not pass this release on")
     elif any(row["shown"] < row["known"] for row in report["texts"]):
@@ -95,11 +94,7 @@ def _show_published(report: dict[str, Any], problem: str | None, all_texts: bool
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
-    """Returns a check that runs before an edition is published: it scores a sample of pairs once more.
-
-    *count* is the number of pairs, sampled with *seed*. The check raises an error if a new score differs from the
-    stored one.
-    """
+    """Returns a check before publishing: *count* pairs are scored again, and no score may differ."""
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
@@ -193,8 +188,7 @@ def verify(
         say(f"{folder}: {counted(report['files'], 'file')} as written; digest {opened.digest}")
         say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
         show_found(manifest.counts)
-        for remark in manifest.remarks:
-            say(f"note: {remark}")
+        screen.say_all(manifest.remarks, "note: ")
         if against:
             show_changes(report["changes"])
         if public:
@@ -228,6 +222,5 @@ def _show_made_again(made_again: dict[str, Any]) -> None:
     counts = (counted(made_again[f"{name}s"], name) for name in ("score", "page", "figure"))
     made = ", ".join((*counts, *made_again["statistics"]))
     say(f"made again from its own pairs, and equal{digits}: {made}")
-    for left_out in made_again["left_out"]:
-        say(f"not made again: {left_out}")
+    screen.say_all(made_again["left_out"], "not made again: ")
     say(f"as the release states it: {'; '.join(made_again['stated'])}")

@@ -56,9 +56,7 @@ def rank(
     from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
     command says what it needs and scores nothing.
     """
-    from gre_bench.pipeline.intake import stated_licence
-
-    store, licence = stored_edition(edition, state), stated_licence(licence)
+    store = stored_edition(edition, state)
     chosen = settings_of(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
@@ -95,8 +93,7 @@ def _show_understood(report: Row) -> None:
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
         say(f"columns not read: {', '.join(report['ignored_columns'])}")
-    for note in report["notes"]:
-        say(note)
+    screen.say_all(report["notes"])
     if report["licence"]:
         say(report["licence_line"])
     if report["replaced"]:
@@ -125,10 +122,7 @@ def _lines(row: Row) -> str:
 
 
 def _show_one(report: dict[str, Any], state: Path) -> None:
-    """Prints the candidate's ranks and scores by metric, the best and worst papers, and next steps.
-
-    Tests are shown only for the first metric that has scores. The commands work on the folder *state*.
-    """
+    """Prints the candidate's ranks and scores, tests under the first metric with scores, and next steps."""
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
         return say(
@@ -146,12 +140,9 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
     show("", columns, [""] * len(rows))
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     say(f"{first['metric']} ({first['validation']}{few}):")
-    for line in (_against_human(first), _against_chance(first), _papers(report["papers"])):
-        if line:
-            say(f"  {line}")
+    screen.say_all((_against_human(first), _against_chance(first), _papers(report["papers"])), "  ")
     say("next:")
-    for line in _next(report, first, screen.in_state(state)):
-        say(f"  {line}")
+    screen.say_all(_next(report, first, screen.in_state(state)), "  ")
 
 
 def _sentence(name: str, edition: str, row: Row) -> str:
@@ -207,10 +198,7 @@ def _papers(papers: list[Row]) -> str | None:
 
 
 def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
-    """Returns lines for the user on what to do next, the most urgent first: cautions and commands.
-
-    *first* is the row of the first metric with scores. *in_state* ends the commands.
-    """
+    """Returns what to do next, the most urgent first; *first*: the row of the first metric with scores."""
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
     if first["rank"] is None:
@@ -252,8 +240,7 @@ def remove(
     def show_removed(report: Row) -> None:
         counts = _counts(report, "review", "judgment", "score")
         say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
-        for note in report["notes"]:
-            say(f"note: {note}")
+        screen.say_all(report["notes"], "note: ")
 
     return Answer(remove_from(store, chosen, state.resolve(), name), show_removed)
 

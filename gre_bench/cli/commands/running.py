@@ -54,11 +54,7 @@ def study_budget(limits: list[str] | None, settings: BudgetSettings | None = Non
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """Returns the store of *edition*; if that is None, of the only edition in *state*.
-
-    Raises `SettingsError` if there is no such edition, or if *edition* is None and there are several. The message lists
-    the editions in *state*.
-    """
+    """Returns the store of *edition*, else of the only one in *state*; `SettingsError` lists what there is."""
     store = Store(state, the_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)

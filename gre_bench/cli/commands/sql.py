@@ -80,11 +80,7 @@ def show(names: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
-    """Prints a row of a table, in as many lines as its longest cell needs.
-
-    - *widths*: the width of each column.
-    - *numeric*: whether each column holds numbers, which are aligned right.
-    """
+    """Prints a row of a table, in as many lines as its longest cell needs; numbers are aligned right."""
     cells = [cell.split("\n") for cell in row]
     for k in range(max(map(len, cells), default=0)):
         parts = [cell[k] if k < len(cell) else "" for cell in cells]

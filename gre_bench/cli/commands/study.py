@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gre_bench.cli.commands import examiners, guidelines, options
 from gre_bench.cli.commands.groups import Answer, Commands
@@ -17,6 +19,10 @@ from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.reports.signatures import shown_signatures, the_edition
 from gre_bench.store import Row, Store, find_editions
 
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks.protocol import Steps
+
 LIKELY = 0.5
 """The likelihood from which a reference counts as written by an LM."""
 TITLES = {
@@ -26,6 +32,17 @@ TITLES = {
 }
 
 app = Commands("Test metrics, evaluation LMs, references and guidelines.")
+
+
+@contextmanager
+def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[tuple[Job, Steps]]:
+    """Yields the job of a study and the plain steps, while a bar shows the progress."""
+    configure_prefect(state)
+    with following(Store(state, chosen.edition.edition), quiet):
+        from gre_bench.pipeline.runs.job import Job
+        from gre_bench.tasks import steps
+
+        yield Job(chosen, state.resolve(), retry_failed=retry_failed), steps.undecorated()
 
 
 @app.command()
@@ -48,19 +65,16 @@ def validate(
         from gre_bench.metrics.validation import drawable
 
         drawable(folder_to_write(figures) / "effects.svg")
-    configure_prefect(state)
-    with following(Store(state, chosen.edition.edition), quiet):
+    with _studying(chosen, state, quiet, retry_failed) as (job, run):
         from gre_bench.flows.annual_refresh import usable
         from gre_bench.flows.validate_metrics import validate as plain
         from gre_bench.flows.validate_metrics import validate_metrics
-        from gre_bench.pipeline.runs.job import Job
-        from gre_bench.tasks import steps
 
-        job = usable(Job(chosen, state.resolve(), retry_failed=retry_failed))
+        usable(job)
         summary = perform(
             not no_prefect,
             lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),
-            lambda: plain(job, steps.undecorated()),
+            lambda: plain(job, run),
         )
     if figures is not None:
         from gre_bench.metrics.validation import draw
@@ -86,19 +100,16 @@ def agree(
     """
     from gre_bench.cli.views.studies import show_agreement
 
-    configure_prefect(state)
-    with following(Store(state, chosen.edition.edition), quiet):
+    with _studying(chosen, state, quiet, retry_failed) as (job, run):
         from gre_bench.flows.agree_with_humans import agree as plain
         from gre_bench.flows.agree_with_humans import agree_with_humans
         from gre_bench.flows.annual_refresh import usable
-        from gre_bench.pipeline.runs.job import Job
-        from gre_bench.tasks import steps
 
-        job = usable(Job(chosen, state.resolve(), retry_failed=retry_failed))
+        usable(job)
         summary = perform(
             not no_prefect,
             lambda: agree_with_humans(chosen, state.resolve(), retry_failed),
-            lambda: plain(job, steps.undecorated()),
+            lambda: plain(job, run),
         )
     return Answer(summary, show_agreement, code_of(summary))
 
@@ -112,13 +123,10 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """
     from gre_bench.cli.views.studies import show_symmetry
 
-    configure_prefect(state)
-    with following(Store(state, chosen.edition.edition), quiet):
-        from gre_bench.pipeline.runs.job import Job
+    with _studying(chosen, state, quiet) as (job, run):
         from gre_bench.studies.symmetry import check_symmetry
-        from gre_bench.tasks import steps
 
-        summary = check_symmetry(Job(chosen, state.resolve()), steps.undecorated())
+        summary = check_symmetry(job, run)
     return Answer(summary, show_symmetry, code_of(summary))
 
 
@@ -191,13 +199,10 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """
     from gre_bench.cli.views.studies import show_points
 
-    configure_prefect(state)
-    with following(Store(state, chosen.edition.edition), quiet):
-        from gre_bench.pipeline.runs.job import Job
+    with _studying(chosen, state, quiet) as (job, run):
         from gre_bench.studies.points import measure_points
-        from gre_bench.tasks import steps
 
-        summary = measure_points(Job(chosen, state.resolve()), steps.undecorated())
+        summary = measure_points(job, run)
     return Answer(summary, show_points, code_of(summary))
 
 

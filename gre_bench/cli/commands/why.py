@@ -93,11 +93,7 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 
 
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints one pair: its log-probabilities, the tokens whose probability changed most, and its texts.
-
-    *fresh* says which texts differ from those of the pair printed before. It has two keys: ``x`` for the candidate's
-    review of this paper, ``moved`` for its review of another paper. A text that does not differ is not printed again.
-    """
+    """Prints one pair: its log-probabilities, the tokens that changed most, and the texts that are *fresh*."""
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")

@@ -132,10 +132,7 @@ def following_training(folder: Path, quiet: bool) -> AbstractContextManager[Any]
 
 
 def last_point(folder: Path, since: float) -> dict[str, Any] | None:
-    """Returns the last complete entry of the training history in *folder*.
-
-    Returns None if the history was last written before *since* (epoch seconds), or if it cannot be read.
-    """
+    """Returns the last complete entry of the history in *folder*; None if it is older than *since* or unreadable."""
     from gre_bench.tuning.record import HISTORY
 
     path = folder / HISTORY

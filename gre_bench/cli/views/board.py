@@ -107,10 +107,7 @@ def next_steps(edition: str, state: Path) -> None:
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:
-    """Prints the outcome of a refresh: the board in *store*, why pairs have no score, and where the results are.
-
-    *summary* is the summary that the refresh returned. *brief*: whether to leave out the last two, if all went well.
-    """
+    """Prints the outcome of a refresh; *brief*: without reasons and places of results, if all went well."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
@@ -122,8 +119,7 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     if not brief:
         screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
-    for remark in summary["notes"]:
-        say(f"note: {remark}")
+    screen.say_all(summary["notes"], "note: ")
     papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
     done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
@@ -196,11 +192,7 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
 def _cautions(
     rows: Sequence[LeaderboardRow], signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None
 ) -> None:
-    """Prints whether the metric is validated, and who may have read the reviews.
-
-    - *exposures*: which LMs may have seen the reviews.
-    - *gap*: the difference in score between contaminated and other models.
-    """
+    """Prints whether the metric is validated, and who may have read the reviews."""
     for row in _behind(signature, exposures):
         if row["status"] == "contaminated":
             dated = f"learnt until {row['cutoff']}, reviews of {row['released']}"
@@ -282,10 +274,7 @@ OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "fail
 
 
 def show_details(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints a table with the columns `DETAILS` for the human baseline and the models in *rows*, and explains them.
-
-    The columns are length, score at the human length, judgments, unusable texts, tokens, cost and contamination.
-    """
+    """Prints a table with the columns `DETAILS` for the human baseline and the models, and explains them."""
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
         return
@@ -303,10 +292,7 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
-    """Prints the outcomes of requests to LMs as a table with a row for each candidate, purpose and LM.
-
-    Each column counts one outcome, such as ``refused``. Columns of zeros are left out.
-    """
+    """Prints the outcomes of requests by candidate, purpose and LM; columns of zeros are left out."""
     if not rows:
         return
     shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
@@ -361,14 +347,7 @@ SHOWN_STRATA = 6
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """Prints, for each stratum, how many sampled papers have each of its values, and the scores on these papers.
-
-    For the stratum ``area``, for instance, the values are the areas. A stratum with one value gets no scores.
-
-    - *counts*: rows of the query ``sampled_strata``.
-    - *rows*: rows of the query ``strata``.
-    - *metrics*: the metric of each signature, by the signature's id.
-    """
+    """Prints how many papers have each value of a stratum, such as an area, and the scores on them."""
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:
         sizes.setdefault(row["stratum"], {})[row["value"]] = row["papers"]

@@ -27,10 +27,7 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 
 
 def show_sides(report: Row) -> None:
-    """Prints the parts that *report* has, and what was left out and why.
-
-    The parts are the correlation of two boards, the values of two sides in one table, and correlations with benchmarks.
-    """
+    """Prints a comparison of two sides, or with benchmarks, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
@@ -86,11 +83,7 @@ def show_candidates(report: Row) -> None:
 
 
 def _verdict(row: Row, leader: str) -> str:
-    """Returns a text that says whether *leader* scores higher than the other candidate, or the two are not told apart.
-
-    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the uncorrected p-value of the
-    test between the two candidates decides.
-    """
+    """Returns whether *leader* scores higher: by the board's corrected p-value, else by the test's own."""
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:
         return f"{leader} scores higher"
@@ -112,10 +105,7 @@ def _interval(test: Row) -> str:
 
 
 def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
-    """Prints the values of two sides in one table, with numbered notes below the table.
-
-    *first* and *other* are the names of the sides.
-    """
+    """Prints the values of the sides *first* and *other* in one table, with numbered notes below."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -141,10 +131,7 @@ def _figure(figure: Row | None) -> tuple[str, str]:
 
 
 def _coefficient(value: float | None) -> str:
-    """Returns a correlation as text, or "not defined" for None.
-
-    A correlation is not defined for fewer than three models, or if all scores are equal.
-    """
+    """Returns a correlation; it is not defined for fewer than three models or equal scores."""
     return "not defined" if value is None else _number(value)
 
 
@@ -242,10 +229,7 @@ def _change(row: Row | None) -> tuple[str, str, str]:
 
 
 def show_lms(report: Row) -> None:
-    """Prints, for each metric, how far two evaluation LMs agree on the order of the candidates.
-
-    It also prints the ranks of each candidate, one by each evaluation LM.
-    """
+    """Prints how far two evaluation LMs agree on the order of the candidates, and both ranks of each."""
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"

@@ -53,10 +53,7 @@ def line_width(console: Console) -> int | None:
 
 
 def width() -> int:
-    """Returns the width of standard output, in columns.
-
-    Piped output is `PIPED_WIDTH` columns wide if the environment variable ``COLUMNS`` is unset.
-    """
+    """Returns the columns of standard output; piped output has `PIPED_WIDTH` unless ``COLUMNS`` says another."""
     return line_width(out) or PIPED_WIDTH
 
 
@@ -99,6 +96,13 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
             console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
 
 
+def say_all(lines: Iterable[str | None], begins: str = "") -> None:
+    """Prints those of *lines* that are not empty, each after the text *begins*."""
+    for line in lines:
+        if line:
+            say(begins + line)
+
+
 def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
     """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
     console = console or out
@@ -115,10 +119,7 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Makes standard output and standard error write escapes for characters that their encoding lacks.
-
-    Such characters would raise an error otherwise.
-    """
+    """Makes standard output and error write escapes for characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -180,11 +181,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score, in one line for all metrics with the same reason and number of pairs.
-
-    For each metric, *reasons* may also have the metric ``METRIC_specific``, the score above chance. No board shows that
-    metric, so it is left out if the metric itself is printed.
-    """
+    """Prints why pairs have no score, in one line for metrics alike; ``METRIC_specific`` is said with METRIC."""
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
         metrics.setdefault((row["pairs"], row["state"], row["reason"], row["example"]), []).append(row["metric"])
@@ -220,17 +217,13 @@ def estimate(plan: Row) -> None:
         cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
-    for line in filter(None, (row["trouble"] for row in plan["fit"])):
-        say(line)
-    for line in plan["over_budget"]:
-        say(line)
+    say_all(row["trouble"] for row in plan["fit"])
+    say_all(plan["over_budget"])
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
-    for line in plan["notes"]:
-        say(f"note: {line}")
-    for row in plan["verdicts"]:
-        say(f"verdict: {row['gate']}")
+    say_all(plan["notes"], "note: ")
+    say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
 
 
 def show_found(counts: dict[str, int]) -> None:

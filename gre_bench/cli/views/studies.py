@@ -36,13 +36,6 @@ SCORE_NAMES = {
 }
 
 
-def show_notes(*lines: str | None) -> None:
-    """Prints those of *lines* that are not empty: the notes and the message of a study."""
-    for line in lines:
-        if line:
-            say(line)
-
-
 def show_models(plan: Row) -> None:
     """Prints how many requests to each LM a study still needs, and which limits of the budget they may exceed."""
     for row in plan["models"]:
@@ -52,8 +45,7 @@ def show_models(plan: Row) -> None:
             f"{row['model']}: {counted(row['requests'], 'request')}{archived}, about {row['prompt_tokens']:,} prompt "
             f"tokens, at most {row['reply_tokens_at_most']} reply tokens, {money}"
         )
-    for line in plan["over_budget"]:
-        say(line)
+    screen.say_all(plan["over_budget"])
 
 
 def show_validation(summary: Row) -> None:
@@ -66,7 +58,7 @@ def show_validation(summary: Row) -> None:
     if summary["untried"]:
         say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
     screen.show_reasons(summary["reasons"])
-    show_notes(*summary["notes"], summary["message"])
+    screen.say_all((*summary["notes"], summary["message"]))
 
 
 def _show_effects(family: str, rows: list[Row]) -> None:
@@ -124,7 +116,7 @@ def show_agreement(summary: Row) -> None:
         rows = [row for row in summary["agreements"] if row["kind"] == kind]
         _show_coefficients(name, rows, summary)
     _show_lacking(summary)
-    show_notes(*summary["notes"], summary["message"])
+    screen.say_all((*summary["notes"], summary["message"]))
 
 
 def _show_lacking(summary: Row) -> None:
@@ -148,7 +140,7 @@ def show_symmetry(summary: Row) -> None:
     )
     title = f"Symmetry of {summary['evaluation_lm']} on {summary['edition']}"
     grid(heads, rows, left=heads, title=title, caption=caption, **LOOK)
-    show_notes(*summary["notes"], summary["message"])
+    screen.say_all((*summary["notes"], summary["message"]))
 
 
 def _show_coefficients(name: str, rows: list[Row], summary: Row) -> None:
@@ -181,7 +173,7 @@ def show_points(summary: Row) -> None:
     if not summary["labels"]:
         say(f"no label: none of the {counted(summary['points'], 'point')} has one")
     _show_lacking(summary)
-    show_notes(*summary["notes"], summary["message"])
+    screen.say_all((*summary["notes"], summary["message"]))
 
 
 def _show_label(label: Row, edition: str) -> None:
@@ -214,10 +206,7 @@ def shown_auc(row: Row, start: str) -> str:
 
 
 def show_claims(report: dict[str, Any], details: bool) -> None:
-    """Prints each claim with its verdict under each metric: the deciding difference, its 95% interval and p.
-
-    With *details*, it also prints the text of the claim, its source, and every comparison behind the verdict.
-    """
+    """Prints each claim's verdict under each metric; *details*: and all comparisons behind it."""
 
     def key(row: dict[str, Any]) -> tuple[int, str, str]:
         return _CLAIMS.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]
