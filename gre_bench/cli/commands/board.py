@@ -57,10 +57,10 @@ def leaderboard(
     edition: options.OneEdition = None,
     metric: options.Metric = None,
     board: Board = option(
-        Board.clean, "--board", "clean: no rank for models that may have read the reviews; all: a rank for every model."
+        "--board", "clean: no rank for models that may have read the reviews; all: a rank for every model.", Board.clean
     ),
-    every: bool = option(False, "--all", "Print the boards of all metrics and groups in full."),
-    details: bool = option(False, "--details", "Also length, cost, contamination, scores by kind of paper."),
+    every: bool = option("--all", "Print the boards of all metrics and groups in full.", False),
+    details: bool = option("--details", "Also length, cost, contamination, scores by kind of paper.", False),
     form: options.Form = Format.table,
     out: options.Out = None,
     figures: options.Figures = None,
@@ -122,10 +122,10 @@ def history(
     *,
     state: Path,
     editions: list[str] | None = argument(
-        None, "EDITION", "Editions of one venue or several; default: all.", **EDITIONS
+        "EDITION", "Editions of one venue or several; default: all.", None, **EDITIONS
     ),
     anchor: list[str] | None = option(
-        None, "--anchor", "-a", "NAME", "Candidate that every edition scores again; default: human."
+        "--anchor -a NAME", "Candidate that every edition scores again; default: human.", None
     ),
 ) -> Answer:
     """Follow candidates through the years of a venue.
@@ -188,8 +188,8 @@ def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
 
 def view(
     *,
-    port: int = option(8642, "--port", "N", "Port on this machine; 0: any free one.", min=0, max=65535),
-    all_texts: bool = option(False, "--all-texts", "Show texts of any licence, for yourself alone."),
+    port: int = option("--port N", "Port on this machine; 0: any free one.", 8642, min=0, max=65535),
+    all_texts: bool = option("--all-texts", "Show texts of any licence, for yourself alone.", False),
     state: options.State = Path("state"),
 ) -> None:
     """Show boards, papers and running refreshes in a browser.

@@ -32,34 +32,31 @@ def compare(
     *,
     state: Path,
     runs: list[str] | None = argument(
-        None,
         "NAME",
         "Edition, release, or file of leaderboard --json or study validate --json; with --edition: candidates or "
         "evaluation LMs.",
+        None,
     ),
     table: list[str] | None = option(
-        None,
-        "--published",
-        "TABLE",
+        "--published TABLE",
         "Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
+        None,
         autocompletion=_tables,
     ),
     benchmarks: Path | None = option(
-        None, "--benchmarks", "FILE", "CSV of model,benchmark,value: correlations as in table 5."
+        "--benchmarks FILE", "CSV of model,benchmark,value: correlations as in table 5.", None
     ),
     edition: str | None = option(
-        None,
-        "--edition",
-        "-e",
-        "EDITION",
+        "--edition -e EDITION",
         "Compare two candidates of this edition, or two of its evaluation LMs.",
+        None,
         **EDITIONS,
     ),
     contrasts: Path | None = option(
-        None, "--contrasts", "FILE", "TOML of contrasts fixed beforehand, tested on one edition."
+        "--contrasts FILE", "TOML of contrasts fixed beforehand, tested on one edition.", None
     ),
     figures: Path | None = option(
-        None, "--figures", "FOLDER", "Draw the one --published board into this folder, with a page."
+        "--figures FOLDER", "Draw the one --published board into this folder, with a page.", None
     ),
     metric: options.Metric = None,
 ) -> Answer:

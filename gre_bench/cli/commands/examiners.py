@@ -34,18 +34,16 @@ def compare(
     *,
     state: Path,
     items: Path | None = option(
-        None, "--items", "FILE", "Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id."
+        "--items FILE", "Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id.", None
     ),
     edition: options.Edition = None,
-    settings: Path | None = option(
-        None, "--settings", "-s", "FILE", "TOML file of the study's settings; try: examiners."
-    ),
+    settings: Path | None = option("--settings -s FILE", "TOML file of the study's settings; try: examiners.", None),
     layouts: list[str] | None = option(
-        None, "--layout", "NAME", "Only the rows of this published table, such as 001_table1; repeatable."
+        "--layout NAME", "Only the rows of this published table, such as 001_table1; repeatable.", None
     ),
     models: options.Model = None,
     models_file: options.ModelsFile = None,
-    limit: int | None = option(None, "--limit", "N", "Only the first N texts.", min=1),
+    limit: int | None = option("--limit N", "Only the first N texts.", None, min=1),
     name: options.StudyName = None,
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
@@ -85,10 +83,7 @@ def compare(
 
 
 @app.command("errors")
-def errors(
-    *,
-    filled: list[str] = argument(..., "NAME=FILE", "A sheet of rationales that a human has filled in."),
-) -> Answer:
+def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales that a human has filled in.")) -> Answer:
     """Count the errors in rationales, from filled sheets.
 
     The table has the layout of table 9 of Kim et al. 2023.

@@ -25,22 +25,20 @@ from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.store import Store
 from gre_bench.store.queries import DRAW
 
-Host = Annotated[
-    str | None, option("--host", "URL", "Host to use instead of the venue's, such as one on this machine.")
-]
+Host = Annotated[str | None, option("--host URL", "Host to use instead of the venue's, such as one on this machine.")]
 
 
 def fetch(
     *,
     state: Path,
     quiet: bool,
-    venue: str = argument(..., "VENUE", "Venue, such as ICLR."),
-    year: int = argument(..., "YEAR", "Year of the venue."),
+    venue: str = argument("VENUE", "Venue, such as ICLR."),
+    year: int = argument("YEAR", "Year of the venue."),
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    again: bool = option(False, "--again", "Fetch everything again, and report what changed."),
+    again: bool = option("--again", "Fetch everything again, and report what changed.", False),
     unverified_venue: options.UnverifiedVenue = False,
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
@@ -145,15 +143,15 @@ def _next(chosen: Settings, snapshot: str, drawn: bool, file: Path | None, overr
 def plan(
     *,
     state: Path,
-    venue: str | None = argument(None, "VENUE", "Venue, such as ICLR."),
-    year: int | None = argument(None, "YEAR", "Year of the venue."),
-    every: bool = option(False, "--all", "All published experiments, in one table."),
+    venue: str | None = argument("VENUE", "Venue, such as ICLR.", None),
+    year: int | None = argument("YEAR", "Year of the venue.", None),
+    every: bool = option("--all", "All published experiments, in one table.", False),
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
     rates: Path | None = option(
-        None, "--rates", "FILE", "Output of models bench scoring --json on the machine that will score."
+        "--rates FILE", "Output of models bench scoring --json on the machine that will score.", None
     ),
 ) -> Answer:
     """Estimate an edition's requests, tokens, hours and cost.
@@ -242,10 +240,10 @@ def _money(row: dict[str, Any]) -> str:
 def year(
     *,
     state: Path,
-    venue: str = argument(..., "VENUE", "Venue, such as ICLR."),
-    roster: str | None = option(None, "--roster", "NAME", "Models to rank: an included roster, or your NAME.toml."),
+    venue: str = argument("VENUE", "Venue, such as ICLR."),
+    roster: str | None = option("--roster NAME", "Models to rank: an included roster, or your NAME.toml.", None),
     the_year: int | None = option(
-        None, "--year", "YEAR", "Year of the venue; default: the newest whose reviews are public."
+        "--year YEAR", "Year of the venue; default: the newest whose reviews are public.", None
     ),
     settings: options.SettingsFile = None,
     override: options.Set = None,

@@ -27,30 +27,27 @@ def compare(
     state: Path,
     models: options.Model = None,
     conditions: list[str] | None = option(
-        None,
-        "--condition",
-        "NAME",
+        "--condition NAME",
         "none; arr, neurips, iclr (as instructions); good, middle, bad, these three also with +rubric; or the "
         "name of a --guideline. Repeatable; default: none and each --guideline.",
+        None,
     ),
     own: list[str] | None = option(
-        None,
-        "--guideline",
-        "NAME=FILE",
+        "--guideline NAME=FILE",
         "A guideline of your own; arr_official, neurips_official and iclr_official fill table 1.",
+        None,
     ),
     edition: options.Edition = None,
     papers: options.PapersFile = None,
     ratings: Path | None = option(
-        None, "--ratings", "FILE", "Human ratings: .tsv with paper_id and one rating per column."
+        "--ratings FILE", "Human ratings: .tsv with paper_id and one rating per column.", None
     ),
     reviews: Path | None = option(
-        None,
-        "--reviews",
-        "FOLDER",
+        "--reviews FOLDER",
         "Ask no model; read existing reviews: human_ratings.tsv (paper_id, then one human rating per column, "
         "optionally decision) and llm_reviews.parquet or .jsonl (paper_id, model, Overall, optionally run; texts "
         "in Summary, Strengths, Weaknesses, Questions, Limitations or review). Each run is a condition.",
+        None,
     ),
     models_file: options.ModelsFile = None,
     limit: options.Limit = None,
@@ -93,13 +90,11 @@ def quality(
     *,
     state: Path,
     notes: options.NotesFile,
-    edition: str = option(
-        ..., "--edition", "-e", "EDITION", "Venue and year of the notes, such as ICLR-2024.", **EDITIONS
-    ),
+    edition: str = option("--edition -e EDITION", "Venue and year of the notes, such as ICLR-2024.", **EDITIONS),
     judge: str | None = option(
-        None, "--judge", "NAME", "Model that judges references and consistency; default: rules only."
+        "--judge NAME", "Model that judges references and consistency; default: rules only.", None
     ),
-    without_dates: bool = option(False, "--without-dates", "Do not use the dates of the notes."),
+    without_dates: bool = option("--without-dates", "Do not use the dates of the notes.", False),
     models_file: options.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
     bounds: options.Budget = None,
@@ -130,12 +125,10 @@ def quality(
 def generate(
     *,
     state: Path,
-    name: str = option(..., "--name", "NAME", "Name of the study that sampled the groups."),
-    group: str = option(
-        ..., "--group", "GROUP", "good, middle or bad; or of one criterion alone, such as good.review_length."
-    ),
-    model: str = option(..., "--model", "NAME", "Model of the catalogue that makes the guideline."),
-    out: Path = option(..., "--out", "-o", "FILE", "File to write the guideline to."),
+    name: str = option("--name NAME", "Name of the study that sampled the groups."),
+    group: str = option("--group GROUP", "good, middle or bad; or of one criterion alone, such as good.review_length."),
+    model: str = option("--model NAME", "Model of the catalogue that makes the guideline."),
+    out: Path = option("--out -o FILE", "File to write the guideline to."),
     models_file: options.ModelsFile = None,
     bounds: options.Budget = None,
     again: options.RetryFailed = False,

@@ -41,7 +41,7 @@ def limits(
     *,
     context: typer.Context,
     bounds: list[str] | None = option(
-        None, "--set", "KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable."
+        "--set KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable.", None
     ),
 ) -> None:
     """Sets the limits for the files of the command that follows."""
@@ -53,7 +53,7 @@ def limits(
 def import_papers(
     *,
     state: Path,
-    file: Path = argument(..., "FILE", f"{ROWS} and optional title, abstract, text, row."),
+    file: Path = argument("FILE", f"{ROWS} and optional title, abstract, text, row."),
     edition: options.IntoEdition,
     new: New = False,
     rows: options.Rows = None,
@@ -75,18 +75,17 @@ def import_reviews(
     *,
     state: Path,
     file: Path = argument(
-        ...,
         "FILE",
         f"{ROWS}, candidate, and review and/or judgments; or a folder of texts, each named by its paper: "
         "<paper id>.txt or .md.",
     ),
     edition: options.IntoEdition,
-    by: str | None = option(None, "--as", "NAME", "Candidate who wrote these reviews, if the file names none."),
-    human: bool = option(False, "--human", "These are human reviews, if the file names no candidate."),
+    by: str | None = option("--as NAME", "Candidate who wrote these reviews, if the file names none.", None),
+    human: bool = option("--human", "These are human reviews, if the file names no candidate.", False),
     writer: options.Writer = None,
     new: New = False,
     rows: options.Rows = None,
-    make_papers: bool = option(False, "--make-papers", "Make a bare paper for each unknown paper id."),
+    make_papers: bool = option("--make-papers", "Make a bare paper for each unknown paper id.", False),
     columns: options.Columns = None,
     licence: options.Licence = None,
 ) -> Answer:
@@ -109,11 +108,11 @@ def import_reviews(
 def import_inspect(
     *,
     state: Path,
-    logs: Path = argument(..., "LOGS", "A log of inspect_ai (.eval or .json), or a folder of logs."),
+    logs: Path = argument("LOGS", "A log of inspect_ai (.eval or .json), or a folder of logs."),
     edition: options.IntoEdition,
-    by: str | None = option(None, "--as", "NAME", "Name on the board, if the logs are of one model."),
+    by: str | None = option("--as NAME", "Name on the board, if the logs are of one model.", None),
     epoch: int | None = option(
-        None, "--epoch", "N", "Use the reviews of this epoch; default: the first epoch that has one.", min=1
+        "--epoch N", "Use the reviews of this epoch; default: the first epoch that has one.", None, min=1
     ),
     licence: options.Licence = None,
 ) -> Answer:
@@ -141,8 +140,8 @@ def import_notes(
     state: Path,
     file: options.NotesFile,
     edition: options.IntoEdition,
-    texts: Path | None = option(None, "--texts", "FILE", "Papers' texts (.parquet, .csv or .jsonl: paper_id, text)."),
-    pdfs: Path | None = option(None, "--pdfs", "FOLDER", "Folder with the papers' PDFs, <paper id>.pdf."),
+    texts: Path | None = option("--texts FILE", "Papers' texts (.parquet, .csv or .jsonl: paper_id, text).", None),
+    pdfs: Path | None = option("--pdfs FOLDER", "Folder with the papers' PDFs, <paper id>.pdf.", None),
     new: New = False,
     unverified_venue: options.UnverifiedVenue = False,
     licence: options.Licence = None,
@@ -162,10 +161,10 @@ def import_notes(
 def import_points(
     *,
     state: Path,
-    file: Path = argument(..., "FILE", f"{ROWS}, point, review_id or candidate, and columns of labels."),
+    file: Path = argument("FILE", f"{ROWS}, point, review_id or candidate, and columns of labels."),
     edition: options.IntoEdition,
     order: list[str] | None = option(
-        None, "--order", "LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels."
+        "--order LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels.", None
     ),
     columns: options.Columns = None,
 ) -> Answer:
@@ -187,7 +186,7 @@ def undo(
     *,
     state: Path,
     edition: options.TheEdition,
-    number: str | None = argument(None, "IMPORT", "Number of the import in the list; without it, the list is shown."),
+    number: str | None = argument("IMPORT", "Number of the import in the list; without it, the list is shown.", None),
     yes: options.Yes = False,
 ) -> Answer:
     """Take back an import, with the scores that it was part of.
@@ -236,16 +235,14 @@ def _records(row: ImportRow) -> str:
 def import_yelp(
     *,
     state: Path,
-    businesses: Path = argument(..., "BUSINESS", "business.json of the Yelp data set, or its .gz."),
-    reviews: Path = argument(..., "REVIEWS", "review.json of the Yelp data set, or its .gz."),
+    businesses: Path = argument("BUSINESS", "business.json of the Yelp data set, or its .gz."),
+    reviews: Path = argument("REVIEWS", "review.json of the Yelp data set, or its .gz."),
     edition: options.IntoEdition,
     new: New = False,
-    restaurants: int = option(300, "--restaurants", "N", "Restaurants to sample.", min=1),
-    reviews_each: int = option(
-        3, "--reviews-each", "N", "Reviews to sample per restaurant; an edition needs 3.", min=1
-    ),
-    min_reviews: int = option(50, "--min-reviews", "N", "Long reviews that a restaurant needs.", min=1),
-    min_characters: int = option(1000, "--min-characters", "N", "Characters of a long review.", min=1),
+    restaurants: int = option("--restaurants N", "Restaurants to sample.", 300, min=1),
+    reviews_each: int = option("--reviews-each N", "Reviews to sample per restaurant; an edition needs 3.", 3, min=1),
+    min_reviews: int = option("--min-reviews N", "Long reviews that a restaurant needs.", 50, min=1),
+    min_characters: int = option("--min-characters N", "Characters of a long review.", 1000, min=1),
     licence: options.Licence = None,
 ) -> Answer:
     """Add restaurants of the Yelp data set, with reviews.
@@ -270,17 +267,17 @@ def _domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 def import_graded(
     *,
     state: Path,
-    file: Path = argument(..., "FILE", ".csv or .jsonl, also gzipped; one row per review."),
+    file: Path = argument("FILE", ".csv or .jsonl, also gzipped; one row per review."),
     edition: options.IntoEdition,
     new: New = False,
     domain: str | None = option(
-        None, "--domain", "NAME", "Entry of data/domains.toml; default: by the file's columns.", autocompletion=_domains
+        "--domain NAME", "Entry of data/domains.toml; default: by the file's columns.", None, autocompletion=_domains
     ),
     grade_column: str | None = option(
-        None, "--grade-column", "COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality)."
+        "--grade-column COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality).", None
     ),
     grades: str | None = option(
-        None, "--grades", "NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.'
+        "--grades NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.', None
     ),
     licence: options.Licence = None,
 ) -> Answer:

@@ -28,11 +28,11 @@ TITLES = {"gem": "GEM, I(X; Y)", "gem_s_abstract": "GEM-S, I(X; Y | S)"}
 def known_answers(
     *,
     quiet: bool,
-    simulations: int = option(2000, "--simulations", "N", "Simulations to sample.", min=1, max=1_000_000),
-    papers: int = option(300, "--papers", "N", "Papers to sample in each simulation.", min=2, max=100_000),
-    seed: int = option(0, "--seed", "N", "Seed of the random choices.", min=0, max=1_000_000),
-    out: Path | None = option(None, "--out", "-o", "FOLDER", f"Folder for {FILE} and the figure {PICTURE}."),
-    processes: int | None = option(None, "--processes", "N", "Processes; default: as many as cores.", min=1),
+    simulations: int = option("--simulations N", "Simulations to sample.", 2000, min=1, max=1_000_000),
+    papers: int = option("--papers N", "Papers to sample in each simulation.", 300, min=2, max=100_000),
+    seed: int = option("--seed N", "Seed of the random choices.", 0, min=0, max=1_000_000),
+    out: Path | None = option("--out -o FOLDER", f"Folder for {FILE} and the figure {PICTURE}.", None),
+    processes: int | None = option("--processes N", "Processes; default: as many as cores.", None, min=1),
 ) -> Answer:
     """Check scoring where the exact mutual information is known.
 
@@ -139,15 +139,13 @@ def flaws(
     quiet: bool,
     edition: options.Edition = None,
     override: options.Set = None,
-    papers: int = option(60, "--papers", "N", "Papers to plant flaws in.", min=2),
+    papers: int = option("--papers N", "Papers to plant flaws in.", 60, min=2),
     seed: options.Seed = 0,
     folder: Path | None = option(
-        None, "--flaws", "FOLDER", "Your flaws, one TOML file each.", exists=True, file_okay=False
+        "--flaws FOLDER", "Your flaws, one TOML file each.", None, exists=True, file_okay=False
     ),
-    script: list[str] | None = option(
-        None, "--script", "WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable."
-    ),
-    dry_run: bool = option(False, "--dry-run", "Plant flaws, and estimate work, time and cost of the rest."),
+    script: list[str] | None = option("--script WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable.", None),
+    dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
     """Plant flaws in papers and test whether reviews tell of them.

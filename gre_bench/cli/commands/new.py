@@ -29,20 +29,19 @@ def new(
     quiet: bool,
     edition: options.TheEdition,
     papers: Path = option(
-        ..., "--papers", "FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."
+        "--papers FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."
     ),
-    human: Path = option(..., "--human", "FILE", "Human reviews, two or more a paper: one row or text each."),
+    human: Path = option("--human FILE", "Human reviews, two or more a paper: one row or text each."),
     candidate: list[str] | None = option(
-        None,
-        "--candidate",
-        "NAME=FILE",
+        "--candidate NAME=FILE",
         "Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
+        None,
     ),
     columns: options.Columns = None,
     writer: options.Writer = None,
     licence: options.Licence = None,
-    partial: bool = option(False, "--partial", "Leave out rows that cannot be used, instead of stopping."),
-    dry_run: bool = option(False, "--dry-run", "Only say what was understood; store nothing."),
+    partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
+    dry_run: bool = option("--dry-run", "Only say what was understood; store nothing.", False),
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
     no_prefect: options.NoPrefect = False,

@@ -16,22 +16,19 @@ from gre_bench.cli.views.formats import Format
 from gre_bench.core.errors import GreBenchError
 
 
-def option(*words: Any, **more: Any) -> Any:
-    """Returns an option: its default, its flags, the word for its value unless it is a switch, and its help.
+def option(spelling: str, help: str, default: Any = ..., **more: Any) -> Any:
+    """Returns an option that is spelt so: ``--out -o FOLDER``, or ``--again`` for a switch.
 
-    Within `Annotated` there is no default. *more* goes to `typer.Option`.
+    It is required if there is no *default*, here or in the signature. *more* goes to `typer.Option`.
     """
-    *ahead, help = words
-    first = next(index for index, word in enumerate(ahead) if str(word).startswith("-"))
-    flags = [word for word in ahead[first:] if word.startswith("-")]
-    metavar = ahead[-1] if ahead[-1] not in flags else None
-    return typer.Option(*ahead[:first], *flags, metavar=metavar, help=help, **more)
+    words = spelling.split()
+    flags = [word for word in words if word.startswith("-")]
+    return typer.Option(default, *flags, metavar=None if words[-1] in flags else words[-1], help=help, **more)
 
 
-def argument(*words: Any, **more: Any) -> Any:
-    """Returns an argument: its default, its name and its help; within `Annotated` there is no default."""
-    *default, metavar, help = words
-    return typer.Argument(*default, metavar=metavar, help=help, **more)
+def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
+    """Returns an argument, which is required if there is no *default*; *more* goes to `typer.Argument`."""
+    return typer.Argument(default, metavar=name, help=help, **more)
 
 
 def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
@@ -61,72 +58,66 @@ EDITIONS: dict[str, Any] = {"autocompletion": _editions}
 METRICS: dict[str, Any] = {"autocompletion": _metrics}
 _ANY = "Edition, such as ICLR-2025"
 
-State = Annotated[
-    Path, option("--state", "FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE")
-]
+State = Annotated[Path, option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE")]
 Json = Annotated[bool, option("--json", "Print JSON instead of tables.")]
 Wait = Annotated[
     float,
     option(
-        "--wait", "SECONDS", "How long to wait if another process is writing the edition; default: not at all.",
+        "--wait SECONDS",
+        "How long to wait if another process is writing the edition; default: not at all.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 NoPrefect = Annotated[bool, option("--no-prefect", "Run as plain functions, without Prefect.")]
 Form = Annotated[
-    Format,
-    option("--format", "-f", "FORMAT", "table, json, csv, markdown or parquet; table and markdown round numbers."),
+    Format, option("--format -f FORMAT", "table, json, csv, markdown or parquet; table and markdown round numbers.")
 ]
-Out = Annotated[Path | None, option("--out", "-o", "FILE", "File to write instead of standard output.")]
-Figures = Annotated[Path | None, option("--figures", "FOLDER", "Write the figures into this folder (SVG and PNG).")]
-Yes = Annotated[bool, option("--yes", "-y", "Do not ask for confirmation.")]
+Out = Annotated[Path | None, option("--out -o FILE", "File to write instead of standard output.")]
+Figures = Annotated[Path | None, option("--figures FOLDER", "Write the figures into this folder (SVG and PNG).")]
+Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation.")]
 
 TheEdition = Annotated[str, argument("EDITION", f"{_ANY}.", **EDITIONS)]
 OneEdition = Annotated[str | None, argument("EDITION", f"{_ANY}; not needed if there is only one.", **EDITIONS)]
 AnyEdition = Annotated[str | None, argument("EDITION", f"{_ANY}; default: all.", **EDITIONS)]
-Edition = Annotated[
-    str | None, option("--edition", "-e", "EDITION", "Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.", **EDITIONS)
-]
-IntoEdition = Annotated[str, option("--edition", "-e", "EDITION", "Edition to add to, such as ICLR-2025.", **EDITIONS)]
+Edition = Annotated[str | None, option("--edition -e EDITION", "Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.", **EDITIONS)]
+IntoEdition = Annotated[str, option("--edition -e EDITION", "Edition to add to, such as ICLR-2025.", **EDITIONS)]
 
 SettingsFile = Annotated[
-    Path | None,
-    option("--settings", "-s", "FILE", "TOML file of settings, or the name of an included one: demo, gpu, ..."),
+    Path | None, option("--settings -s FILE", "TOML file of settings, or the name of an included one: demo, gpu, ...")
 ]
-Set = Annotated[list[str] | None, option("--set", "KEY=VALUE", "One setting, as group.key=value; repeatable.")]
-Budget = Annotated[list[str] | None, option("--set", "KEY=VALUE", "One limit, such as budget.usd=5; repeatable.")]
-Limit = Annotated[int | None, option("--limit", "N", "Only the first N papers of the sample (a pilot).", min=1)]
+Set = Annotated[list[str] | None, option("--set KEY=VALUE", "One setting, as group.key=value; repeatable.")]
+Budget = Annotated[list[str] | None, option("--set KEY=VALUE", "One limit, such as budget.usd=5; repeatable.")]
+Limit = Annotated[int | None, option("--limit N", "Only the first N papers of the sample (a pilot).", min=1)]
 DryRun = Annotated[bool, option("--dry-run", "Estimate work, time and cost; change nothing.")]
 RetryFailed = Annotated[bool, option("--retry-failed", "Try again the texts and scores marked as failed.")]
-Seed = Annotated[int, option("--seed", "N", "Seed of the random choices.", min=0)]
+Seed = Annotated[int, option("--seed N", "Seed of the random choices.", min=0)]
 
-Metric = Annotated[list[str] | None, option("--metric", "-m", "METRIC", "Only this metric; repeatable.", **METRICS)]
-Writer = Annotated[str | None, option("--writer", "NAME", "Who wrote the judgments, if the file does not say.")]
+Metric = Annotated[list[str] | None, option("--metric -m METRIC", "Only this metric; repeatable.", **METRICS)]
+Writer = Annotated[str | None, option("--writer NAME", "Who wrote the judgments, if the file does not say.")]
 Columns = Annotated[
     list[str] | None,
     option(
-        "--columns", 'FIELD="HEADER"',
+        '--columns FIELD="HEADER"',
         "Column of the file that holds a field, such as review or paper_id; repeat it for several.",
     ),
-]  # fmt: skip
+]
 Licence = Annotated[
     str | None,
     option(
-        "--licence", "NAME",
+        "--licence NAME",
         "Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
         callback=_licence,
     ),
-]  # fmt: skip
-Rows = Annotated[str | None, option("--rows", "FIRST:END", "Only rows whose column `row` is in this range.")]
+]
+Rows = Annotated[str | None, option("--rows FIRST:END", "Only rows whose column `row` is in this range.")]
 NotesFile = Annotated[Path, argument("FILE", "OpenReview notes, one per line (.jsonl or .jsonl.gz), API v1 or v2.")]
 UnverifiedVenue = Annotated[
-    bool,
-    option("--unverified-venue", "Accept a venue-year whose note format is only known from documentation."),
+    bool, option("--unverified-venue", "Accept a venue-year whose note format is only known from documentation.")
 ]
-Papers = Annotated[str | None, option("--papers", "N|FILE", "Papers of the sample; default: 300. Or a file of ids.")]
+Papers = Annotated[str | None, option("--papers N|FILE", "Papers of the sample; default: 300. Or a file of ids.")]
 PapersFile = Annotated[
-    Path | None, option("--papers-file", "FILE", "Papers with their texts, in the format of import papers.")
+    Path | None, option("--papers-file FILE", "Papers with their texts, in the format of import papers.")
 ]
-ModelsFile = Annotated[Path | None, option("--models-file", "FILE", "Catalogue of models; default: data/models.toml.")]
-Model = Annotated[list[str] | None, option("--model", "NAME", "Model of the catalogue; repeatable.")]
-StudyName = Annotated[str | None, option("--name", "NAME", "Name of the study, for its files.")]
+ModelsFile = Annotated[Path | None, option("--models-file FILE", "Catalogue of models; default: data/models.toml.")]
+Model = Annotated[list[str] | None, option("--model NAME", "Model of the catalogue; repeatable.")]
+StudyName = Annotated[str | None, option("--name NAME", "Name of the study, for its files.")]

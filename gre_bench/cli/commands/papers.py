@@ -28,8 +28,8 @@ app = Commands("Read PDFs, and check how papers were read.")
 def parse(
     *,
     quiet: bool,
-    files: list[Path] = argument(..., "FILE", "PDFs."),
-    statuses: bool = option(False, "--quiet", "-q", "Statuses only, no texts."),
+    files: list[Path] = argument("FILE", "PDFs."),
+    statuses: bool = option("--quiet -q", "Statuses only, no texts.", False),
 ) -> Answer:
     """Read PDFs as a run does: status, text, and what was left out.
 
@@ -63,8 +63,8 @@ def parse(
 def audit(
     *,
     state: Path,
-    paper: str = argument(..., "PAPER", "A PDF, or the id of a paper of the edition."),
-    out: Path | None = option(None, "--out", "-o", "FOLDER", "Folder for the pictures; default: audit-<paper>."),
+    paper: str = argument("PAPER", "A PDF, or the id of a paper of the edition."),
+    out: Path | None = option("--out -o FOLDER", "Folder for the pictures; default: audit-<paper>.", None),
     edition: options.Edition = None,
 ) -> Answer:
     """Show hidden text and instructions to reviewers in a paper.

@@ -23,23 +23,19 @@ def publish(
     *,
     state: Path,
     edition: options.OneEdition = None,
-    out: Path | None = option(
-        None, "--out", "-o", "FOLDER", "Folder of the releases; default: releases/ of the state."
-    ),
+    out: Path | None = option("--out -o FOLDER", "Folder of the releases; default: releases/ of the state.", None),
     all_texts: bool = option(
-        False, "--all-texts", "Include texts of any licence, for a release that you keep to yourself."
+        "--all-texts", "Include texts of any licence, for a release that you keep to yourself.", False
     ),
-    again: bool = option(False, "--again", "Make a new release even if no table has changed."),
-    recount: int = option(0, "--recount", "N", "First score N pairs again; publish nothing if one differs.", min=0),
-    seed: int | None = option(None, "--seed", "N", "Seed of the pairs to score again; default: random.", min=0),
-    sign: Path | None = option(
-        None, "--sign", "FILE", "Sign with this Ed25519 key: openssl genpkey -algorithm ed25519."
-    ),
+    again: bool = option("--again", "Make a new release even if no table has changed.", False),
+    recount: int = option("--recount N", "First score N pairs again; publish nothing if one differs.", 0, min=0),
+    seed: int | None = option("--seed N", "Seed of the pairs to score again; default: random.", None, min=0),
+    sign: Path | None = option("--sign FILE", "Sign with this Ed25519 key: openssl genpkey -algorithm ed25519.", None),
     erratum: str | None = option(
-        None, "--erratum", "TEXT", "Publish no release; note this erratum on the release of --of."
+        "--erratum TEXT", "Publish no release; note this erratum on the release of --of.", None
     ),
-    release: str | None = option(None, "--of", "RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder."),
-    retire: bool = option(False, "--retire", "With --erratum: the release is no longer the latest. It is not deleted."),
+    release: str | None = option("--of RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder.", None),
+    retire: bool = option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.", False),
     wait: options.Wait = 0.0,
 ) -> Answer:
     """Publish an edition as a numbered release, or note an erratum.
@@ -136,20 +132,20 @@ def _note(
 def verify(
     *,
     state: Path,
-    folder: Path = argument(..., "FOLDER", "Folder of a snapshot or of a release, or the name of a release."),
-    against: Path | None = option(None, "--against", "FOLDER", "An earlier snapshot: report what changed since."),
+    folder: Path = argument("FOLDER", "Folder of a snapshot or of a release, or the name of a release."),
+    against: Path | None = option("--against FOLDER", "An earlier snapshot: report what changed since.", None),
     public: Path | None = option(
-        None, "--public", "FILE", "Write the publishable part of the snapshot to this .jsonl file."
+        "--public FILE", "Write the publishable part of the snapshot to this .jsonl file.", None
     ),
-    in_store: bool = option(False, "--store", "For a release: compare its tables with those of the edition's store."),
+    in_store: bool = option("--store", "For a release: compare its tables with those of the edition's store.", False),
     again: bool = option(
-        False, "--again", "For a release: make its numbers, pages and figures again from its own pairs."
+        "--again", "For a release: make its numbers, pages and figures again from its own pairs.", False
     ),
     key: list[Path] | None = option(
-        None, "--key", "FILE", "For a release: a public key that must have signed it; repeatable."
+        "--key FILE", "For a release: a public key that must have signed it; repeatable.", None
     ),
     log_head: str | None = option(
-        None, "--log-head", "DIGEST", "For a release: an earlier head of its log, which verify printed."
+        "--log-head DIGEST", "For a release: an earlier head of its log, which verify printed.", None
     ),
 ) -> Answer:
     """Check every file of a snapshot or release by its digest.

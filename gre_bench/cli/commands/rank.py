@@ -32,17 +32,14 @@ def rank(
     state: Path,
     quiet: bool,
     file: Path = argument(
-        ...,
         "FILE",
         "Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
         "<paper id>.txt or .md; or logs of inspect_ai.",
     ),
-    edition: str = option(
-        ..., "--edition", "-e", "EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS
-    ),
-    name: str = option(..., "--as", "NAME", "Name on the board; the candidate to use if the file has several."),
+    edition: str = option("--edition -e EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS),
+    name: str = option("--as NAME", "Name on the board; the candidate to use if the file has several."),
     replace: bool = option(
-        False, "--replace", "Replace all reviews that the candidate has there with those of the file."
+        "--replace", "Replace all reviews that the candidate has there with those of the file.", False
     ),
     yes: options.Yes = False,
     writer: options.Writer = None,
@@ -219,7 +216,7 @@ def remove(
     *,
     state: Path,
     edition: options.TheEdition,
-    candidate: str = argument(..., "CANDIDATE", "Candidate, or the end of its name after a slash."),
+    candidate: str = argument("CANDIDATE", "Candidate, or the end of its name after a slash."),
     yes: options.Yes = False,
 ) -> Answer:
     """Remove a candidate from an edition, with all its scores.

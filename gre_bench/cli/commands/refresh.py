@@ -25,7 +25,7 @@ def refresh(
     chosen: Settings,
     state: Path,
     quiet: bool,
-    candidate: list[str] | None = option(None, "--candidate", "-c", "NAME", "Add only this candidate; repeatable."),
+    candidate: list[str] | None = option("--candidate -c NAME", "Add only this candidate; repeatable.", None),
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     retry_failed: options.RetryFailed = False,

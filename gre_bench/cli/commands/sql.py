@@ -25,14 +25,11 @@ GAP = "  "
 def sql(
     *,
     edition: options.TheEdition,
-    text: str = argument(..., "QUERY", 'One query, such as "from leaderboard".'),
+    text: str = argument("QUERY", 'One query, such as "from leaderboard".'),
     form: options.Form = Format.table,
     out: options.Out = None,
     bounds: list[str] | None = option(
-        None,
-        "--set",
-        "KEY=VALUE",
-        "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.",
+        "--set KEY=VALUE", "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.", None
     ),
     state: options.State = Path("state"),
     as_json: options.Json = False,

@@ -107,9 +107,7 @@ def agree(
 
         usable(job)
         summary = perform(
-            not no_prefect,
-            lambda: agree_with_humans(chosen, state.resolve(), retry_failed),
-            lambda: plain(job, run),
+            not no_prefect, lambda: agree_with_humans(chosen, state.resolve(), retry_failed), lambda: plain(job, run)
         )
     return Answer(summary, show_agreement, code_of(summary))
 
@@ -137,11 +135,11 @@ def hygiene(
     edition: options.OneEdition = None,
     metric: options.Metric = None,
     candidate: list[str] | None = option(
-        None, "--candidate", "-c", "NAME", "Candidate whose reviews replace references; repeatable."
+        "--candidate -c NAME", "Candidate whose reviews replace references; repeatable.", None
     ),
-    papers: int = option(30, "--papers", "N", "Papers of the swap test, scored again; 0: no swap test.", min=0),
+    papers: int = option("--papers N", "Papers of the swap test, scored again; 0: no swap test.", 30, min=0),
     likelihood: Path | None = option(
-        None, "--likelihood", "FILE", "CSV of review_id,likelihood: how likely an LM wrote it."
+        "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> Answer:
     """Measure how much the ranks depend on the references.
@@ -211,9 +209,9 @@ def claims(
     *,
     state: Path,
     name: str | None = argument(
-        None, "EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json."
+        "EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json.", None
     ),
-    details: bool = option(False, "--details", "Show every comparison behind a verdict."),
+    details: bool = option("--details", "Show every comparison behind a verdict.", False),
 ) -> Answer:
     """Test the papers' claims on what was scored.
 

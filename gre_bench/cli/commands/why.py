@@ -27,10 +27,10 @@ def why(
     *,
     state: Path,
     edition: options.TheEdition,
-    metric: str = argument(..., "METRIC", "Metric, such as gem.", **METRICS),
-    candidate: str = argument(..., "CANDIDATE", "Candidate, by its name on the board."),
-    paper: str | None = option(None, "--paper", "-p", "ID", "Also tokens, texts and digests of this paper."),
-    no_recount: bool = option(False, "--no-recount", "Do not score the pairs again."),
+    metric: str = argument("METRIC", "Metric, such as gem.", **METRICS),
+    candidate: str = argument("CANDIDATE", "Candidate, by its name on the board."),
+    paper: str | None = option("--paper -p ID", "Also tokens, texts and digests of this paper.", None),
+    no_recount: bool = option("--no-recount", "Do not score the pairs again.", False),
 ) -> Answer:
     """Explain a score: its pairs, tokens, texts and digests.
 

@@ -100,12 +100,7 @@ def following_fetch(status: Path, quiet: bool) -> AbstractContextManager[Any]:
         if now["pid"] != os.getpid():
             return None
         by_limits = f"{screen.duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
-        return {
-            "description": now["stage"],
-            "total": now["total"] or None,
-            "completed": now["done"],
-            "left": by_limits,
-        }
+        return {"description": now["stage"], "total": now["total"] or None, "completed": now["done"], "left": by_limits}
 
     return progress("starting", quiet, poll)
 

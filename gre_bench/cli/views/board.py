@@ -222,10 +222,7 @@ def _cautions(
 
 
 def _basis(
-    rows: Sequence[LeaderboardRow],
-    signature: SignatureRow,
-    auc: SeparationRow | None,
-    exposures: Sequence[ExposureRow],
+    rows: Sequence[LeaderboardRow], signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]
 ) -> None:
     """Prints the data behind the table of one metric: its AUC, its signature, and what was learnt from these papers."""
     if auc:
