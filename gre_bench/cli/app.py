@@ -11,29 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from gre_bench.cli import stopping
+from gre_bench.cli.commands import imports, models, papers, study
+from gre_bench.cli.commands.board import history, leaderboard, view
+from gre_bench.cli.commands.compare import compare
+from gre_bench.cli.commands.fetch import fetch, plan, year
 from gre_bench.cli.commands.groups import Commands, TopGroup
-from gre_bench.cli.commands.operate import models
-from gre_bench.cli.commands.operate.doctor import doctor
-from gre_bench.cli.commands.publish.publish import publish
-from gre_bench.cli.commands.publish.verify import verify
-from gre_bench.cli.commands.run import import_domains, papers
-from gre_bench.cli.commands.run.fetch import fetch
-from gre_bench.cli.commands.run.new import new
-from gre_bench.cli.commands.run.plan import plan
-from gre_bench.cli.commands.run.refresh import refresh
-from gre_bench.cli.commands.run.remove import remove
-from gre_bench.cli.commands.run.status import status
-from gre_bench.cli.commands.run.year import year
+from gre_bench.cli.commands.new import new
+from gre_bench.cli.commands.publish import publish, verify
+from gre_bench.cli.commands.rank import rank, remove
+from gre_bench.cli.commands.refresh import demo, doctor, refresh, status
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
-from gre_bench.cli.commands.study import group as study
-from gre_bench.cli.commands.use.compare import compare
-from gre_bench.cli.commands.use.demo import demo
-from gre_bench.cli.commands.use.history import history
-from gre_bench.cli.commands.use.leaderboard import leaderboard
-from gre_bench.cli.commands.use.rank import rank
-from gre_bench.cli.commands.use.sql import PASS_DASHES, sql
-from gre_bench.cli.commands.use.view import view
-from gre_bench.cli.commands.use.why import why
+from gre_bench.cli.commands.sql import PASS_DASHES, sql
+from gre_bench.cli.commands.why import why
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
     MEND,
@@ -58,23 +47,20 @@ EXIT_CODES = (
     "and what to do) · 3 incomplete (work is left or the edition is busy: run it again) · 130 stopped by hand. "
     "Whatever the code, finished work is kept."
 )
-PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+PANELS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Use": {
         "demo": demo, "rank": rank, "leaderboard": leaderboard, "why": why, "compare": compare, "history": history,
         "sql": sql, "view": view,
     },
     "Run": {
-        "new": new, "fetch": fetch, "refresh": refresh, "year": year, "plan": plan, "import": import_domains.app,
+        "new": new, "fetch": fetch, "refresh": refresh, "year": year, "plan": plan, "import": imports.app,
         "remove": remove, "status": status, "papers": papers.app,
     },
     "Publish": {"publish": publish, "verify": verify},
     "Study": {"study": study.app},
     "Operate": {"models": models.app, "doctor": doctor},
 }  # fmt: skip
-"""The commands and groups under each heading of ``--help``, in its order.
-
-`import_domains` adds its commands to the group that `imports` defines.
-"""
+"""The commands and groups under each heading of ``--help``, in its order."""
 
 
 class Program(TopGroup):
@@ -153,11 +139,7 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1.
-
-    A later run may succeed if the edition is busy, a service does not answer or has paused, or the board is not
-    complete.
-    """
+    """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1."""
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE
     return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT

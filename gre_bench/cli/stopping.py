@@ -34,10 +34,7 @@ _raised, _printed = threading.Lock(), threading.Lock()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Handles Ctrl-C and SIGTERM within the block: the first signal raises `Stopped` in the main thread.
-
-    After that signal, the process ends within `LONGEST_S` seconds.
-    """
+    """Handles Ctrl-C and SIGTERM within the block: the first raises `Stopped`, and ends it in `LONGEST_S` s."""
     before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -102,10 +99,7 @@ def _watch(reading: int) -> None:
 
 
 def _print_once() -> None:
-    """Prints that the command was stopped; does nothing if that has been printed already.
-
-    The text goes straight to the file descriptor, because a blocked thread may hold the lock of Python's stream.
-    """
+    """Prints once that the command was stopped, past Python's stream, whose lock a thread may hold."""
     if _printed.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())

@@ -15,7 +15,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from gre_bench.cli.views.agreement import SCORE_NAMES, shown_auc
+from gre_bench.cli.views.studies import SCORE_NAMES, shown_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import recipe_of
 from gre_bench.ingest.records.points import ordered_labels

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.cli.views.bar import left
-from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
-from gre_bench.cli.views.board_formats import Format, write
+from gre_bench.cli.views.board import FEWEST_PAPERS, _at_length
+from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition

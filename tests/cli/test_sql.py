@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.cli.views import rows as screen
+from gre_bench.cli.commands import sql as screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import QuerySettings, query_of
 from gre_bench.store import Store, sandbox

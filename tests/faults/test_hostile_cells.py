@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.cli.views.board_formats import Format, write
+from gre_bench.cli.views.formats import Format, write
 from gre_bench.core import terminal
 from gre_bench.examiners.examiner import Item
 from gre_bench.examiners.grading import Grade

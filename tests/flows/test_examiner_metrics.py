@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gre_bench.cli.app import app
-from gre_bench.cli.views.validation import show
+from gre_bench.cli.views.studies import show_validation
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
@@ -145,7 +145,7 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
     # A review of its own paper once: no reference, so that its n is papers and not pairs.
     assert effects["examiner.fine", "sentence_deletion"]["pairs"] == 6 < effects["gem", "sentence_deletion"]["pairs"]
     assert {row["metric"] for row in summary["verdicts"]} == set(METRICS)
-    show(again)
+    show_validation(again)
     tables = capsys.readouterr().out
     assert "Examiner fine" in tables and "LMExaminer" in tables and "GEM" in tables
 

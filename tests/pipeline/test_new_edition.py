@@ -203,7 +203,7 @@ def test_an_import_that_fails_leaves_no_edition(files):
 
 
 def test_a_refresh_continues_what_new_had_begun(files, monkeypatch):
-    from gre_bench.cli.commands.run import new
+    from gre_bench.cli.commands import new
 
     def stopped(*_, **__):
         raise KeyboardInterrupt

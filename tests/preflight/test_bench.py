@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 import torch
 
 from gre_bench.cli.app import app
-from gre_bench.cli.commands.operate.bench import _show
+from gre_bench.cli.commands.models import _show_bench
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.lm import measurement
 from gre_bench.lm.measurement import learnt_tokenizer, random_weights
@@ -46,7 +46,7 @@ def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_a
     assert found["pairs"] == 1 * 2 * 2 * 3
     assert found["methods"]["trie"]["work_ratio"] > 1
     assert [row["papers"] for row in found["growth"]] == [1, 2, 4, 8]
-    _show(found)
+    _show_bench(found)
     shown = capsys.readouterr().out
     for words in ("one-by-one", "batches", "trie", "TFLOP/s", "12 pairs", " h", "engine on 8 papers"):
         assert words in shown
@@ -140,7 +140,7 @@ def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_e
     rows = json.loads(done.stdout)["methods"]
     assert rows["vllm"]["peak_fraction"] is None and rows["vllm"]["wall_ratio"] > 0
     assert all(row["peak_fraction"] > 0 for name, row in rows.items() if name != "vllm")
-    _show(json.loads(done.stdout))
+    _show_bench(json.loads(done.stdout))
     shown = capsys.readouterr().out
     (line,) = (line for line in shown.splitlines() if line.strip().startswith("vllm"))
     assert "%" not in line and shown.count("%") == len(rows) - 1

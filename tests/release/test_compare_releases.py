@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gre_bench.cli.views.comparison_releases import has_changed
+from gre_bench.cli.views.comparison import has_changed
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publishing import publish_edition

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.cli.commands.study.known_answers import _is_right
+from gre_bench.cli.commands.known_answers import _is_right
 from gre_bench.core.errors import SettingsError
 from gre_bench.studies import known_answers as flow
 from gre_bench.studies.known_answers import Lesson, learning_curve, taught

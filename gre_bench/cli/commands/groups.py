@@ -1,37 +1,96 @@
-"""Classes of groups and commands: the layout of ``--help``, and usage errors in one line."""
+"""Groups and commands: the layout of ``--help``, usage errors in one line, and what a command does with its answer."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Any
+from collections.abc import Callable
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import settings_of
 from gre_bench.cli.views import screen
 from gre_bench.store import kept_open
 
 
-class Command(TyperCommand):
-    """A command with a shorter help.
+class Answer(NamedTuple):
+    """What a command returns: the *report* that --json prints, the function that shows it, and the exit code."""
 
-    The help omits the types of flags and of named arguments. Its paragraphs fill each line of the terminal.
+    report: Any
+    show: Callable[[Any], object]
+    code: int = 0
+
+
+def _added(*named: tuple[str, Any, Any]) -> list[Parameter]:
+    return [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=value) for name, kind, value in named]
+
+
+CHOSEN = _added(
+    ("settings", options.SettingsFile, None), ("edition", options.Edition, None), ("override", options.Set, None)
+)
+STATE = _added(("state", options.State, Path("state")))
+JSON = _added(("as_json", options.Json, False))
+
+
+def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
+    """Returns the command that calls *work*, prints its answer unless that is None, and exits.
+
+    Every such command has the option --json. Three parameters of *work* stand for options:
+
+    - *chosen*: the settings that --settings, --edition and --set give.
+    - *state*: the folder of --state.
+    - *quiet*: whether --json is given.
     """
+    own = inspect.signature(work, eval_str=True).parameters
+    parameters: list[Parameter] = []
+    for name, parameter in own.items():
+        if name not in ("state", "quiet"):
+            parameters += CHOSEN if name == "chosen" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    parameters += [*(STATE if "state" in own else ()), *JSON]
+
+    def command(as_json: bool, **given: Any) -> None:
+        if "chosen" in own:
+            file, edition, override = given.pop("settings"), given.pop("edition"), given.pop("override")
+            given["chosen"] = settings_of(file, edition, override, given["state"])
+        if "quiet" in own:
+            given["quiet"] = as_json
+        answer = work(**given)
+        if answer is None:
+            return
+        if as_json:
+            screen.print_json(answer.report)
+        else:
+            answer.show(answer.report)
+        raise typer.Exit(answer.code)
+
+    command.__name__, command.__doc__ = work.__name__, work.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {}
+    return command
+
+
+class Command(TyperCommand):
+    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.help = _unwrapped(self.help or "")
+        self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the command; their types are hidden for flags and named arguments."""
+        """Returns the parameters of the command, without the types that say nothing."""
         return _without_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands. Its help omits the types of flags, like the help of a `Command`."""
+    """A group of commands, with the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the group; their types are hidden for flags."""
+        """Returns the parameters of the group, without the types that say nothing."""
         return _without_types(super().get_params(ctx))
 
 
@@ -60,13 +119,14 @@ class Commands(typer.Typer):
         super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Any:
-        """Adds a command of the class `Command`; the parameters are those of `typer.Typer.command`."""
-        return super().command(name, cls=Command, **more)
+        """Adds a command: a function that returns an `Answer`, or one that prints by itself."""
+        add = super().command(name, cls=Command, **more)
 
+        def adding(work: Callable[..., Any]) -> Callable[..., Any]:
+            add(answering(work) if str(work.__annotations__.get("return")).startswith("Answer") else work)
+            return work
 
-def _unwrapped(text: str) -> str:
-    """Returns *text* with each paragraph on one line, so that a terminal of any width can wrap it."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+        return adding
 
 
 def _without_types(params: list[Any]) -> list[Any]:

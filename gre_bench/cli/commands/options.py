@@ -1,4 +1,4 @@
-"""The options and arguments that several commands share, each described once.
+"""The options and arguments that several commands share, each described once, and what the shell offers for them.
 
 Most commands name their edition by the argument EDITION. A command has the option --edition instead in two cases: its
 argument is something else, or a settings file may name the edition. A short flag means the same in every command.
@@ -6,132 +6,118 @@ argument is something else, or a settings file may name the edition. A short fla
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gre_bench.cli.commands import completion
-from gre_bench.cli.views.board_formats import Format
+from gre_bench.cli.views.formats import Format
+from gre_bench.core.errors import GreBenchError
 
-State = Annotated[
-    Path,
-    typer.Option(
-        "--state", metavar="FOLDER", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+def option(spelling: str, help: str, default: Any = ..., **more: Any) -> Any:
+    """Returns an option that is spelt so: ``--out -o FOLDER``, or ``--again`` for a switch.
+
+    It is required if there is no *default*, here or in the signature. *more* goes to `typer.Option`.
+    """
+    words = spelling.split()
+    flags = [word for word in words if word.startswith("-")]
+    return typer.Option(default, *flags, metavar=None if words[-1] in flags else words[-1], help=help, **more)
+
+
+def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
+    """Returns an argument, which is required if there is no *default*; *more* goes to `typer.Argument`."""
+    return typer.Argument(default, metavar=name, help=help, **more)
+
+
+def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Returns the editions in the folder of --state, else of GRE_BENCH_STATE, else ``state``; none if unreadable."""
+    from gre_bench.store import find_editions
+
+    state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"
+    try:
+        return sorted(find_editions(Path(state)))
+    except (GreBenchError, OSError):
+        return []
+
+
+def _metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    from gre_bench.core.metrics import METRICS
+
+    return list(METRICS)
+
+
+def _licence(text: str | None) -> str | None:
+    from gre_bench.pipeline.intake import stated_licence
+
+    return stated_licence(text)
+
+
+EDITIONS: dict[str, Any] = {"autocompletion": _editions}
+METRICS: dict[str, Any] = {"autocompletion": _metrics}
+_ANY = "Edition, such as ICLR-2025"
+
+State = Annotated[Path, option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE")]
+Json = Annotated[bool, option("--json", "Print JSON instead of tables.")]
 Wait = Annotated[
     float,
-    typer.Option(
-        "--wait",
-        metavar="SECONDS",
+    option(
+        "--wait SECONDS",
+        "How long to wait if another process is writing the edition; default: not at all.",
         show_default=False,
-        help="How long to wait if another process is writing the edition; default: not at all.",
     ),
 ]
-NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run as plain functions, without Prefect.")]
+NoPrefect = Annotated[bool, option("--no-prefect", "Run as plain functions, without Prefect.")]
 Form = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="table, json, csv, markdown or parquet; table and markdown round numbers.",
-    ),
+    Format, option("--format -f FORMAT", "table, json, csv, markdown or parquet; table and markdown round numbers.")
 ]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write instead of standard output.")
-]
-Figures = Annotated[
-    Path | None, typer.Option("--figures", metavar="FOLDER", help="Write the figures into this folder (SVG and PNG).")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Out = Annotated[Path | None, option("--out -o FILE", "File to write instead of standard output.")]
+Figures = Annotated[Path | None, option("--figures FOLDER", "Write the figures into this folder (SVG and PNG).")]
+Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation.")]
 
-_EDITION = {"metavar": "EDITION", "autocompletion": completion.editions}
-TheEdition = Annotated[str, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025.")]
-OneEdition = Annotated[
-    str | None, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025; not needed if there is only one.")
-]
-AnyEdition = Annotated[str | None, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025; default: all.")]
-Edition = Annotated[
-    str | None, typer.Option("--edition", "-e", **_EDITION, help="Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.")
-]
-IntoEdition = Annotated[str, typer.Option("--edition", "-e", **_EDITION, help="Edition to add to, such as ICLR-2025.")]
+TheEdition = Annotated[str, argument("EDITION", f"{_ANY}.", **EDITIONS)]
+OneEdition = Annotated[str | None, argument("EDITION", f"{_ANY}; not needed if there is only one.", **EDITIONS)]
+AnyEdition = Annotated[str | None, argument("EDITION", f"{_ANY}; default: all.", **EDITIONS)]
+Edition = Annotated[str | None, option("--edition -e EDITION", "Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.", **EDITIONS)]
+IntoEdition = Annotated[str, option("--edition -e EDITION", "Edition to add to, such as ICLR-2025.", **EDITIONS)]
 
 SettingsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of an included one: demo, gpu, ..."
-    ),
+    Path | None, option("--settings -s FILE", "TOML file of settings, or the name of an included one: demo, gpu, ...")
 ]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, as group.key=value; repeatable.")
-]
-Budget = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One limit, such as budget.usd=5; repeatable."),
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Only the first N papers of the sample (a pilot).")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate work, time and cost; change nothing.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try again the texts and scores marked as failed.")]
-Again = Annotated[bool, typer.Option("--again", help="Fetch everything again, and report what changed.")]
+Set = Annotated[list[str] | None, option("--set KEY=VALUE", "One setting, as group.key=value; repeatable.")]
+Budget = Annotated[list[str] | None, option("--set KEY=VALUE", "One limit, such as budget.usd=5; repeatable.")]
+Limit = Annotated[int | None, option("--limit N", "Only the first N papers of the sample (a pilot).", min=1)]
+DryRun = Annotated[bool, option("--dry-run", "Estimate work, time and cost; change nothing.")]
+RetryFailed = Annotated[bool, option("--retry-failed", "Try again the texts and scores marked as failed.")]
+Seed = Annotated[int, option("--seed N", "Seed of the random choices.", min=0)]
 
-Metric = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric", "-m", metavar="METRIC", autocompletion=completion.metrics, help="Only this metric; repeatable."
-    ),
-]
-Writer = Annotated[
-    str | None,
-    typer.Option("--writer", metavar="NAME", help="Who wrote the judgments, if the file does not say."),
-]
+Metric = Annotated[list[str] | None, option("--metric -m METRIC", "Only this metric; repeatable.", **METRICS)]
+Writer = Annotated[str | None, option("--writer NAME", "Who wrote the judgments, if the file does not say.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--columns", metavar='FIELD="HEADER"',
-        help="Column of the file that holds a field, such as review or paper_id; repeat it for several.",
+    option(
+        '--columns FIELD="HEADER"',
+        "Column of the file that holds a field, such as review or paper_id; repeat it for several.",
     ),
-]  # fmt: skip
+]
 Licence = Annotated[
     str | None,
-    typer.Option(
-        "--licence",
-        metavar="NAME",
-        help="Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
+    option(
+        "--licence NAME",
+        "Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
+        callback=_licence,
     ),
 ]
-Rows = Annotated[
-    str | None,
-    typer.Option("--rows", metavar="FIRST:END", help="Only rows whose column `row` is in this range."),
-]
-Pdfs = Annotated[
-    Path | None, typer.Option("--pdfs", metavar="FOLDER", help="Folder with the papers' PDFs, <paper id>.pdf.")
-]
-NotesFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="OpenReview notes, one per line (.jsonl or .jsonl.gz), API v1 or v2.")
-]
+Rows = Annotated[str | None, option("--rows FIRST:END", "Only rows whose column `row` is in this range.")]
+NotesFile = Annotated[Path, argument("FILE", "OpenReview notes, one per line (.jsonl or .jsonl.gz), API v1 or v2.")]
 UnverifiedVenue = Annotated[
-    bool,
-    typer.Option("--unverified-venue", help="Accept a venue-year whose note format is only known from documentation."),
+    bool, option("--unverified-venue", "Accept a venue-year whose note format is only known from documentation.")
 ]
-Papers = Annotated[
-    str | None,
-    typer.Option("--papers", metavar="N|FILE", help="Papers of the sample; default: 300. Or a file of ids."),
-]
+Papers = Annotated[str | None, option("--papers N|FILE", "Papers of the sample; default: 300. Or a file of ids.")]
 PapersFile = Annotated[
-    Path | None,
-    typer.Option("--papers-file", metavar="FILE", help="Papers with their texts, in the format of import papers."),
+    Path | None, option("--papers-file FILE", "Papers with their texts, in the format of import papers.")
 ]
-ModelsFile = Annotated[
-    Path | None, typer.Option("--models-file", metavar="FILE", help="Catalogue of models; default: data/models.toml.")
-]
-Model = Annotated[
-    list[str] | None,
-    typer.Option("--model", metavar="NAME", help="Model of the catalogue; repeatable."),
-]
-StudyName = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the study, for its files.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random choices.")]
+ModelsFile = Annotated[Path | None, option("--models-file FILE", "Catalogue of models; default: data/models.toml.")]
+Model = Annotated[list[str] | None, option("--model NAME", "Model of the catalogue; repeatable.")]
+StudyName = Annotated[str | None, option("--name NAME", "Name of the study, for its files.")]

@@ -1,20 +1,14 @@
-"""Functions that commands share.
-
-They cover a run's settings, edition, budget, confirmation, progress bar and exit code.
-"""
+"""Functions that commands share: a run's settings, its edition and its exit code, files to name, and confirmation."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.resources import resource
@@ -24,13 +18,12 @@ from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import LAST_SETTINGS
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
-OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
 DEMO = resource("deployments", "demo.toml")
 
 
-def ended(summary: dict[str, Any]) -> typer.Exit:
-    """Returns the `typer.Exit` whose exit code fits the outcome in *summary*, the summary of a run."""
-    return typer.Exit(OUTCOMES.get(summary["outcome"], INCOMPLETE))
+def code_of(summary: dict[str, Any]) -> int:
+    """Returns the exit code that fits the outcome in *summary*, the summary of a run."""
+    return {"done": DONE, "unchanged": DONE, "fault": FAULT}.get(summary["outcome"], INCOMPLETE)
 
 
 def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
@@ -40,29 +33,29 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
     those of the demo. Raises `SettingsError` for a missing file or a wrong setting.
     """
     changes = list(overrides or [])
-    if edition is not None:
-        changes += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
-    if file is None and edition is not None:
-        last = _last_settings(Store(state, edition))
-        return configuration.load_over(json.loads(last) if last else {}, tuple(changes))
-    return configuration.load(file or DEMO, tuple(changes))
+    if edition is None:
+        return configuration.load(file or DEMO, tuple(changes))
+    changes += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
+    if file is not None:
+        return configuration.load(file, tuple(changes))
+    store, rows = Store(state, edition), []
+    if store.exists:
+        store.refuse_loaded()
+        try:
+            rows = store.read(LAST_SETTINGS)
+        except StoreError:  # the copy for readers cannot be used
+            with store.lock("look at the last settings"):
+                rows = store.rows(LAST_SETTINGS)
+    return configuration.load_over(json.loads(rows[0]["settings"]) if rows else {}, tuple(changes))
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """Returns the budget of a study: that of *settings*, changed by *limits* from the command line.
-
-    If *settings* is None, the budget has only these limits. Raises `SettingsError` for a limit that is not written as
-    ``budget.KEY=VALUE``.
-    """
+    """Returns the budget of a study: that of *settings*, changed by *limits*, texts ``budget.KEY=VALUE``."""
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """Returns the store of *edition*; if that is None, of the only edition in *state*.
-
-    Raises `SettingsError` if there is no such edition, or if *edition* is None and there are several. The message lists
-    the editions in *state*.
-    """
+    """Returns the store of *edition*, else of the only one in *state*; `SettingsError` lists what there is."""
     store = Store(state, the_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)
@@ -102,34 +95,3 @@ def confirm(change: str) -> None:
         raise SettingsError(f"{change}: say that you mean it with --yes")
     if not typer.confirm(f"{change}?", err=True):
         raise SettingsError("nothing was changed")
-
-
-@contextmanager
-def progress_bar(store: Store, quiet: bool, engine: bool = False) -> Iterator[None]:
-    """Shows the progress of the run on *store* until the block ends.
-
-    Nothing is shown if *quiet*, or without a terminal. *engine*: whether Prefect runs it, whose server starts first.
-    """
-    if quiet or not screen.err.is_terminal:
-        yield
-        return
-    from gre_bench.cli.views.bar import drawn
-
-    with drawn(store, "starting Prefect's server" if engine else "starting"):
-        yield
-
-
-def _last_settings(store: Store) -> str | None:
-    """Returns the settings of the edition's last refresh as JSON; None if it has never been refreshed.
-
-    The settings are read from the copy for readers. If that cannot be used, they are read from the store itself.
-    """
-    if not store.exists:
-        return None
-    store.refuse_loaded()
-    try:
-        rows = store.read(LAST_SETTINGS)
-    except StoreError:
-        with store.lock("look at the last settings"):
-            rows = store.rows(LAST_SETTINGS)
-    return rows[0]["settings"] if rows else None

@@ -1,130 +1,135 @@
-"""Progress bars with the remaining time.
-
-They follow the status file of a run, or the history file of a training.
-"""
+"""The progress bar of everything that takes long: a run, a fetch, a training, a download or simulations."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from gre_bench.cli.views.screen import duration, err
+from gre_bench.cli.views import screen
 from gre_bench.core.errors import StoreError
 from gre_bench.store import Row, Store
-from gre_bench.tuning.record import HISTORY
 
 
 @contextmanager
-def drawn(store: Store, begins: str = "starting", every_s: float = 0.25) -> Iterator[None]:
-    """Shows a progress bar for the run on *store* until the block ends; updates the bar every *every_s* seconds.
+def progress(
+    begins: str, quiet: bool, poll: Callable[[], dict[str, Any] | None] | None = None, unit: str = "items"
+) -> Iterator[Callable[..., None]]:
+    """Shows a progress bar until the block ends; yields the function that updates it.
 
-    *begins*: what the bar says before the run has a stage, such as what it waits for. The bar shows only runs of this
-    process.
+    That function takes fields of `rich.progress.Task`, and *line*, a text to print above the bar. Nothing is shown if
+    *quiet*, or without a terminal.
+
+    - *begins*: what the bar says before its first update.
+    - *poll*: a function asked four times a second for the fields to update; None: nothing is new. If it gives no
+      field *left*, a text, the bar itself estimates the remaining time.
+    - *unit*: ``items`` and ``bytes`` are counted on the bar; any other is not.
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
+    if quiet or not screen.err.is_terminal:
+        yield lambda **fields: None
+        return
+    from rich import progress as rich
+
+    count = {"items": rich.MofNCompleteColumn, "bytes": rich.DownloadColumn}.get(unit)
+    columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), *([count()] if count else ())]
+    columns += [rich.TimeElapsedColumn(), rich.TextColumn("{task.fields[left]}")]
     stop = threading.Event()
-    with Progress(*columns, console=err, transient=True) as progress:
-        bar = progress.add_task(begins, total=None, left="")
+    # The bar has its own console, because standard error is redirected while models load, to hide their own bars.
+    with rich.Progress(*columns, console=screen.Console(file=sys.stderr, emoji=False), transient=True) as bar:
+        task = bar.tasks[bar.add_task(begins, total=None, left="")]
+
+        def update(line: str = "", **fields: Any) -> None:
+            if line:
+                bar.console.print(screen.escape(line), highlight=False, soft_wrap=True)
+            bar.update(task.id, **fields)
+            if "left" not in fields and task.time_remaining:
+                bar.update(task.id, left=_remaining(task.time_remaining))
 
         def follow() -> None:
-            while not stop.wait(every_s):
-                try:
-                    status = store.status()
-                except StoreError:
-                    continue
-                if status and status["pid"] == os.getpid():
-                    progress.update(
-                        bar,
-                        description=f"{status['edition']}: {status['stage']}",
-                        total=status["due"] or None,
-                        completed=status["done"],
-                        left=left(status),
-                    )
+            while poll and not stop.wait(0.25):
+                update(**poll() or {"left": task.fields["left"]})
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         try:
-            yield
+            yield update
         finally:
             stop.set()
             thread.join()
+
+
+def _remaining(seconds: float | None) -> str:
+    return f"about {screen.duration(seconds)} remaining" if seconds else ""
+
+
+def following(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
+    """Shows the progress of this process's run on *store*; *engine*: Prefect runs it, so its server starts first."""
+
+    def poll() -> dict[str, Any] | None:
+        try:
+            status = store.status()
+        except StoreError:
+            return None
+        if not status or status["pid"] != os.getpid():
+            return None
+        described = {"description": f"{status['edition']}: {status['stage']}", "left": left(status)}
+        return described | {"total": status["due"] or None, "completed": status["done"]}
+
+    return progress("starting Prefect's server" if engine else "starting", quiet, poll)
 
 
 def left(status: Row) -> str:
-    """Returns the remaining time in *status*, a run's status, as a text.
-
-    The text is empty if the time is unknown or the stage is done.
-    """
-    seconds = status["remaining_s"]
-    return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
+    """Returns the remaining time in *status*, a run's status, as a text; empty if unknown or if the stage is done."""
+    return _remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
 
-@contextmanager
-def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
-    """Shows a progress bar for the training in *folder* until the block ends: loss, steps per second, remaining time.
+def following_fetch(status: Path, quiet: bool) -> AbstractContextManager[Any]:
+    """Shows the progress of the fetch whose status file is *status*, with the time that the service's limits need."""
 
-    The bar is updated every *every_s* seconds.
-    """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[pace]}"),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("· remaining"),
-        TimeRemainingColumn(),
-    )
-    began = time.time()
-    stop = threading.Event()
-    with Progress(*columns, console=err, transient=True) as progress:
-        bar = progress.add_task("opening the base", total=None, pace="")
-
-        def follow() -> None:
-            while not stop.wait(every_s):
-                point = last_point(folder, began)
-                if point is None:
-                    continue
-                if progress.tasks[0].total is None:
-                    # Steps per second count from where an earlier run stopped.
-                    progress.reset(bar, total=point["steps"], completed=point["step"])
-                loss = "" if point["loss"] is None else f", loss {point['loss']:.3f}"
-                speed = progress.tasks[0].speed
-                progress.update(
-                    bar,
-                    description=f"training{loss}",
-                    total=point["steps"],
-                    completed=point["step"],
-                    pace=f"{speed:.2f} steps/s" if speed else "",
-                )
-
-        thread = threading.Thread(target=follow, daemon=True)
-        thread.start()
+    def poll() -> dict[str, Any] | None:
         try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+            now = json.loads(status.read_text())
+        except (OSError, ValueError):
+            return None
+        if now["pid"] != os.getpid():
+            return None
+        by_limits = f"{screen.duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
+        return {"description": now["stage"], "total": now["total"] or None, "completed": now["done"], "left": by_limits}
+
+    return progress("starting", quiet, poll)
+
+
+def following_training(folder: Path, quiet: bool) -> AbstractContextManager[Any]:
+    """Shows the progress of the training in *folder*: loss, steps per second, remaining time."""
+    began = time.time()
+    first: list[tuple[float, int]] = []
+
+    def poll() -> dict[str, Any] | None:
+        point = last_point(folder, began)
+        if point is None:
+            return None
+        # Steps per second count from where an earlier run stopped.
+        first[1:] = [(time.monotonic(), point["step"])]
+        steps, seconds = first[-1][1] - first[0][1], first[-1][0] - first[0][0]
+        speed = steps / seconds if seconds else 0
+        pace = f"{speed:.2f} steps/s · {_remaining((point['steps'] - point['step']) / speed)}" if speed else ""
+        loss = "" if point["loss"] is None else f", loss {point['loss']:.3f}"
+        counts = {"total": point["steps"], "completed": point["step"]}
+        return counts | {"description": f"training{loss}", "left": pace}
+
+    return progress("opening the base", quiet, poll)
 
 
 def last_point(folder: Path, since: float) -> dict[str, Any] | None:
-    """Returns the last complete entry of the training history in *folder*.
+    """Returns the last complete entry of the history in *folder*; None if it is older than *since* or unreadable."""
+    from gre_bench.tuning.record import HISTORY
 
-    Returns None if the history was last written before *since* (epoch seconds), or if it cannot be read.
-    """
     path = folder / HISTORY
     try:
         if path.stat().st_mtime < since:

@@ -1,10 +1,13 @@
-"""Prints a leaderboard: one answer first, its table, and a line for each other metric."""
+"""Prints a leaderboard: one answer first, its table, a line for each other metric, and all that --details adds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
 
 from gre_bench.board.words import (
     COLUMNS,
@@ -15,16 +18,17 @@ from gre_bench.board.words import (
     is_validated,
     note,
     p_value,
+    with_half,
 )
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board_details import show_details
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
+from gre_bench.reports.correctness import Results, Tested
 from gre_bench.reports.signatures import headline_metric
-from gre_bench.stats.intervals import few_papers
+from gre_bench.stats.intervals import FEW, FEW_MEANS, few_papers
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
     CURRENT_SIGNATURES,
@@ -34,6 +38,7 @@ from gre_bench.store.queries import (
     CleanGapRow,
     ExposureRow,
     LeaderboardRow,
+    OutcomesRow,
     SeparationRow,
     SignatureRow,
     UncoveredRow,
@@ -96,17 +101,13 @@ def show_leaderboard(
 def next_steps(edition: str, state: Path) -> None:
     """Prints what a user may do with the new board of *edition* in the folder *state*."""
     where = screen.in_state(state)
-    view = "gre-bench view" + where
     screen.say(f"next: gre-bench leaderboard --all {edition}{where}   # the other boards")
-    screen.say(f"      {view}   # the board as a page, in a browser")
+    screen.say(f"      gre-bench view{where}   # the board as a page, in a browser")
     screen.say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:
-    """Prints the outcome of a refresh: the board in *store*, why pairs have no score, and where the results are.
-
-    *summary* is the summary that the refresh returned. *brief*: whether to leave out the last two, if all went well.
-    """
+    """Prints the outcome of a refresh; *brief*: without reasons and places of results, if all went well."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
@@ -118,8 +119,7 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     if not brief:
         screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
-    for remark in summary["notes"]:
-        say(f"note: {remark}")
+    screen.say_all(summary["notes"], "note: ")
     papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
     done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
@@ -158,31 +158,23 @@ def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, gr
     heads = show("", columns, styles, breaks=breaks)
     if "note" not in heads and (notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row))]):
         say(" · ".join(notes))
-    if _a_copier_leads(rows):
+    controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
+    ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
+    if controls and ranked and max(controls) > min(ranked):
         say(CONTROLS)
     if few := few_papers(row["papers"] for row in rows if row["rank"] is not None):
         say(few)
 
 
-def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
-    """Returns whether a control scores above a candidate that is ranked."""
-    controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
-    scores = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
-    return bool(controls and scores) and max(controls) > min(scores)
-
-
 def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
     """Prints one line for each board of another metric, and for each group of the *first* board."""
-    lines = []
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
-            lines.append(f"group {group}: {answer([{**row, 'group_name': None} for row in members])}")
+            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members])}")
     for name, own in boards.items():
         if name != first:
             sentence = answer(own).partition(". ")[0].rstrip(".")
-            lines.append(f"{recipe_of(own[0]['metric']).title}: {sentence}")
-    for line in lines:
-        say(line)
+            say(f"{recipe_of(own[0]['metric']).title}: {sentence}")
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
@@ -200,21 +192,23 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
 def _cautions(
     rows: Sequence[LeaderboardRow], signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None
 ) -> None:
-    """Prints whether the metric is validated, and who may have read the reviews.
-
-    - *exposures*: which LMs may have seen the reviews.
-    - *gap*: the difference in score between contaminated and other models.
-    """
+    """Prints whether the metric is validated, and who may have read the reviews."""
     for row in _behind(signature, exposures):
         if row["status"] == "contaminated":
             dated = f"learnt until {row['cutoff']}, reviews of {row['released']}"
             why = learnt_line(signature, [row]).removeprefix(f"{row['name']} ") if row["learnt"] else dated
-            _warn(f"{ROLES[row['role']]} {row['name']} is contaminated: {'learnt from ' if row['learnt'] else ''}{why}")
+            say(
+                f"{ROLES[row['role']]} {row['name']} is contaminated: {'learnt from ' if row['learnt'] else ''}{why}",
+                style="yellow",
+            )
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
-        _warn(f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews")
+        say(
+            f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews",
+            style="yellow",
+        )
     if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
-        _warn("; ".join(conflicts))
+        say("; ".join(conflicts), style="yellow")
     if gap and gap["low"] is not None:
         say(
             f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
@@ -228,10 +222,7 @@ def _cautions(
 
 
 def _basis(
-    rows: Sequence[LeaderboardRow],
-    signature: SignatureRow,
-    auc: SeparationRow | None,
-    exposures: Sequence[ExposureRow],
+    rows: Sequence[LeaderboardRow], signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]
 ) -> None:
     """Prints the data behind the table of one metric: its AUC, its signature, and what was learnt from these papers."""
     if auc:
@@ -273,5 +264,168 @@ def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
     )
 
 
-def _warn(text: str) -> None:
-    say(text, style="yellow")
+SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
+FEWEST_PAPERS = 20
+"""With fewer papers, the slope of scores on length is too uncertain to give a score at another length."""
+OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
+
+
+def show_details(rows: Sequence[LeaderboardRow]) -> None:
+    """Prints a table with the columns `DETAILS` for the human baseline and the models, and explains them."""
+    shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
+    if not shown:
+        return
+    columns = [Column(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in DETAILS]
+    show("", columns, [""] * len(shown))
+    if at := next((row["human_words"] for row in shown if row["human_words"]), None):
+        screen.say(
+            f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
+            f"would be a guess, for under {FEWEST_PAPERS} papers, or no text of the candidate's is as short or as "
+            "long; lines: median of judgments a review; kept: share "
+            "of a review's words that its judgments keep; unusable: of the texts asked for, those without use; no "
+            "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
+            "lines of judgments, those that open otherwise; –: nobody here knows"
+        )
+
+
+def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
+    """Prints the outcomes of requests by candidate, purpose and LM; columns of zeros are left out."""
+    if not rows:
+        return
+    shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
+    rows_shown = [
+        (row["candidate"] or "–", row["purpose"], row["model"], *(f"{row[name]:,}" for name in ("asked", *shown)))
+        for row in rows
+    ]
+    heads = ("candidate", "purpose", "LM", "asked", *(name.replace("_", " ") for name in shown))
+    screen.grid(
+        heads, rows_shown, left=3, fold=True, title="Requests to LMs and their outcomes", box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )  # fmt: skip
+
+
+def _at_length(row: LeaderboardRow) -> str:
+    at, high = row["at_length"], row["at_length_high"]
+    guess = row.get("extrapolated") or row["papers"] < FEWEST_PAPERS
+    return "" if at is None or high is None or guess else f"{at:+.2f} ±{high - at:.2f}"
+
+
+def _lines(row: LeaderboardRow) -> str:
+    return "–" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
+
+
+def _share(part: int | None, whole: int | None) -> str:
+    return "–" if not whole or part is None else f"{part / whole:.1%}"
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
+
+
+DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
+    ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
+    ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
+    ("at human length", _at_length, 0, "number"),
+    ("lines", _lines, 0, "number"),
+    ("kept", lambda row: "–" if row["covered"] is None else f"{row['covered']:.0%}", 1, "number"),
+    ("unusable", lambda row: _share(row["unusable"], row["asked"]), 3, "number"),
+    ("no judgment", lambda row: _share(row["unparsable"], row["judged"]), 2, "number"),
+    ("strays", lambda row: _share(row["strays"], row["lines"]), 6, "number"),
+    ("tokens in", lambda row: _count(row["prompt_tokens"]), 7, "number"),
+    ("out", lambda row: _count(row["reply_tokens"]), 8, "number"),
+    ("USD", lambda row: "–" if row["usd"] is None else f"{row['usd']:.2f}", 4, "number"),
+    ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
+    ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
+)
+"""Head, function that returns a row's cell, order and kind of each column (see `Column`)."""
+
+SHOWN_STRATA = 6
+"""Largest number of values of a stratum that get a column; these are the values with the most papers."""
+
+
+def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
+    """Prints how many papers have each value of a stratum, such as an area, and the scores on them."""
+    sizes: dict[str, dict[str, int]] = {}
+    for row in counts:
+        sizes.setdefault(row["stratum"], {})[row["value"]] = row["papers"]
+    for stratum, values in sizes.items():
+        parts = [f"{value} {papers:,}" for value, papers in values.items()]
+        more = f", and {len(parts) - SHOWN_STRATA} more" if len(parts) > SHOWN_STRATA else ""
+        say(f"papers by {stratum}: {', '.join(parts[:SHOWN_STRATA])}{more}")
+    small = {
+        f"{value} {papers}" for values in sizes.values() if len(values) > 1 for value, papers in values.items()
+        if papers < FEW
+    }  # fmt: skip
+    by_table = itemgetter("signature_id", "stratum")
+    for (signature_id, stratum), group in groupby(sorted(rows, key=by_table), key=by_table):
+        if len(sizes.get(stratum, ())) > 1:
+            _show_stratum(f"{metrics[signature_id]} by {stratum}, ± half of the 90% interval by paper", list(group))
+    if small:
+        first = sorted(small)[:SHOWN_STRATA]
+        more = f", and {len(small) - SHOWN_STRATA} more" if len(small) > SHOWN_STRATA else ""
+        say(f"few papers: {', '.join(first)}{more}. {FEW_MEANS}")
+
+
+def _show_stratum(title: str, rows: Sequence[Row]) -> None:
+    papers: dict[str, int] = {}
+    for row in rows:
+        papers[row["value"]] = max(row["papers"], papers.get(row["value"], 0))
+    values = sorted(papers, key=lambda value: (-papers[value], value))[:SHOWN_STRATA]
+    cells = {(row["candidate"], row["value"]): with_half(row["score"], row["high"]) for row in rows}
+    names = list(dict.fromkeys(row["candidate"] for row in rows))
+    columns = [Column("candidate", [screen.plain(name) for name in names], kind="name")]
+    for order, value in enumerate(values):
+        own = [cells.get((name, value), "–") for name in names]
+        columns.append(Column(f"{screen.plain(value)} ({papers[value]})", own, max(0, order - 1)))
+    show(title, columns, ["bold" if name == "human" else "" for name in names])
+
+
+FAMILIES = ("contradiction", "omission", "malpractice")
+MEANING = (
+    "score: nats that a review tells of its own flaw rather than of another one, ± half of the 95% interval by paper; "
+    "*: a family above zero, Holm-corrected at 5%; nulls: the same of reviews of texts without the flaw; "
+    "specific: over the review of another paper with the same flaw; detected: share of flaws, at 5% of false "
+    "ones; rate: estimated share of flaws named, if in words as plain as those of scripted-plain-100"
+)
+
+
+def show_correctness(results: Results) -> None:
+    """Prints a table for each metric, with a row for each reviewer; controls come last."""
+    for metric, members in groupby(results["rows"], key=lambda row: row["metric"]):
+        rows = sorted(members, key=lambda row: row["control"])
+        unit = "shares of words" if metric == "words" else "nats"
+        columns = [
+            Column("reviewer", [screen.plain(row["candidate"]) for row in rows], 0, "name"),
+            Column("papers", [str(row["papers"]) for row in rows], 6),
+            Column("score", [_score(row["score"]) for row in rows]),
+            *(
+                Column(name, [_score(row["families"].get(name), is_family=True) for row in rows], 1)
+                for name in FAMILIES
+            ),
+            Column("nulls", [f"{row['other']['value']:+.2f}, {row['again']['value']:+.2f}" for row in rows], 4),
+            Column("specific", [_score(row["specific"]) for row in rows], 5),
+            Column("detected", [_percent(row["detected"]) for row in rows]),
+            Column("rate", [_percent(row["rate"]) for row in rows]),
+        ]
+        first = next((index for index, row in enumerate(rows) if row["control"]), 0)
+        styles = ["dim" if row["control"] else "" for row in rows]
+        say("")
+        show(f"{rows[0]['title']} in {unit}", columns, styles, breaks={first: "controls"} if first else {})
+    if not results["rows"]:
+        say("no reviewer has all scores of two papers yet")
+        return
+    say(MEANING, style="dim")
+    if all(row["detected"] is None for row in results["rows"]):
+        say("detected and rate need 100 nulls a reviewer, which 25 papers give", style="yellow")
+
+
+def _score(test: Tested | None, is_family: bool = False) -> str:
+    if test is None:
+        return "–"
+    if is_family:
+        return f"{test['value']:+.2f}{'*' if test['value'] > 0 and (test['p_holm'] or 0) < 0.05 else ''}"
+    return f"{test['value']:+.2f} ±{test['high'] - test['value']:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"

@@ -1,87 +1,89 @@
-"""Prints the result of ``gre-bench compare``: correlations, and the values of two sides in one table.
+"""Prints the result of ``gre-bench compare``: of boards, effects of changes, releases, candidates, LMs or contrasts.
 
-A side is a board, or the effects of changes on scores. It comes from a run or from a published table.
+A side of a comparison is a board, or the effects of changes on scores. It comes from a run or a published table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from gre_bench.board.words import p_value
-from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import table
+from gre_bench.cli.views.screen import say
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ALPHA
 from gre_bench.stats.intervals import few_papers
+from gre_bench.store import Row
 
+SHOWN_ROWS = 40
+LEVELS = {
+    "scores": "one edition and signature: scores compare",
+    "differences": "other papers: differences to the human baseline compare, scores do not",
+    "ranks": "two signatures: ranks compare, scores do not",
+}
 _WITHIN = {True: "yes", False: "no", None: ""}
 
 
-def show(report: dict[str, Any]) -> None:
-    """Prints the parts that *report* has, and what was left out and why.
-
-    The parts are the correlation of two boards, the values of two sides in one table, and correlations with benchmarks.
-    """
+def show_sides(report: Row) -> None:
+    """Prints a comparison of two sides, or with benchmarks, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
-        screen.say(f"Spearman between {first} and {other}, over the models that both rank")
+        say(f"Spearman between {first} and {other}, over the models that both rank")
         table(("metric", "models", "Spearman", "p", "the text prints"), [
             (row["metric"], row["n"], _coefficient(row["spearman"]), p_value(row["p"]), _number(row["printed"], 2))
             for row in rows
         ])  # fmt: skip
         for name, key in ((first, "only_first"), (other, "only_second")):
             if rows[0][key]:
-                screen.say(f"only in {name}: {', '.join(rows[0][key])}")
+                say(f"only in {name}: {', '.join(rows[0][key])}")
     for field, (a, b) in report.get("differ_in", {}).items():
-        screen.say(f"signatures differ in {field}: {a} | {b}")
+        say(f"signatures differ in {field}: {a} | {b}")
     if rows := report.get("beside"):
         # For two boards, candidates of one alone are named above; for effects, every row is shown.
         _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
     if rows := report.get("benchmarks"):
-        screen.say(f"correlation of {first} with other benchmarks")
+        say(f"correlation of {first} with other benchmarks")
         heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
         table(heads, [
             (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
              _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
         ], names=("benchmark",))  # fmt: skip
         if report["models_not_on_the_board"]:
-            screen.say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
+            say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
         if report["blank_entries"]:
-            screen.say(f"blank entries: {report['blank_entries']}")
-    _left_out(report)
+            say(f"blank entries: {report['blank_entries']}")
+    for name, lacks in report["left_out"].items():
+        for item, why in lacks.items():
+            say(f"left out of {Path(name).name}: {item}: {why}")
 
 
-def show_candidates(report: dict[str, Any]) -> None:
+def show_candidates(report: Row) -> None:
     """Prints the comparison of two candidates of one edition, one metric after the other."""
     first, other = report["compared"]
-    screen.say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
+    say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
     for row in report["candidates"]:
         if row["problem"]:
-            screen.say(f"\n{row['metric']}: {row['problem']}")
+            say(f"\n{row['metric']}: {row['problem']}")
             continue
-        screen.say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
-        screen.say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
-        screen.say(f"  {_p_values(row)}")
+        say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
+        say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
+        say(f"  {_p_values(row)}")
         for name in ("chance", "above_chance"):
             if part := row[name]:
-                screen.say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
-        screen.say(f"  papers: {first} higher on {row['won']}, lower on {row['lost']}")
+                say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
+        say(f"  papers: {first} higher on {row['won']}, lower on {row['lost']}")
         for name, papers in ((first, row["most"]), (other, row["least"])):
             leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
-            screen.say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
-    screen.say("")
+            say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
+    say("")
     if few := few_papers(row["papers"] for row in report["candidates"] if not row["problem"]):
-        screen.say(few)
+        say(few)
 
 
-def _verdict(row: dict[str, Any], leader: str) -> str:
-    """Returns a text that says whether *leader* scores higher than the other candidate, or the two are not told apart.
-
-    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the uncorrected p-value of the
-    test between the two candidates decides.
-    """
+def _verdict(row: Row, leader: str) -> str:
+    """Returns whether *leader* scores higher: by the board's corrected p-value, else by the test's own."""
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:
         return f"{leader} scores higher"
@@ -90,7 +92,7 @@ def _verdict(row: dict[str, Any], leader: str) -> str:
     return "not told apart"
 
 
-def _p_values(row: dict[str, Any]) -> str:
+def _p_values(row: Row) -> str:
     alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
     if not row["board"]:
         return f"{alone}; the board does not rank the two together, so it has no corrected p"
@@ -98,21 +100,12 @@ def _p_values(row: dict[str, Any]) -> str:
     return f"p {p_value(row['board']['p_holm'])} as on the board, corrected for its {tests} (Holm); {alone}"
 
 
-def _interval(test: dict[str, Any]) -> str:
+def _interval(test: Row) -> str:
     return f"{test['difference']:+.2f} (90% {test['low']:+.2f} to {test['high']:+.2f})"
 
 
-def _left_out(report: dict[str, Any]) -> None:
-    for name, lacks in report["left_out"].items():
-        for item, why in lacks.items():
-            screen.say(f"left out of {Path(name).name}: {item}: {why}")
-
-
-def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints the values of two sides in one table, with numbered notes below the table.
-
-    *first* and *other* are the names of the sides.
-    """
+def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
+    """Prints the values of the sides *first* and *other* in one table, with numbered notes below."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -123,14 +116,14 @@ def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
     ], names=("of",))  # fmt: skip
     within = [row["within"] for row in rows if row["within"] is not None]
     if within:
-        screen.say(
+        say(
             f"within: each value lies in the interval of the other, where it has one; {sum(within)} of {len(within)} do"
         )
     for note, mark in marks.items():
-        screen.say(f"{mark} {note}")
+        say(f"{mark} {note}")
 
 
-def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
+def _figure(figure: Row | None) -> tuple[str, str]:
     if figure is None:
         return "", ""
     ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
@@ -138,12 +131,194 @@ def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _coefficient(value: float | None) -> str:
-    """Returns a correlation as text, or "not defined" for None.
-
-    A correlation is not defined for fewer than three models, or if all scores are equal.
-    """
+    """Returns a correlation; it is not defined for fewer than three models or equal scores."""
     return "not defined" if value is None else _number(value)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}f}"
+
+
+def show_releases(report: Row) -> None:
+    """Prints the comparison of two releases: first metric by metric, then the differences in data and settings."""
+    first, second = report["compared"]
+    for row in report["releases"]:
+        made = f"made {row['created_at']}, digest {row['digest'][:16]}"
+        say(f"{row['release']}: {row['edition']}, {made}, as it was written")
+    for row in report["metrics"]:
+        say(f"\n{row['metric']}: {LEVELS[row['compares']]}")
+        for field, (value, other_value) in row["differ_in"].items():
+            say(f"  {field}: {value} | {other_value}")
+        if (rho := row["agreement"].get("spearman")) is not None:
+            say(f"  Spearman of the ranks of {counted(row['agreement']['shared'], 'candidate')}: {rho:.3f}")
+        {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, first, second)
+        if row["compares"] != "ranks" and (few := few_papers(row["papers"])):
+            say(f"  {few}")
+    for name, key in ((first, "only_first"), (second, "only_second")):
+        if report[key]:
+            say(f"only in {name}: {', '.join(report[key])}")
+    _differing("tables with more or fewer rows:", "table", report["tables"])
+    _differing("what the numbers rest on differs in:", "what", report["provenance"])
+    if not report["provenance"]:
+        say("settings, program, packages, sample, snapshot and imports are the same")
+
+
+def _scores(row: Row, first: str, second: str) -> None:
+    changed = [line for line in row["candidates"] if has_changed(line)]
+    if not changed:
+        return say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
+    heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
+             "gone", "other score")  # fmt: skip
+    table(heads, [
+        (line["candidate"], *map(_signed, line["score"]), *map(_plain, line["rank"]),
+         *map(_signed, line["above_chance"]), *map(_plain, line["scored"]),
+         line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
+    ])  # fmt: skip
+    say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
+
+
+def has_changed(line: Row) -> bool:
+    """Whether a candidate's scores, pairs or rank differ between two releases; *line* is its row of the comparison."""
+    own = ("only_first", "only_second", "other_state", "other_score")
+    means = line["score"]
+    is_new = (means[0] is None) != (means[1] is None)
+    return is_new or line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own)
+
+
+def _differences(row: Row, first: str, second: str) -> None:
+    heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
+    table(heads, [
+        (line["candidate"], *map(_against_human, line["differences"]), *_change(line["change"]),
+         *map(_signed, line["above_chance"]))
+        for line in row["candidates"] if any(line["differences"])
+    ])  # fmt: skip
+
+
+def _ranks(row: Row, first: str, second: str) -> None:
+    table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
+        (line["candidate"], *map(_plain, line["rank"]), *map(_signed, line["above_chance"]))
+        for line in row["candidates"] if any(line["rank"])
+    ])  # fmt: skip
+
+
+def _differing(title: str, key: str, rows: list[Row]) -> None:
+    if rows:
+        say(f"\n{title}")
+    for row in rows[:SHOWN_ROWS]:
+        say(f"  {row[key]}: {_plain(row['first'])} | {_plain(row['second'])}")
+    if len(rows) > SHOWN_ROWS:
+        say(f"  and {len(rows) - SHOWN_ROWS} more; --json has all")
+
+
+def _plain(value: object) -> str:
+    return "–" if value is None else str(value)
+
+
+def _signed(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:+.{digits}f}"
+
+
+def _against_human(row: Row | None) -> str:
+    return "–" if row is None else f"{row['difference']:+.2f} ({_signed(row['low'])} to {_signed(row['high'])})"
+
+
+def _change(row: Row | None) -> tuple[str, str, str]:
+    if row is None:
+        return "", "", ""
+    return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", p_value(row["p_holm"])
+
+
+def show_lms(report: Row) -> None:
+    """Prints how far two evaluation LMs agree on the order of the candidates, and both ranks of each."""
+    first_lm, second_lm = report["compared"]
+    for row in report["evaluation_lms"]:
+        on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"
+        say(
+            f"{report['edition']} · {row['metric']}, on {on} that both scored: "
+            f"1 is {first_lm} (signature {row['signature_ids'][0]}), 2 is {second_lm} ({row['signature_ids'][1]})"
+        )
+        for field, (first, second) in row["differ_in"].items():
+            say(f"beside the LM, signatures differ in {field}: {first} | {second}")
+        if row["problem"]:
+            say(f"nothing compares: {row['problem']}")
+            continue
+        _show_order(row)
+        table(("candidate", "rank by 1", "by 2", "lead by 1", "by 2", "pairs", "Spearman"), [
+            (line["candidate"], *line["ranks"], *map(_points, line["leads"]), line["pairs"], _points(line["spearman"]))
+            for line in row["candidates"]
+        ])  # fmt: skip
+        if few := few_papers([row["papers"]]):
+            say(few)
+    say(
+        "lead: over the human baseline, in standard errors by paper; Spearman: of the two LMs' scores, pair by pair. "
+        "Their scores have different units and are not set beside each other."
+    )
+
+
+def _show_order(row: Row) -> None:
+    if agreement := row["agreement"]:
+        say(
+            f"order of {counted(agreement['candidates'], 'candidate')}: Spearman {agreement['spearman']:.3f} "
+            f"(90% {agreement['low']:.3f} to {agreement['high']:.3f}, papers resampled), "
+            f"Kendall {agreement['kendall']:.3f}"
+        )
+    order = row["order"]
+    say(
+        f"of two candidates each, sure at 5% after Holm: both and agreed {order['both']}, only 1 "
+        f"{order['only_first']}, only 2 {order['only_second']}, neither {order['neither']}, both and contradicting "
+        f"each other {len(order['contradict'])}"
+    )
+    for first, second in order["contradict"]:
+        say(f"  1 puts {first} above {second}, 2 the other way round")
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"
+
+
+def show_contrasts(report: Row) -> None:
+    """Prints every contrast under every metric and evaluation LM, and how stable the order of the models is."""
+    say(f"{report['edition']}: contrasts of {report['file']}, SHA-256 {report['sha256'][:16]}")
+    for (lm, metric), group in groupby(report["contrasts"], key=lambda row: (row["evaluation_lm"], row["metric"])):
+        say(f"\n{metric} by {lm}", style="bold")
+        for row in group:
+            say(f"  {row['name']}: {row['first']} − {row['second']}" + (
+                f". {row['question']}" if row["question"] else ""
+            ))  # fmt: skip
+            if row["problem"]:
+                say(f"    {row['problem']}")
+                continue
+            say(
+                f"    {_interval_95(row)}, p {p_value(row['p_holm'])}; {counted(row['papers'], 'paper')} could show "
+                f"{row['detectable']:.2f}"
+            )
+            parts = [
+                f"{name.replace('_', ' ')} {_interval_95(row[name])}, p {p_value(row[name]['p_holm'])}"
+                for name in ("chance", "above_chance")
+                if row[name]
+            ]
+            if parts:
+                say(f"    of it: {'; '.join(parts)}")
+            say(f"    at equal length: {_at_length(row['at_length'])}")
+        for row in report["stability"]:
+            if (row["evaluation_lm"], row["metric"]) == (lm, metric):
+                splits = [f"{row[split]['mean']:.2f} between halves of the {split}"
+                        for split in ("papers", "references") if split in row]  # fmt: skip
+                say(f"  order of {row['models']} models: Spearman {', '.join(splits)}")
+    tests = max((row["tests"] for row in report["contrasts"]), default=0)
+    say(f"\nmean differences by paper with 95% intervals; p: Holm-corrected over {counted(tests, 'test')} of an LM")
+    say("at equal length: one slope for all candidates; own: the two candidates' own slopes; p: of both together")
+    if few := few_papers(row["papers"] for row in report["contrasts"]):
+        say(few)
+
+
+def _interval_95(test: Row, name: str = "difference") -> str:
+    return f"{test[name]:+.2f} ({test['low']:+.2f}, {test['high']:+.2f})"
+
+
+def _at_length(test: Row | None) -> str:
+    if test is None:
+        return "not known: no lengths, or none that vary"
+    own = f", own {_interval_95(test['own'], 'value')}" if test["own"] else ""
+    outcome = f"not told: {test['why_not']}" if test["why_not"] else f"p {p_value(test['p_holm'])}"
+    return f"{_interval_95(test['common'], 'value')}{own}, {outcome}; lengths overlap {test['overlap']:.2f}"

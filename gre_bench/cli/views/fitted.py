@@ -71,7 +71,7 @@ def show(
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _chosen(columns, room)
-    if not fits_at_all(chosen, room):
+    if _width([column.least for column in chosen if column.order == 0]) > room:
         _records(title, columns, styles)
         return [column.head for column in columns]
     widths = _widths(chosen, room)
@@ -102,25 +102,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequenc
          [""] * len(rows))  # fmt: skip
 
 
-def fits(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* characters, with each name at its preferred width.
-
-    If *width* is None, it is the width of the screen.
-    """
-    shown = [column for column in columns if any(column.cells) and column.order == 0]
-    widths = [column.wanted if column.kind == "name" else column.least for column in shown]
-    return _width(widths) <= (width or screen.width())
-
-
-def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* characters, with names and notes as narrow as possible.
-
-    If *width* is None, it is the width of the screen.
-    """
-    least = [column.least for column in columns if any(column.cells) and column.order == 0]
-    return _width(least) <= (width or screen.width())
-
-
 def _line(text: str, style: str = "") -> None:
     screen.out.print(screen.escape(text), style=style or None, highlight=False, soft_wrap=True)
 
@@ -134,11 +115,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* of *column* as lines of at most *width* characters.
-
-    A note is wrapped, a name is shortened, and a number stays as it is. If two names of the column would be equal after
-    shortening, its names are wrapped instead.
-    """
+    """Returns *cell* in lines of *width*: a name is shortened, if names stay apart, else wrapped like a note."""
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]
     if column.kind == "number":
@@ -149,10 +126,7 @@ def _wrapped(column: Column, cell: str, width: int) -> list[str]:
 
 
 def _name_lines(name: str, width: int) -> list[str]:
-    """Returns *name* in lines of at most *width* characters.
-
-    A line ends after a slash or hyphen, or before a plus sign, where possible.
-    """
+    """Returns *name* in lines of at most *width*, broken after slashes and hyphens, before plus signs."""
     lines = [""]
     for part in _PARTS.findall(name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -171,10 +145,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
-    """Returns the columns that fit in *room* characters, in their original order.
-
-    Required columns (order 0) always stay, even if they do not fit. No column stays if one of a lower order goes.
-    """
+    """Returns the columns that fit in *room*, the required ones always, each order only after the lower ones."""
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
         if not column.order:
@@ -186,10 +157,7 @@ def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Returns a width for each of *columns*, so that all of them fit in *room* characters.
-
-    If there is too little room, notes shrink first, then names. If room is left, names and notes get it.
-    """
+    """Returns a width for each column within *room*: notes shrink first, then names; both grow if there is room."""
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for index, column in enumerate(columns):
@@ -207,10 +175,7 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
-    """Prints each row as several lines, each with the head and the cell of one column.
-
-    This is for a screen too narrow for a table.
-    """
+    """Prints each row as a block of lines, for a screen too narrow for a table."""
     if title:
         say(title, style="bold")
     heads = max(len(column.head) for column in columns)

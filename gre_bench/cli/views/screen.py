@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,14 @@ from typing import Any
 from rich import console, markup
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.table import Table
 from rich.text import Text
 
 from gre_bench.core.terminal import counted, plain
 from gre_bench.core.urls import without_accounts
-from gre_bench.ingest.records.row_files import UNKNOWN
 from gre_bench.store import Row
 
 PIPED_WIDTH = 110
-SHOWN_REFUSALS = 10
-SHOWN_COLUMNS = 12
-FEW_LINES = 0.5
-"""A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
+SHOWN_CHANGES = 20
 
 
 class Console(console.Console):
@@ -58,10 +53,7 @@ def line_width(console: Console) -> int | None:
 
 
 def width() -> int:
-    """Returns the width of standard output, in columns.
-
-    Piped output is `PIPED_WIDTH` columns wide if the environment variable ``COLUMNS`` is unset.
-    """
+    """Returns the columns of standard output; piped output has `PIPED_WIDTH` unless ``COLUMNS`` says another."""
     return line_width(out) or PIPED_WIDTH
 
 
@@ -104,6 +96,13 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
             console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
 
 
+def say_all(lines: Iterable[str | None], begins: str = "") -> None:
+    """Prints those of *lines* that are not empty, each after the text *begins*."""
+    for line in lines:
+        if line:
+            say(begins + line)
+
+
 def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
     """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
     console = console or out
@@ -120,10 +119,7 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Makes standard output and standard error write escapes for characters that their encoding lacks.
-
-    Such characters would raise an error otherwise.
-    """
+    """Makes standard output and error write escapes for characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -134,28 +130,58 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
+def is_number(value: object) -> bool:
+    """Returns whether *value* is a number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def escape(text: object) -> str:
     """Returns *text* without terminal controls, and with its square brackets escaped so that rich reads no markup."""
     return markup.escape(plain(text))
 
 
+def grid(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    left: int | Sequence[str] = 1,
+    fold: bool = False,
+    marked: bool = False,
+    to: console.Console | None = None,
+    **look: Any,
+) -> None:
+    """Prints *rows* as a table of rich under *heads*; an empty row is a line between others.
+
+    - *left*: how many of the first columns are aligned left, or their heads; the others are aligned right.
+    - *fold*: whether a long cell is folded instead of wrapped between words.
+    - *marked*: whether cells are texts in rich's markup already; else they are shown as they are.
+    - *to*: the console; None: standard output.
+    - *look*: more of `rich.table.Table`, such as its title and box; titles are texts without markup.
+    """
+    from rich.table import Table
+
+    texts: dict[str, Any] = {name: escape(look[name]) for name in ("title", "caption") if name in look}
+    given: dict[str, Any] = {"box": None, "padding": (0, 1), "title_justify": "left"}
+    table = Table(**given | look | texts)
+    for index, head in enumerate(heads):
+        is_left = index < left if isinstance(left, int) else head in left
+        table.add_column(escape(head), justify="left" if is_left else "right", overflow="fold" if fold else "ellipsis")
+    for row in rows:
+        if row:
+            table.add_row(*(str(cell) if marked else escape(cell) for cell in row))
+        else:
+            table.add_section()
+    (to or out).print(table)
+
+
 def show_counts(metrics: Iterable[Row]) -> None:
     """Prints a table with a row for each metric: how many pairs are planned, scored, failed, excluded and missing."""
-    table = Table("metric", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     states = ("planned", "scored", "failed", "excluded", "missing")
-    for state in states:
-        table.add_column(state, justify="right")
-    for row in metrics:
-        table.add_row(escape(row["metric"]), *(f"{row[state]:,}" for state in states))
-    out.print(table)
+    rows = [(row["metric"], *(f"{row[state]:,}" for state in states)) for row in metrics]
+    grid(("metric", *states), rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score, in one line for all metrics with the same reason and number of pairs.
-
-    For each metric, *reasons* may also have the metric ``METRIC_specific``, the score above chance. No board shows that
-    metric, so it is left out if the metric itself is printed.
-    """
+    """Prints why pairs have no score, in one line for metrics alike; ``METRIC_specific`` is said with METRIC."""
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
         metrics.setdefault((row["pairs"], row["state"], row["reason"], row["example"]), []).append(row["metric"])
@@ -180,62 +206,6 @@ def in_state(state: Path) -> str:
     return "" if state == found_anyway else f" --state {shlex.quote(str(state))}"
 
 
-def imported(report: Row, edition: str) -> None:
-    """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
-    kinds = ("papers", "reviews", "judgments", "synopses", "points")
-    added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
-    added = added or "nothing"
-    counts = f"{report['unchanged']} known already, {report['refused']} refused"
-    say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
-    if report["licence_line"]:
-        say(report["licence_line"])
-    if "bodies" in report:
-        known = counted(report["known_papers"], "paper")
-        say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
-    for line in report.get("strange", ()):
-        say(f"not understood: {line}")
-    for line in report.get("notes", ()):
-        say(line)
-    if judged := report.get("judged"):
-        _show_judged(judged, edition)
-    if ignored := report["ignored_columns"]:
-        more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
-        say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
-    if unknown := report["unknown_papers"]:
-        say(unknown["line"], err)
-    others = [refusal for refusal in report["refusals"] if refusal["code"] != UNKNOWN]
-    for refusal in others[:SHOWN_REFUSALS]:
-        say(f"row {refusal['number']}, {refusal['item']}: {refusal['reason']}", err)
-    if len(others) > SHOWN_REFUSALS:
-        say(f"and {len(others) - SHOWN_REFUSALS} more", err)
-    if report["refused"]:
-        say(f"all refused rows: {report['refusals_file']}", err)
-
-
-def _show_judged(judged: Row, edition: str) -> None:
-    """Prints how many judgments the writer finds in the reviews of each imported candidate, and of humans."""
-    if not judged["candidates"]:
-        return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
-    human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
-    for row in judged["candidates"]:
-        if not row["judged"]:
-            say(f"{row['candidate_id']}: {judged['writer']} finds no judgment in {counted(row['reviews'], 'review')}")
-            continue
-        beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
-        covered = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
-        say(
-            f"{row['candidate_id']}: {judged['writer']} finds judgments in {row['judged']} of {row['reviews']} "
-            f"reviews; "
-            f"judgments a review: {row['median_lines']:.0f}{beside}{covered}; such as: {row['example']}"
-        )
-        if human is not None and row["median_lines"] < FEW_LINES * human:
-            say(
-                f"{row['candidate_id']}: fewer than half of the humans' judgments a review; look at what "
-                f"{judged['writer']} makes of its reviews before you trust its score",
-                err,
-            )
-
-
 def estimate(plan: Row) -> None:
     """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and the time to score."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
@@ -247,48 +217,26 @@ def estimate(plan: Row) -> None:
         cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
-    for line in filter(None, (row["trouble"] for row in plan["fit"])):
-        say(line)
-    for line in plan["over_budget"]:
-        say(line)
+    say_all(row["trouble"] for row in plan["fit"])
+    say_all(plan["over_budget"])
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
-    for line in plan["notes"]:
-        say(f"note: {line}")
-    for row in plan["verdicts"]:
-        say(f"verdict: {row['gate']}")
+    say_all(plan["notes"], "note: ")
+    say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
 
 
-def status(current: Row) -> None:
-    """Prints the state of one edition: progress of its run, pairs by metric, texts not written, and spending."""
-    line = current["state"]
-    if current["state"] == "running":
-        line += (
-            f", {current['stage']}, {current['done']} of {counted(current['due'], 'pair')}, "
-            f"{duration(current['remaining_s'])} remaining (process {current['pid']})"
-        )
-    if current["message"]:
-        line += f". {current['message']}"
-    mark(f"{current['edition']}:", "bold", line)
-    if current["metrics"]:
-        show_counts(current["metrics"])
-    if current["spent"]["requests"]:
-        for row in current["texts"]:
-            if row["outcome"] != "ok":
-                say(f"{row['task']} by {row['writer']}: {row['texts']:,} {row['outcome']}")
-    show_spending(current)
+def show_found(counts: dict[str, int]) -> None:
+    """Prints the counts of a snapshot, such as papers and reviews, in one line; zeros are left out."""
+    shown = {name.removeprefix("outcome_"): count for name, count in counts.items() if count}
+    say(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))
 
 
-def show_spending(current: Row) -> None:
-    """Prints what an edition or a study has spent on each model, how requests ended, and the budget left."""
-    for name, spent in current["spent_by_model"].items():
-        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
-        lost = f", {spent['unanswered']:,} without an answer, perhaps paid" if spent["unanswered"] else ""
-        say(
-            f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
-            f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "
-            f"{duration(spent['hours'] * 3600)}"
-        )
-    if current["remaining"]:
-        say("budget left: " + ", ".join(f"{value:,.6g} {bound}" for bound, value in current["remaining"].items()))
+def show_changes(report: dict[str, Any]) -> None:
+    """Prints what changed in a snapshot since another one: the counts, and the first `SHOWN_CHANGES` changes."""
+    counts = ", ".join(f"{count} {kind}" for kind, count in report["counts"].items()) or "nothing"
+    say(f"changed since {report['since'][:12]}: {counts}")
+    for line in report["lines"][:SHOWN_CHANGES]:
+        say(line)
+    if len(report["lines"]) > SHOWN_CHANGES:
+        say(f"and {len(report['lines']) - SHOWN_CHANGES} more; all of them with --json")

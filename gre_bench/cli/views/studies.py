@@ -1,28 +1,242 @@
-"""Prints the estimated cost and the state of studies, whatever they study."""
+"""Prints the results of ``gre-bench study``: validations, correlations with people's grades and labels, and claims."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
+from rich.box import HEAVY_HEAD
+
+from gre_bench.board.words import p_value
+from gre_bench.changes.catalog import CHANGES
 from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import escape, grid, say
+from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.terminal import counted
+from gre_bench.store import Row
+
+LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
+_COLOUR = {"pass": "green", "fail": "red", "undecided": "yellow"}
+_MARK = {"pass": "✓", "fail": "✗", "undecided": "?"}
+_NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "Pearson's r"}
+_CLAIMS = ("holds", "does not hold", "cannot be told")
+SYMMETRIES = {
+    "joint": "log P(x) + log P(y|x) against log P(y) + log P(x|y)",
+    "printed": "as printed: log P(x) + log P(x|y) against log P(y) + log P(y|x)",
+    "joint_ordered": "the first, each pair in both orders",
+    "printed_ordered": "as printed, each pair in both orders (the paper's)",
+}
+SCORE_NAMES = {
+    "own": "a point's own information",
+    "alone": "· of the point alone",
+    "left_out": "· lost without it",
+    "words": "words of the point",
+    "place": "position in its review",
+    "criticism": "share of criticism",
+}
 
 
-def show_models(plan: dict[str, Any]) -> None:
+def show_models(plan: Row) -> None:
     """Prints how many requests to each LM a study still needs, and which limits of the budget they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
         archived = f" ({row['archived']} more are archived)" if row["archived"] else ""
-        screen.say(
+        say(
             f"{row['model']}: {counted(row['requests'], 'request')}{archived}, about {row['prompt_tokens']:,} prompt "
             f"tokens, at most {row['reply_tokens_at_most']} reply tokens, {money}"
         )
-    for line in plan["over_budget"]:
-        screen.say(line)
+    screen.say_all(plan["over_budget"])
 
 
-def show_study(row: dict[str, Any]) -> None:
-    """Prints the state of a study, its spending, and the budget left."""
-    message = f". {row['message']}" if row["message"] else ""
-    screen.mark(f"{row['study']}:", "bold", row["state"] + message)
-    screen.show_spending(row)
+def show_validation(summary: Row) -> None:
+    """Prints the effect of each change on the scores, the verdict on each metric, and why pairs have no score."""
+    for family in ("degradation", "manipulation"):
+        rows = [row for row in summary["effects"] if row["family"] == family]
+        if rows:
+            _show_effects(family, rows)
+    _show_verdicts(summary)
+    if summary["untried"]:
+        say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
+    screen.show_reasons(summary["reasons"])
+    screen.say_all((*summary["notes"], summary["message"]))
+
+
+def _show_effects(family: str, rows: list[Row]) -> None:
+    """Prints the effects in the layout of table 2 of Xu et al. 2025: a row per metric, a column per change."""
+    changes = [name for name in CHANGES if any(row["change"] == name for row in rows)]
+    cells = {(row["metric"], row["change"]): row for row in rows}
+    grid(
+        ("Metric", *(CHANGES[name].title for name in changes)),
+        [
+            (escape(recipe_of(metric).title), *(_effect(cells.get((metric, name))) for name in changes))
+            for metric in in_order(row["metric"] for row in rows)
+        ],
+        marked=True,
+        title=f"Standardised mean difference d after {family}s: scores "
+        + ("must fall" if family == "degradation" else "must not rise"),
+        caption="d (95% interval by paper) · with length held fixed · verdict: ✓ pass, ✗ fail, ? undecided",
+        **LOOK,
+    )
+
+
+def _effect(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    if row["d"] is None:
+        return f"[yellow]?[/yellow] {escape(row['problem'].rpartition(': ')[2])}"
+    colour = _COLOUR[row["verdict"]]
+    held = f"\n[dim]{row['length_d']:+.3f} at length[/dim]" if row["length_d"] is not None else ""
+    few = f"\n[dim]{row['pairs']} of {row['planned']} pairs[/dim]" if row["pairs"] < row["planned"] else ""
+    plain = f"[{colour}]{row['d']:+.3f} {_MARK[row['verdict']]}[/{colour}]"
+    return f"{plain}\n({row['low']:+.3f}, {row['high']:+.3f}){held}{few}"
+
+
+def _show_verdicts(summary: Row) -> None:
+    signature = {row["signature_id"]: row for row in summary["separations"]}
+    rows = []
+    for row in summary["verdicts"]:
+        mine = [effect for effect in summary["effects"] if effect["metric"] == row["metric"]]
+        wanting = ", ".join(
+            f"{effect['change']} {_MARK[effect['verdict']]}" for effect in mine if effect["verdict"] != "pass"
+        )
+        apart = signature.get(row["signature_id"])
+        auc = f"{apart['auc']:.3f} ({apart['low']:.3f}, {apart['high']:.3f})" if apart else "–"
+        colour = _COLOUR[row["verdict"]]
+        verdict = f"[{colour}]{row['verdict']}[/{colour}]"
+        wanting = wanting or ("–" if mine else "no change applies")
+        rows.append((escape(row["title"]), verdict, row["paper_verdict"], wanting, auc))
+    heads = ("Metric", "Verdict", "By the paper's rule", "Not passed", "Same v. other paper (AUC)")
+    title = f"Verdicts on {summary['edition']}, {summary['papers']} papers, writer {summary['writer']}"
+    grid(heads, rows, left=heads, marked=True, title=title, **LOOK)
+
+
+def show_agreement(summary: Row) -> None:
+    """Prints the results of ``study agree``: one table per coefficient, then how many pairs have no score and why."""
+    for kind, name in _NAMES.items():
+        rows = [row for row in summary["agreements"] if row["kind"] == kind]
+        _show_coefficients(name, rows, summary)
+    _show_lacking(summary)
+    screen.say_all((*summary["notes"], summary["message"]))
+
+
+def _show_lacking(summary: Row) -> None:
+    for row in summary["reasons"]:
+        if row["reason"]:
+            say(f"{row['metric']}: {counted(row['pairs'], 'pair')} {row['state']}, {row['reason']}")
+
+
+def show_symmetry(summary: Row) -> None:
+    """Prints the results of ``study symmetry``: the correlations, and the numbers of pairs and papers behind them."""
+    rows = []
+    for name, title in SYMMETRIES.items():
+        row = summary["symmetry"][name]
+        rows.append(
+            (title, f"{row['value']:.3f}", f"({row['low']:.3f}, {row['high']:.3f})", row["items"], row["groups"])
+        )
+    heads = ("Quantities", "ρ", "95%", "pairs", "papers")
+    caption = (
+        "Spearman over pairs of human reviews; 95% intervals, papers resampled. Xu et al. 2025, A.5: 0.943 as printed, "
+        "over 5,328 ordered pairs"
+    )
+    title = f"Symmetry of {summary['evaluation_lm']} on {summary['edition']}"
+    grid(heads, rows, left=heads, title=title, caption=caption, **LOOK)
+    screen.say_all((*summary["notes"], summary["message"]))
+
+
+def _show_coefficients(name: str, rows: list[Row], summary: Row) -> None:
+    order = in_order(row["metric"] for row in rows)
+    lines = []
+    for row in sorted(rows, key=lambda row: order.index(row["metric"])):
+        title = recipe_of(row["metric"]).title
+        if row["value"] is None:
+            lines.append((title, row["problem"], "–", "–", "–", "–", row["reviews"]))
+            continue
+        more = (_cell(row, kind, f"{kind}_low", f"{kind}_high") for kind in ("within", "at_length", "over_length"))
+        lines.append((title, _cell(row, "value", "low", "high"), f"{row['p']:.1e}", *more, row["reviews"]))
+    heads = ("Metric", "all reviews", "p", "within items", "length held fixed", "less that of length", "n")
+    title = f"{name} with the grades · {summary['edition']}, {counted(summary['items'], 'item')}"
+    grid(
+        heads, lines, title=title, caption=f"95% intervals, items resampled · judgments by {summary['writer']}", **LOOK
+    )
+
+
+def _cell(row: Row, value: str, low: str, high: str) -> str:
+    return "–" if row[value] is None else f"{row[value]:+.3f} ({row[low]:+.3f}, {row[high]:+.3f})"
+
+
+def show_points(summary: Row) -> None:
+    """Prints how well each score tells points with a higher label from points with a lower one."""
+    for label in summary["labels"]:
+        _show_label(label, summary["edition"])
+        if missing := label["labelled"] - label["points"]:
+            say(f"label {label['label']}: {counted(missing, 'point')} without a score, see below")
+    if not summary["labels"]:
+        say(f"no label: none of the {counted(summary['points'], 'point')} has one")
+    _show_lacking(summary)
+    screen.say_all((*summary["notes"], summary["message"]))
+
+
+def _show_label(label: Row, edition: str) -> None:
+    rows: list[tuple[str, ...]] = []
+    for row in sorted(label["rows"], key=lambda row: row["metric"] is None):
+        name = SCORE_NAMES[row["score"]]
+        if row["score"] == "own":
+            name = f"{recipe_of(row['metric']).title}: {name}"
+        if row["score"] == "own" or (row["metric"] is None and row["score"] == "words"):
+            rows.append(())
+        rows.append((name, shown_auc(row, ""), shown_auc(row, "within_")))
+    heads = ("", "all points", "within papers")
+    counts = (counted(label["points"], "point"), counted(label["levels"], "value"), counted(label["papers"], "paper"))
+    caption = (
+        "AUC: of two points with different labels, how often the one with the higher label scores higher; .500 is "
+        "chance. 95% intervals by paper. The last three rows read no human review"
+    )
+    title = f"{label['label']} · {edition}: {', '.join(counts)}"
+    grid(heads, rows, left=heads, marked=True, title=title, caption=caption, **LOOK)
+
+
+def shown_auc(row: Row, start: str) -> str:
+    """Returns the AUC of *row* with its interval, or why there is none. *start*: empty, or ``within_``."""
+    if row[f"{start}auc"] is None:
+        return str(row[f"{start}problem"])
+    if row[f"{start}low"] is None:
+        return f"{row[f'{start}auc']:.3f}".removeprefix("0") + ", no interval"
+    auc, low, high = (f"{row[start + part]:.3f}".removeprefix("0") for part in ("auc", "low", "high"))
+    return f"{auc} ({low}, {high})"
+
+
+def show_claims(report: dict[str, Any], details: bool) -> None:
+    """Prints each claim's verdict under each metric; *details*: and all comparisons behind it."""
+
+    def key(row: dict[str, Any]) -> tuple[int, str, str]:
+        return _CLAIMS.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]
+
+    for _, group in groupby(sorted(report["claims"], key=key), key=key):
+        rows = list(group)
+        first = rows[0]
+        if not first["contrasts"]:
+            metrics = ", ".join(row["metric"] for row in rows)
+            say(f"{first['verdict']}: {first['claim']} ({metrics}): {first['why']}")
+            rows = []
+        else:
+            say(f"{first['verdict']}: {first['claim']}")
+        if details:
+            say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())
+        for row in rows:
+            count, deciding = len(row["contrasts"]), row["contrasts"][row["deciding"]]
+            among = f", of {count}" if count > 1 else ""
+            more = [row["why"]] if row["why"] else []
+            more += [f"{row['needed']:,} would tell, if further scores are like these"] if row["needed"] else []
+            say(f"  {row['metric']}: {_difference(deciding)}{among}; p {p_value(row['p'])}" + "".join(
+                f"; {text}" for text in more
+            ))  # fmt: skip
+            for contrast in row["contrasts"] if details and count > 1 else ():
+                say(f"    {_difference(contrast)}")
+    tests = max((row["tests"] for row in report["claims"] if row["contrasts"]), default=0)
+    say(f"p: Holm-corrected over {tests} tests, of claims and metrics; 95% intervals are not corrected")
+    say(f"{report['of']}: {report['line']}")
+
+
+def _difference(contrast: dict[str, Any]) -> str:
+    n = f", n {contrast['n']}" if contrast["n"] else ""
+    return f"{contrast['name']} {contrast['value']:+.3f} ({contrast['low']:+.3f}, {contrast['high']:+.3f}){n}"

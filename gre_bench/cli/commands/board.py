@@ -1,0 +1,211 @@
+"""``gre-bench leaderboard``, ``history`` and ``view``: an edition's board, that of several years, and all in a browser.
+
+None of them waits for a run.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gre_bench.board.words import answer, headline, headline_lacks, with_half
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import EDITIONS, argument, option
+from gre_bench.cli.commands.running import folder_to_write
+from gre_bench.cli.views import board as shown
+from gre_bench.cli.views.fitted import Column, show
+from gre_bench.cli.views.formats import Format, show_written, write
+from gre_bench.cli.views.screen import plain, say
+from gre_bench.core.errors import SettingsError, Stopped
+from gre_bench.core.records import HUMAN
+from gre_bench.reports.correctness import correctness_of
+from gre_bench.reports.correctness import line as correctness_line
+from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
+from gre_bench.stats.intervals import few_papers
+from gre_bench.store import Store
+from gre_bench.store.queries import (
+    CLEAN_GAP,
+    EXPOSURES,
+    JUDGED_EXAMPLES,
+    LEADERBOARD,
+    OUTCOMES,
+    SAMPLED_STRATA,
+    SEPARATION,
+    STRATA,
+    UNCOVERED,
+)
+
+
+class Board(StrEnum):
+    clean = "clean"
+    all = "all"
+
+
+IN_A_TEXT = (
+    "metric", "rank", "candidate", "group_name", "score", "low", "high", "vs_human", "p", "above_chance", "scored",
+    "expected", "unranked",
+)  # fmt: skip
+"""The columns of a board in Markdown, which people read; the other formats have all columns."""
+
+
+def leaderboard(
+    *,
+    state: Path,
+    quiet: bool,
+    edition: options.OneEdition = None,
+    metric: options.Metric = None,
+    board: Board = option(
+        "--board", "clean: no rank for models that may have read the reviews; all: a rank for every model.", Board.clean
+    ),
+    every: bool = option("--all", "Print the boards of all metrics and groups in full.", False),
+    details: bool = option("--details", "Also length, cost, contamination, scores by kind of paper.", False),
+    form: options.Form = Format.table,
+    out: options.Out = None,
+    figures: options.Figures = None,
+) -> Answer | None:
+    """Show an edition's board: who leads, scores and ranks.
+
+    The answer comes first: who leads, who is not told apart, who is not ranked. Then comes the board of the headline
+    metric, and a line for each other one. The command never waits for a run. With
+    --figures it writes the figures of the board instead, and prints their names.
+    """
+    store = Store(state, the_edition(edition, state))
+    if figures is not None:
+        if metric or out or form is not Format.table:
+            raise SettingsError("--figures draws the whole board: leave out --metric, --format and --out")
+        from gre_bench.reports.edition_pages import plot_edition
+
+        drawn = plot_edition(store, folder_to_write(figures))
+        return Answer([str(path) for path in drawn], lambda paths: show_written(paths, store.key))
+    signatures = shown_signatures(store, metric)
+    ids = [row["signature_id"] for row in signatures]
+    rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
+    if form is not Format.table:
+        return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
+    wanted = None if metric else headline_metric(store)
+    separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
+    exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
+    report: dict[str, Any] = {}
+    if quiet:
+        first, lacking = headline(rows, wanted), headline_lacks(rows, wanted)
+        own = [row for row in rows if row["signature_id"] == first]
+        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | ({"lacks": lacking} if lacking else {})
+        report = {
+            "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
+            "separation": separations, "exposures": exposures, "contamination_gap": gaps,
+            "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
+            "strata": store.read(STRATA, signature_ids=ids), "correctness": correctness_of(store),
+        }  # fmt: skip
+
+    def show_board(_: Any) -> None:
+        tests = separations, exposures, gaps if board is Board.clean else ()
+        shown.show_leaderboard(store.key, rows, signatures, *tests, details, wanted, every or bool(metric))
+        shown.show_uncovered(uncovered)
+        measured = correctness_of(store)
+        say(correctness_line(measured))
+        if details:
+            if measured:
+                shown.show_correctness(measured)
+            writers = sorted({row["writer"] for row in signatures})
+            for row in store.read(JUDGED_EXAMPLES, writers=writers):
+                say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
+            shown.show_outcomes(store.read(OUTCOMES))
+            metrics = {row["signature_id"]: row["metric"] for row in signatures}
+            shown.show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
+
+    return Answer(report, show_board)
+
+
+def history(
+    *,
+    state: Path,
+    editions: list[str] | None = argument(
+        "EDITION", "Editions of one venue or several; default: all.", None, **EDITIONS
+    ),
+    anchor: list[str] | None = option(
+        "--anchor -a NAME", "Candidate that every edition scores again; default: human.", None
+    ),
+) -> Answer:
+    """Follow candidates through the years of a venue.
+
+    Scores do not compare across years, because each year has other papers. Differences to the anchors do.
+    """
+    from gre_bench.reports.history import history as followed
+
+    return Answer(followed(state, editions, None, anchor or [HUMAN]), _show_history)
+
+
+def _show_history(report: dict[str, Any]) -> None:
+    for table in report["tables"]:
+        _show_years(table, " and ".join(report["anchors"]))
+    for row in report["changes"]:
+        say(
+            f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
+            f"(90% {row['low']:+.2f} to {row['high']:+.2f}; p {row['p_holm']:.3g})"
+        )
+    if not any(len(table["editions"]) > 1 for table in report["tables"]):
+        say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
+    for key, papers in report["few"].items():
+        say(f"{key}: {few_papers([papers])}")
+    for key, why in report["left_out"].items():
+        say(f"left out: {key}: {why}")
+
+
+def _show_years(table: dict[str, Any], anchors: str) -> None:
+    """Prints a row for each candidate, and a column for each year with the difference to *anchors*, a text."""
+    lines, editions = table["lines"], table["editions"]
+    papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
+    last = [next(row for row in reversed(line["years"]) if row) for line in lines]
+    columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
+    for index, key in enumerate(editions):
+        cells = [line["years"][index] for line in lines]
+        columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
+    columns += [
+        Column("above chance (last)", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
+        Column("papers", papers, 1),
+        Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
+    ]
+    title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"
+    show(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
+
+
+def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
+    """Returns why a candidate has no rank, or that its LM may have seen the reviews; by edition unless always so."""
+    reasons: dict[str, str] = {}
+    for key, row in zip(editions, years, strict=True):
+        if row and row["kind"] == "control":
+            reasons[key] = "control"
+        elif row and row["unranked"]:
+            reasons[key] = f"no rank: {row['unranked']}"
+        elif row and row["contamination"] not in ("clean", "none"):
+            reasons[key] = f"reviews seen: {row['contamination']}"
+    if len(set(reasons.values())) == 1 and len(reasons) == sum(row is not None for row in years):
+        return next(iter(reasons.values()))
+    return "; ".join(f"{key}: {reason}" for key, reason in reasons.items())
+
+
+def view(
+    *,
+    port: int = option("--port N", "Port on this machine; 0: any free one.", 8642, min=0, max=65535),
+    all_texts: bool = option("--all-texts", "Show texts of any licence, for yourself alone.", False),
+    state: options.State = Path("state"),
+) -> None:
+    """Show boards, papers and running refreshes in a browser.
+
+    The server is read only and answers this machine alone. Ctrl-C stops it.
+    """
+    from gre_bench.reports.viewing import Viewing, server_of
+
+    if not state.is_dir():
+        raise SettingsError(f"there is no folder {state.absolute()}; name the right one: --state FOLDER")
+    viewing = Viewing(state, all_texts)
+    try:
+        with server_of(viewing, port) as server:
+            say(f"http://127.0.0.1:{server.server_address[1]}/ shows {state.absolute()}; Ctrl-C stops it")
+            server.serve_forever()
+    except (Stopped, KeyboardInterrupt):
+        say("stopped")
+    finally:
+        viewing.close()

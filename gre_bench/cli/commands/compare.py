@@ -1,0 +1,174 @@
+"""``gre-bench compare``: compares boards, releases, candidates or evaluation LMs, or a run with a published table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import EDITIONS, argument, option
+from gre_bench.cli.commands.running import folder_to_write
+from gre_bench.cli.views import comparison as shown
+from gre_bench.cli.views.formats import show_written
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import edition_parts
+from gre_bench.ranking.published import beside, tables
+from gre_bench.reports.comparisons import (
+    TABLES,
+    Side,
+    correlated,
+    from_run,
+    from_table,
+    printed_study,
+    ranked,
+    run_study,
+)
+from gre_bench.reports.signatures import the_edition
+from gre_bench.store import Store, find_editions
+from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
+
+
+def _tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    return list(tables())
+
+
+def compare(
+    *,
+    state: Path,
+    runs: list[str] | None = argument(
+        "NAME",
+        "Edition, release, or file of leaderboard --json or study validate --json; with --edition: candidates or "
+        "evaluation LMs.",
+        None,
+    ),
+    table: list[str] | None = option(
+        "--published TABLE",
+        "Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
+        None,
+        autocompletion=_tables,
+    ),
+    benchmarks: Path | None = option(
+        "--benchmarks FILE", "CSV of model,benchmark,value: correlations as in table 5.", None
+    ),
+    edition: str | None = option(
+        "--edition -e EDITION",
+        "Compare two candidates of this edition, or two of its evaluation LMs.",
+        None,
+        **EDITIONS,
+    ),
+    contrasts: Path | None = option(
+        "--contrasts FILE", "TOML of contrasts fixed beforehand, tested on one edition.", None
+    ),
+    figures: Path | None = option(
+        "--figures FOLDER", "Draw the one --published board into this folder, with a page.", None
+    ),
+    metric: options.Metric = None,
+) -> Answer:
+    """Compare two boards, releases, candidates or evaluation LMs.
+
+    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
+    and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
+    --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries. With
+    --contrasts and one edition: differences fixed beforehand, plain and at equal length, corrected together.
+    """
+    names, published = list(runs or ()), list(table or ())
+    if figures is not None:
+        if len(published) != 1 or names or benchmarks or edition:
+            raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
+        from gre_bench.reports.edition_pages import plot_table
+
+        drawn = plot_table(published[0], folder_to_write(figures))
+        return Answer([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))
+    if contrasts is not None:
+        if published or benchmarks or len(names) + (edition is not None) > 1:
+            raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
+        from gre_bench.reports.contrasts import compare_contrasts
+
+        edition = the_edition(edition or (names[0] if names else None), state)
+        return Answer(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
+    edition = edition or _the_only_edition(names, bool(published or benchmarks), state)
+    if edition is not None:
+        from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
+
+        if len(names) == 2 and are_lms(Store(state, edition), names):
+            return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
+        return Answer(compare_candidates(state, edition, names, metric), shown.show_candidates)
+    if len(names) == 2 and not (published or benchmarks) and _are_releases(names, state):
+        from gre_bench.reports.comparisons import compare_releases
+
+        return Answer(compare_releases((names[0], names[1]), state), shown.show_releases)
+    if not published:
+        _look_like_boards(names)
+    return Answer(_compared(_sides(names, published, benchmarks, state), benchmarks), shown.show_sides)
+
+
+def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
+    """Returns the only edition if *names* are two of its candidates or LMs; *other*: there are more sides."""
+    editions = find_editions(state)
+    if other or len(names) != 2 or len(editions) != 1:
+        return None
+    store = Store(state, next(iter(editions)))
+    if not store.read_file.is_file():
+        return None
+    known = {row["candidate_id"] for row in store.read(CANDIDATES)}
+    known |= {row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
+    is_one = all(any(each == name or each.endswith(f"/{name}") for each in known) for name in names)
+    return store.key if is_one else None
+
+
+def _look_like_boards(names: Sequence[str]) -> None:
+    """Raises `SettingsError`, on how to compare candidates, if a name is neither a file nor an edition's."""
+    for name in names:
+        try:
+            if not Path(name).exists():
+                edition_parts(name)
+        except SettingsError as error:
+            if Path(name).suffix or ("/" in name and Path(name).parent.is_dir()):
+                continue
+            raise SettingsError(
+                f"{name} is no edition, release or file; two candidates of an edition: "
+                "gre-bench compare A B --edition EDITION"
+            ) from error
+
+
+def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
+    """Returns the sides to compare: boards or effects of changes, first of the published *tables*, then of *runs*."""
+    if tables and tables[0] in TABLES:
+        if len(tables) != 1 or len(runs) != 1 or benchmarks:
+            raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
+        return [printed_study(tables[0]), run_study(runs[0], tables[0], state)]
+    published = [from_table(name) for name in tables]
+    kind = "effects" if any(side.kind == "effects" for side in published) and benchmarks is None else "board"
+    return [*published, *(from_run(name, kind, state) for name in runs)]
+
+
+def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
+    """Returns the comparison of two sides, or of one with the scores in the file *benchmarks*."""
+    if benchmarks is not None:
+        report = correlated(sides, benchmarks)
+    elif len(sides) != 2:
+        raise SettingsError(
+            f"compare sets two things beside each other, got {len(sides)}; name two editions, "
+            "releases or files, or two candidates with --edition"
+        )
+    elif {side.kind for side in sides} == {"board"}:
+        report = ranked(*sides)
+    elif len({side.kind for side in sides}) == 1:
+        report = {"beside": [asdict(row) for row in beside(*(side.figures for side in sides))]}
+    else:
+        raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
+    left_out = {side.name: side.left_out for side in sides if side.left_out}
+    return {"compared": [side.name for side in sides], **report, "left_out": left_out}
+
+
+def _are_releases(names: Sequence[str], state: Path) -> bool:
+    """Returns whether *names* are two releases; raises `SettingsError` if only one of them is a release."""
+    from gre_bench.reports.board_rows import release_folder
+
+    are_releases = [release_folder(name, state) is not None for name in names]
+    if any(are_releases) and not all(are_releases):
+        raise SettingsError(f"{names[are_releases.index(False)]} is no release; a release is compared with a release")
+    return all(are_releases)

@@ -1,0 +1,129 @@
+"""``gre-bench study examiners``: tests which ways of asking an LM to grade texts come closest to human scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.options import argument, option
+from gre_bench.cli.commands.running import code_of, named_files, study_budget
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import say
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.terminal import counted
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
+
+if TYPE_CHECKING:
+    from gre_bench.examiners.tables import Sheet
+
+SHOWN = 40
+"""Number of reasons to print; tables.md has all of them."""
+WIDE = 200
+"""Columns of a table if the output is not a terminal."""
+
+app = Commands("Compare LMs that grade texts with human scores.")
+
+
+@app.command("compare", no_args_is_help=True)
+def compare(
+    *,
+    state: Path,
+    items: Path | None = option(
+        "--items FILE", "Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id.", None
+    ),
+    edition: options.Edition = None,
+    settings: Path | None = option("--settings -s FILE", "TOML file of the study's settings; try: examiners.", None),
+    layouts: list[str] | None = option(
+        "--layout NAME", "Only the rows of this published table, such as 001_table1; repeatable.", None
+    ),
+    models: options.Model = None,
+    models_file: options.ModelsFile = None,
+    limit: int | None = option("--limit N", "Only the first N texts.", None, min=1),
+    name: options.StudyName = None,
+    bounds: options.Budget = None,
+    dry_run: options.DryRun = False,
+    again: options.RetryFailed = False,
+    no_prefect: options.NoPrefect = False,
+) -> Answer:
+    """Compare ways of asking an LM to grade texts.
+
+    The texts are those of a file (--items), or an edition's graded reviews (--edition). Replies are kept in
+    state/replies. If a study is stopped, the same command continues it. If examiners or LMs are added, only these are
+    paid for. Limits are the budget of the settings, or --set budget.KEY=VALUE.
+    """
+    if items is None and edition is None and settings is None:
+        raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
+    configure_prefect(state)
+    from gre_bench.flows.examiner_study import examiner_study, study
+    from gre_bench.studies.examiners.job import ExaminerJob, estimate
+    from gre_bench.studies.examiners.settings import StudySettings as Chosen
+    from gre_bench.studies.examiners.settings import load_study
+    from gre_bench.tasks import steps
+
+    chosen = load_study(settings) if settings else Chosen()
+    if layouts:
+        chosen = chosen.model_copy(update={"layouts": tuple(layouts), "examiners": {}, "generated": {}})
+        chosen = chosen.model_copy(update={"panel": None, "pairwise": None})
+    if models:
+        chosen = chosen.model_copy(update={"models": tuple(dict.fromkeys(models))})
+    if models_file:
+        chosen = chosen.model_copy(update={"models_file": models_file})
+    chosen = chosen.model_copy(update={"budget": study_budget(bounds, chosen.budget)})
+    name = name or edition or (items.stem if items else "study")
+    job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
+    if dry_run:
+        return Answer(estimate(job), _show_estimate)
+    summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
+    return Answer(summary, _show_study, code_of(summary))
+
+
+@app.command("errors")
+def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales that a human has filled in.")) -> Answer:
+    """Count the errors in rationales, from filled sheets.
+
+    The table has the layout of table 9 of Kim et al. 2023.
+    """
+    from gre_bench.examiners.tables import error_table, shares
+    from gre_bench.ingest.records.row_files import read_all_rows
+
+    error_shares = {}
+    for name, file in named_files(filled).items():
+        try:
+            error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
+        except SourceError as error:
+            raise SourceError(f"{file}: {error}") from None
+    return Answer(error_shares, lambda shares: _show_sheet(error_table(shares)))
+
+
+def _show_study(summary: dict[str, Any]) -> None:
+    from gre_bench.examiners.tables import Sheet
+
+    say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
+    for row in summary["tables"]:
+        _show_sheet(Sheet(**row))
+    lacking = summary["lacking"]
+    screen.say_all(lacking[:SHOWN], "without a grade: ")
+    if len(lacking) > SHOWN:
+        say(f"and {len(lacking) - SHOWN} more such lines in tables.md")
+    say(f"grades, outcomes, tables and sheets for rationales: {summary['folder']}")
+    screen.say_all([summary["message"]])
+
+
+def _show_sheet(sheet: Sheet) -> None:
+    screen.grid(
+        sheet.heads, sheet.rows, left=sheet.left, fold=True, to=None if screen.out.is_terminal else Console(width=WIDE),
+        title=sheet.title, box=SIMPLE, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    screen.say_all(sheet.notes)
+
+
+def _show_estimate(plan: dict[str, Any]) -> None:
+    from gre_bench.cli.views.studies import show_models
+
+    say(f"{counted(plan['texts'], 'text')}, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
+    show_models(plan)

@@ -1,0 +1,383 @@
+"""``gre-bench import``: adds papers, reviews, notes, points or graded texts to an edition, and takes imports back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.options import argument, option
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, settings_of, stored_edition
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import say
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import limited
+from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import SourceSettings
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import ColumnNames, stated
+from gre_bench.ingest.records.row_files import UNFINISHED, UNKNOWN
+from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.queries import IMPORTS, ImportRow
+
+SHOWN_REFUSALS = 10
+SHOWN_COLUMNS = 12
+FEW_LINES = 0.5
+"""A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
+ROWS = ".jsonl, .json, .csv or .parquet with paper_id"
+
+New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]
+
+app = Commands("Add papers, reviews, notes or graded texts to an edition.")
+
+
+@app.callback()
+def limits(
+    *,
+    context: typer.Context,
+    bounds: list[str] | None = option(
+        "--set KEY=VALUE", "A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable.", None
+    ),
+) -> None:
+    """Sets the limits for the files of the command that follows."""
+    inputs = configuration.inputs_of(tuple(bounds or ()))
+    context.with_resource(limited(inputs.memory, inputs.seconds))
+
+
+@app.command("papers")
+def import_papers(
+    *,
+    state: Path,
+    file: Path = argument("FILE", f"{ROWS} and optional title, abstract, text, row."),
+    edition: options.IntoEdition,
+    new: New = False,
+    rows: options.Rows = None,
+    columns: options.Columns = None,
+    licence: options.Licence = None,
+) -> Answer:
+    """Add papers to an edition.
+
+    Rows are checked one by one; a report says which were refused and why.
+    """
+    from gre_bench.pipeline import intake
+
+    how = (intake.row_range(rows), licence, ColumnNames(stated(columns or ())))
+    return import_into("papers", edition, new, state, intake.import_papers, file, *how)
+
+
+@app.command("reviews")
+def import_reviews(
+    *,
+    state: Path,
+    file: Path = argument(
+        "FILE",
+        f"{ROWS}, candidate, and review and/or judgments; or a folder of texts, each named by its paper: "
+        "<paper id>.txt or .md.",
+    ),
+    edition: options.IntoEdition,
+    by: str | None = option("--as NAME", "Candidate who wrote these reviews, if the file names none.", None),
+    human: bool = option("--human", "These are human reviews, if the file names no candidate.", False),
+    writer: options.Writer = None,
+    new: New = False,
+    rows: options.Rows = None,
+    make_papers: bool = option("--make-papers", "Make a bare paper for each unknown paper id.", False),
+    columns: options.Columns = None,
+    licence: options.Licence = None,
+) -> Answer:
+    """Add reviews by humans or by a candidate.
+
+    They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as,
+    --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
+    report says which were refused and why.
+    """
+    from gre_bench.pipeline import intake
+
+    if by is not None and human:
+        raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
+    how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
+    more: dict[str, Any] = {"licence": licence, "reading": ColumnNames(stated(columns or ()))}
+    return import_into("reviews", edition, new, state, intake.import_reviews, file, *how, **more)
+
+
+@app.command("inspect")
+def import_inspect(
+    *,
+    state: Path,
+    logs: Path = argument("LOGS", "A log of inspect_ai (.eval or .json), or a folder of logs."),
+    edition: options.IntoEdition,
+    by: str | None = option("--as NAME", "Name on the board, if the logs are of one model.", None),
+    epoch: int | None = option(
+        "--epoch N", "Use the reviews of this epoch; default: the first epoch that has one.", None, min=1
+    ),
+    licence: options.Licence = None,
+) -> Answer:
+    """Add the reviews in logs of inspect_ai.
+
+    Each sample is a paper, each model a candidate. The paper's id is paper_id in the sample's metadata, else the
+    sample's id. The review is the completion of the sample's output. Of several epochs, the first that has a review
+    counts; of several logs, the one started last. Samples without a review (error, not run, refused, empty) are
+    reported one by one. The exit code is 3 if running them again may help.
+    """
+    from gre_bench.ingest.records.inspect_logs import logs_in
+    from gre_bench.pipeline import intake
+    from gre_bench.pipeline.own_reviews import own_name
+
+    if by is not None:
+        own_name(by)
+    logs_in(logs)
+    how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": licence}
+    return import_into("inspect logs", edition, False, state, intake.import_reviews, logs, by, **how)
+
+
+@app.command("notes")
+def import_notes(
+    *,
+    state: Path,
+    file: options.NotesFile,
+    edition: options.IntoEdition,
+    texts: Path | None = option("--texts FILE", "Papers' texts (.parquet, .csv or .jsonl: paper_id, text).", None),
+    pdfs: Path | None = option("--pdfs FOLDER", "Folder with the papers' PDFs, <paper id>.pdf.", None),
+    new: New = False,
+    unverified_venue: options.UnverifiedVenue = False,
+    licence: options.Licence = None,
+) -> Answer:
+    """Add papers and human reviews from a file of OpenReview notes.
+
+    The notes are kept as a snapshot, with the PDFs or texts of the papers.
+    """
+    from gre_bench.pipeline.reading import import_notes
+
+    named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
+    named_edition = configuration.edition_of(edition)
+    return import_into("notes", edition, new, state, import_notes, named_edition, named, licence)
+
+
+@app.command("points")
+def import_points(
+    *,
+    state: Path,
+    file: Path = argument("FILE", f"{ROWS}, point, review_id or candidate, and columns of labels."),
+    edition: options.IntoEdition,
+    order: list[str] | None = option(
+        "--order LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels.", None
+    ),
+    columns: options.Columns = None,
+) -> Answer:
+    """Add points of reviews that people judged, for study points.
+
+    A point is a single remark of a review. Every further column is a label if it holds numbers, true and false, or yes
+    and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
+    not: what the review loses without a point is measured on them.
+    """
+    from gre_bench.ingest.records.points import ordered_labels
+    from gre_bench.pipeline import intake
+
+    how = (ordered_labels(order or ()), ColumnNames(stated(columns or ())))
+    return import_into("points", edition, False, state, intake.import_points, file, *how)
+
+
+@app.command("undo")
+def undo(
+    *,
+    state: Path,
+    edition: options.TheEdition,
+    number: str | None = argument("IMPORT", "Number of the import in the list; without it, the list is shown.", None),
+    yes: options.Yes = False,
+) -> Answer:
+    """Take back an import, with the scores that it was part of.
+
+    Its papers, reviews and judgments go, human reviews too. To replace them, undo their import, then import them
+    again. If a paper or a human review of the sample goes, the next refresh draws the sample again. Published
+    releases do not change.
+    """
+    from gre_bench.pipeline.undo import undo_import
+
+    store = stored_edition(edition, state)
+    known = store.read_mended(IMPORTS)
+    if number is None:
+        return Answer(known, lambda known: _show_imports(known, store.key))
+    row = next((row for row in known if str(row["number"]) == number), None)
+    if row is None:
+        raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
+    name, lost = Path(row["file"]).name, _records(row)
+    if not lost:
+        raise SettingsError(f"import {number} of {store.key} has nothing left to take back")
+    if not yes:
+        confirm(f"take back {name} from {store.key}: {lost}, and their scores")
+
+    def show(report: Row) -> None:
+        say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
+        screen.say_all(report["notes"], "note: ")
+
+    return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), show)
+
+
+def _show_imports(known: list[ImportRow], edition: str) -> None:
+    for row in known:
+        when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
+        say(f"{row['number']:3} {when} {name}: {_records(row) or 'nothing that is still there'}")
+    say(f"take one back: gre-bench import undo {edition} NUMBER" if known else f"{edition}: no import")
+
+
+def _records(row: ImportRow) -> str:
+    counts = (
+        (row["papers"], "paper"), (row["reviews"], "review"), (row["judgments"], "judgment"), (row["points"], "point"),
+    )  # fmt: skip
+    return ", ".join(counted(number, noun) for number, noun in counts if number)
+
+
+@app.command("yelp")
+def import_yelp(
+    *,
+    state: Path,
+    businesses: Path = argument("BUSINESS", "business.json of the Yelp data set, or its .gz."),
+    reviews: Path = argument("REVIEWS", "review.json of the Yelp data set, or its .gz."),
+    edition: options.IntoEdition,
+    new: New = False,
+    restaurants: int = option("--restaurants N", "Restaurants to sample.", 300, min=1),
+    reviews_each: int = option("--reviews-each N", "Reviews to sample per restaurant; an edition needs 3.", 3, min=1),
+    min_reviews: int = option("--min-reviews N", "Long reviews that a restaurant needs.", 50, min=1),
+    min_characters: int = option("--min-characters N", "Characters of a long review.", 1000, min=1),
+    licence: options.Licence = None,
+) -> Answer:
+    """Add restaurants of the Yelp data set, with reviews.
+
+    A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
+    those of the paper. The sample depends on the ids alone. Files of any size are read line by line.
+    """
+    from gre_bench.ingest.datasets.yelp import Terms
+    from gre_bench.pipeline import intake
+
+    terms = Terms(restaurants, reviews_each, min_reviews, min_characters)
+    return import_into("yelp", edition, new, state, intake.import_yelp, businesses, reviews, terms, licence)
+
+
+def _domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    from gre_bench.catalogs.domains import domains
+
+    return list(domains())
+
+
+@app.command("graded")
+def import_graded(
+    *,
+    state: Path,
+    file: Path = argument("FILE", ".csv or .jsonl, also gzipped; one row per review."),
+    edition: options.IntoEdition,
+    new: New = False,
+    domain: str | None = option(
+        "--domain NAME", "Entry of data/domains.toml; default: by the file's columns.", None, autocompletion=_domains
+    ),
+    grade_column: str | None = option(
+        "--grade-column COLUMN", "Column of the grades; default: grade (RottenReviews: overall quality).", None
+    ),
+    grades: str | None = option(
+        "--grades NAMES", 'Names of grades, worst first, such as "C,B,A"; default: the domain\'s.', None
+    ),
+    licence: options.Licence = None,
+) -> Answer:
+    """Add graded reviews of papers, proposals or other items.
+
+    Columns: item_id; review, or strengths, weaknesses, suggestions; grade (a number or a name; blank: not graded);
+    review_id or reviewer; title, abstract, text (in one row of an item); rating; group. The files of RottenReviews need
+    no change. Rows are checked one by one; a report says which were refused and why.
+    """
+    from gre_bench.catalogs.domains import domain_of
+    from gre_bench.pipeline import intake
+
+    if domain is not None:
+        domain_of(domain)
+    names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
+    how = (domain, grade_column, names, licence)
+    return import_into("graded", edition, new, state, intake.import_graded, file, *how)
+
+
+def import_into(
+    kind: str, edition: str, new: bool, state: Path, work: Callable[..., Any], *given: Any, **more: Any
+) -> Answer:
+    """Imports something into the store of *edition* under its lock, and returns the report.
+
+    - *kind*: what is imported, such as ``papers``.
+    - *new*: whether the edition may be created.
+    - *work*: the function that imports; takes the store, the run's id, *given* and *more*, and returns the report.
+
+    A new edition into which nothing came is not kept. The exit code is 2 if a row was refused, or 3 if every refused
+    row may succeed later. Raises `SettingsError` if the edition does not exist and *new* is False.
+    """
+    from gre_bench.pipeline.runs.job import recorded
+
+    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
+    chosen = configuration.load_over({}, parts)
+    store = Store(state, edition)
+    is_new = not store.exists
+    if is_new and not new:
+        raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
+    report: dict[str, Any] = {}
+    try:
+        with store.lock(f"import {kind}"), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+            report = work(store, progress.run_id, *given, **more)
+            progress.end("done")
+    finally:
+        if is_new and not any(report.get(name) for name in ("papers", "reviews", "synopses")):
+            store.discard()
+    is_unfinished = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
+    code = INCOMPLETE if is_unfinished else BAD_INPUT if report["refused"] else DONE
+    return Answer(report, lambda report: _show_imported(report, store.key), code)
+
+
+def _show_imported(report: Row, edition: str) -> None:
+    """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
+    kinds = ("papers", "reviews", "judgments", "synopses", "points")
+    added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
+    added = added or "nothing"
+    counts = f"{report['unchanged']} known already, {report['refused']} refused"
+    say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
+    if report["licence_line"]:
+        say(report["licence_line"])
+    if "bodies" in report:
+        known = counted(report["known_papers"], "paper")
+        say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
+    screen.say_all(report.get("strange", ()), "not understood: ")
+    screen.say_all(report.get("notes", ()))
+    if judged := report.get("judged"):
+        _show_judged(judged, edition)
+    if ignored := report["ignored_columns"]:
+        more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
+        say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
+    if unknown := report["unknown_papers"]:
+        say(unknown["line"], screen.err)
+    others = [refusal for refusal in report["refusals"] if refusal["code"] != UNKNOWN]
+    for refusal in others[:SHOWN_REFUSALS]:
+        say(f"row {refusal['number']}, {refusal['item']}: {refusal['reason']}", screen.err)
+    if len(others) > SHOWN_REFUSALS:
+        say(f"and {len(others) - SHOWN_REFUSALS} more", screen.err)
+    if report["refused"]:
+        say(f"all refused rows: {report['refusals_file']}", screen.err)
+
+
+def _show_judged(judged: Row, edition: str) -> None:
+    """Prints how many judgments the writer finds in the reviews of each imported candidate, and of humans."""
+    if not judged["candidates"]:
+        return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
+    human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
+    for row in judged["candidates"]:
+        if not row["judged"]:
+            say(f"{row['candidate_id']}: {judged['writer']} finds no judgment in {counted(row['reviews'], 'review')}")
+            continue
+        beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
+        covered = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
+        say(
+            f"{row['candidate_id']}: {judged['writer']} finds judgments in {row['judged']} of {row['reviews']} "
+            f"reviews; judgments a review: {row['median_lines']:.0f}{beside}{covered}; such as: {row['example']}"
+        )
+        if human is not None and row["median_lines"] < FEW_LINES * human:
+            say(
+                f"{row['candidate_id']}: fewer than half of the humans' judgments a review; look at what "
+                f"{judged['writer']} makes of its reviews before you trust its score",
+                screen.err,
+            )

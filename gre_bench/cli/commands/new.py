@@ -1,0 +1,121 @@
+"""``gre-bench new``: makes an edition of a user's own files and shows its board."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import option
+from gre_bench.cli.commands.refresh import first_board, run_refresh
+from gre_bench.cli.commands.running import BAD_INPUT, DONE
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import say
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import limited
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import ColumnNames, UnsureError, stated
+from gre_bench.store import Store
+
+
+def new(
+    *,
+    state: Path,
+    quiet: bool,
+    edition: options.TheEdition,
+    papers: Path = option(
+        "--papers FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."
+    ),
+    human: Path = option("--human FILE", "Human reviews, two or more a paper: one row or text each."),
+    candidate: list[str] | None = option(
+        "--candidate NAME=FILE",
+        "Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
+        None,
+    ),
+    columns: options.Columns = None,
+    writer: options.Writer = None,
+    licence: options.Licence = None,
+    partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
+    dry_run: bool = option("--dry-run", "Only say what was understood; store nothing.", False),
+    settings: options.SettingsFile = Path("own"),
+    override: options.Set = None,
+    no_prefect: options.NoPrefect = False,
+) -> Answer:
+    """Make an edition of your own papers and reviews.
+
+    Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
+    Columns are found by their headers and contents, or named by --columns. If a row cannot be used, nothing is
+    stored, unless you say --partial. A paper needs two human reviews: one is the human baseline, the others are
+    references.
+    """
+    from gre_bench.pipeline.new_edition import described_files, make_edition, understand, write_report
+
+    parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
+    chosen = configuration.load(settings, (*parts, *(override or ())))
+    store = Store(state, edition)
+    if store.exists:
+        raise SettingsError(
+            f"edition {store.key} exists; add a candidate to it with gre-bench rank, or give another name"
+        )
+    reading = ColumnNames(stated(columns or ()), guess=True)
+    with limited(chosen.inputs.memory, chosen.inputs.seconds):
+        while True:
+            try:
+                understood = understand(papers, human, [_named(text) for text in candidate or ()], reading, writer)
+                break
+            except UnsureError as unsure:
+                reading = _with_answer(unsure, reading)
+    chosen = understood.settings(chosen, override or ())
+    report = write_report(understood, state / f"new-{store.key}.csv")
+    lines = described_files(understood, chosen)
+    if not quiet:
+        screen.say_all(lines)
+        say(f"row by row: {report}")
+    understood.check()
+    if understood.refused and not (partial or dry_run):
+        raise SettingsError(
+            f"{counted(understood.refused, 'row')} cannot be used, so nothing was stored; correct them (reasons: "
+            f"{report}), or leave them out with --partial"
+        )
+    if dry_run:
+        code = BAD_INPUT if understood.refused and not partial else DONE
+        outline = {"edition": store.key, "understood": lines, "refused": understood.refused, "report": str(report)}
+        return Answer(outline, lambda _: None, code)
+    count = len(understood.papers[1].papers)
+    if "papers" not in chosen.edition.model_fields_set:
+        chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})
+    make_edition(state, chosen, understood, 0.0, licence)
+    summary = run_refresh(chosen, state, engine=not no_prefect, quiet=quiet)
+    more = {"understood": lines, "refused": understood.refused, "report": str(report)}
+    return first_board(summary, state, more)
+
+
+def _named(text: str) -> tuple[str | None, Path]:
+    """Returns name and path of ``NAME=FILE``; of a path alone, no name."""
+    name, equals, file = text.partition("=")
+    if not equals or Path(text).exists():
+        return None, Path(text)
+    if not (name and file):
+        raise SettingsError(f"--candidate {text}: write it as NAME=FILE, or FILE if it names its candidates")
+    return name, Path(file)
+
+
+def _with_answer(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
+    """Asks the user which column holds a field; raises *unsure* again where nobody can be asked."""
+    if not (sys.stdin and sys.stdin.isatty()) or not unsure.choices:
+        raise unsure
+    for number, choice in enumerate(unsure.choices, start=1):
+        say(f"{number:3} {choice}", screen.err)
+    answer: Any = typer.prompt(f"{unsure.file}: which of these holds the {unsure.field}? Numbers, by commas", err=True)
+    numbers = [int(part) for part in answer.replace(",", " ").split() if part.isdigit()]
+    chosen = [unsure.choices[number - 1] for number in numbers if 1 <= number <= len(unsure.choices)]
+    if not chosen:
+        raise unsure
+    before = {name: list(headers) for name, headers in reading.columns.items()}
+    before[unsure.field] = [*before.get(unsure.field, ()), *chosen]
+    return ColumnNames(before, reading.guess)

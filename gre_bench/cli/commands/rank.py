@@ -1,0 +1,246 @@
+"""``gre-bench rank`` and ``remove``: put a user's own reviews on an existing board, and take a candidate off it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gre_bench.board.words import p_value, with_half
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import EDITIONS, argument, option
+from gre_bench.cli.commands.running import code_of, confirm, settings_of, stored_edition
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.bar import following
+from gre_bench.cli.views.fitted import Column, show
+from gre_bench.cli.views.screen import say
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import ColumnNames, stated
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect
+from gre_bench.ranking.rank_statistics import ALPHA
+from gre_bench.stats.intervals import FEW
+from gre_bench.store import Row
+from gre_bench.store.queries import CANDIDATE_COUNTS
+
+SHOWN_PAPERS = 3
+
+
+def rank(
+    *,
+    state: Path,
+    quiet: bool,
+    file: Path = argument(
+        "FILE",
+        "Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
+        "<paper id>.txt or .md; or logs of inspect_ai.",
+    ),
+    edition: str = option("--edition -e EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS),
+    name: str = option("--as NAME", "Name on the board; the candidate to use if the file has several."),
+    replace: bool = option(
+        "--replace", "Replace all reviews that the candidate has there with those of the file.", False
+    ),
+    yes: options.Yes = False,
+    writer: options.Writer = None,
+    columns: options.Columns = None,
+    licence: options.Licence = None,
+    override: options.Set = None,
+) -> Answer:
+    """Rank your own model's reviews on an edition's board.
+
+    Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. They come
+    from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
+    command says what it needs and scores nothing.
+    """
+    store = stored_edition(edition, state)
+    chosen = settings_of(None, edition, override, state)
+    if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
+        confirm(f"replace all reviews and scores of {name} in {store.key}")
+    configure_prefect(state)
+    from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.pipeline.own_reviews import import_candidate, own_name
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks import steps
+
+    job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
+    run = steps.undecorated()
+    job, understood = import_candidate(
+        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()))
+    )
+    if not quiet:
+        _show_understood(understood)
+    with following(store, quiet):
+        summary = refresh(job, run)
+    from gre_bench.reports.board_rows import one_candidate
+
+    report = one_candidate(store, name)
+
+    def show_ranked(_: Any) -> None:
+        _show_one(report, state)
+        if summary["outcome"] != "done":
+            say(f"{summary['outcome']}: {summary['message']}")
+
+    return Answer({"understood": understood, "summary": summary, **report}, show_ranked, code_of(summary))
+
+
+def _show_understood(report: Row) -> None:
+    """Prints what an import understood of a file of reviews: columns, papers, refused rows and judgments."""
+    columns = ", ".join(report["columns"])
+    say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
+    if report["ignored_columns"]:
+        say(f"columns not read: {', '.join(report['ignored_columns'])}")
+    screen.say_all(report["notes"])
+    if report["licence"]:
+        say(report["licence_line"])
+    if report["replaced"]:
+        say(f"replaced: its {counted(report['replaced'], 'earlier review')}")
+    outside = f"; of papers outside the sample: {counted(report['outside'], 'review')}" if report["outside"] else ""
+    say(f"papers: {report['matched']} of the {report['sampled']} of {report['edition']}{outside}")
+    if report["lacking"]:
+        more = ", ..." if len(report["lacking"]) > SHOWN_PAPERS else ""
+        say(f"without a review: {len(report['lacking'])} ({', '.join(report['lacking'][:SHOWN_PAPERS])}{more})")
+    if unknown := report["unknown_papers"]:
+        say(unknown["line"])
+    others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
+    if others:
+        first = others[0]
+        say(f"refused: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
+        say(f"all refused rows: {report['refusals_file']}")
+    judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
+    if own := judged.get(report["candidate"]):
+        human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
+        share = f"in {own['judged']} of {counted(own['reviews'], 'review')}"
+        say(f"judgments a review: {_lines(own)}{human}, {share}, by {report['judged']['writer']}")
+
+
+def _lines(row: Row) -> str:
+    return "none" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
+
+
+def _show_one(report: dict[str, Any], state: Path) -> None:
+    """Prints the candidate's ranks and scores, tests under the first metric with scores, and next steps."""
+    rows, name, edition = report["rows"], report["candidate"], report["edition"]
+    if not rows:
+        return say(
+            f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{screen.in_state(state)}"
+        )
+    first = next((row for row in rows if row["scored"]), rows[0])
+    say(_sentence(name, edition, first))
+    columns = (
+        Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
+        Column("rank", [_rank(row) for row in rows]),
+        Column("score", [with_half(row["score"], row["high"]) for row in rows]),
+        Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
+        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
+    )
+    show("", columns, [""] * len(rows))
+    few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
+    say(f"{first['metric']} ({first['validation']}{few}):")
+    screen.say_all((_against_human(first), _against_chance(first), _papers(report["papers"])), "  ")
+    say("next:")
+    screen.say_all(_next(report, first, screen.in_state(state)), "  ")
+
+
+def _sentence(name: str, edition: str, row: Row) -> str:
+    """Returns one sentence: the rank of the candidate *name* on the board of *row*, and how it stands to humans."""
+    title = recipe_of(row["metric"]).title
+    if row["rank"] is None:
+        return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
+    above = "" if row["vs_human"] is None else (
+        "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
+        else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
+    )  # fmt: skip
+    doubt = "" if row["validation"].startswith("validated") else " (not validated)"
+    return f"{name} has rank {_rank(row)} on {edition} under {title}{doubt}{above}."
+
+
+def _rank(row: Row) -> str:
+    if row["rank"] is None:
+        return "–"
+    low, high = row["rank_low"], row["rank_high"]
+    sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"
+    return f"{row['rank']} of {row['of']}{sure}"
+
+
+def _against_human(row: Row) -> str | None:
+    if row["vs_human"] is None:
+        return None
+    p = row["p"] if row["p"] is not None else row["p_alone"]
+    if p is None:
+        return f"against human: {row['vs_human']:+.2f}, not tested"
+    verdict = ("above" if row["vs_human"] > 0 else "below") if p < ALPHA else "not told apart"
+    if row["p"] is None:
+        return f"against human: {row['vs_human']:+.2f}, {verdict} (p {p_value(p)} alone; no rank, so not corrected)"
+    corrected = f"p {p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
+    return f"against human: {row['vs_human']:+.2f}, {verdict} ({corrected}; {p_value(row['p_alone'])} alone)"
+
+
+def _against_chance(row: Row) -> str | None:
+    if row["above_chance"] is None:
+        return None
+    sure = "above" if row["surely_above_chance"] else "not shown to be above"
+    corrected, alone = row["above_chance_p_holm"], row["above_chance_p"]
+    how = f"p {p_value(alone)} alone" if corrected is None else f"p {p_value(corrected)}, corrected likewise"
+    return f"against chance, its own reviews of other papers: {sure}" + ("" if alone is None else f" ({how})")
+
+
+def _papers(papers: list[Row]) -> str | None:
+    if not papers:
+        return None
+    means = [f"{row['paper_id']} {row['mean']:+.1f}" for row in papers]
+    if len(means) <= 2 * SHOWN_PAPERS:
+        return f"papers, best first: {', '.join(means)}"
+    return f"best papers: {', '.join(means[:SHOWN_PAPERS])}; worst: {', '.join(means[: -SHOWN_PAPERS - 1 : -1])}"
+
+
+def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
+    """Returns what to do next, the most urgent first; *first*: the row of the first metric with scores."""
+    name, edition, metric = report["candidate"], report["edition"], first["metric"]
+    lines = []
+    if first["rank"] is None:
+        lines.append(f"no rank: {first['unranked']}; add the missing reviews to the file and give the command again")
+    if first["few_lines"]:
+        lines.append("few judgments a review: see what the writer makes of the reviews first")
+    if first["surely_above_chance"] is False:
+        lines.append("not above chance: the reviews say little of their papers, or the papers are few")
+    if report["papers"]:
+        worst = report["papers"][-1]["paper_id"]
+        lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}{in_state}")
+    lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
+    lines.append(f"gre-bench leaderboard {edition} --metric {metric}{in_state}")
+    return lines
+
+
+def remove(
+    *,
+    state: Path,
+    edition: options.TheEdition,
+    candidate: str = argument("CANDIDATE", "Candidate, or the end of its name after a slash."),
+    yes: options.Yes = False,
+) -> Answer:
+    """Remove a candidate from an edition, with all its scores.
+
+    Its reviews and their judgments are removed too. The human baseline and the controls cannot be removed. Published
+    releases do not change.
+    """
+    from gre_bench.pipeline.own_reviews import find_candidate
+    from gre_bench.pipeline.own_reviews import remove as remove_from
+
+    store = stored_edition(edition, state)
+    chosen = settings_of(None, edition, None, state)
+    match = find_candidate(store, candidate)
+    name = match["candidate"]
+    if not yes:
+        confirm(f"remove {name} from {store.key}: {_counts(match, 'review', 'score')}")
+
+    def show_removed(report: Row) -> None:
+        counts = _counts(report, "review", "judgment", "score")
+        say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
+        screen.say_all(report["notes"], "note: ")
+
+    return Answer(remove_from(store, chosen, state.resolve(), name), show_removed)
+
+
+def _counts(report: Row, *nouns: str) -> str:
+    return ", ".join(counted(report[f"{noun}s"], noun) for noun in nouns)

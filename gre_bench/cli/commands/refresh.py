@@ -1,0 +1,200 @@
+"""``gre-bench refresh``, ``demo``, ``status`` and ``doctor``: run an edition, follow it, check what it needs."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import option
+from gre_bench.cli.commands.running import BAD_INPUT, DEMO, DONE, code_of
+from gre_bench.cli.views import board, screen
+from gre_bench.cli.views.bar import following
+from gre_bench.cli.views.screen import duration, say
+from gre_bench.core.settings import Settings, load
+from gre_bench.core.terminal import counted
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
+from gre_bench.store import Row, Store, find_editions, no_edition
+
+
+def refresh(
+    *,
+    chosen: Settings,
+    state: Path,
+    quiet: bool,
+    candidate: list[str] | None = option("--candidate -c NAME", "Add only this candidate; repeatable.", None),
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
+    retry_failed: options.RetryFailed = False,
+    no_prefect: options.NoPrefect = False,
+    wait: options.Wait = 0.0,
+) -> Answer:
+    """Bring an edition up to date: read, write, score, rank.
+
+    Imports and samples papers, plans all pairs, scores the missing ones and updates the board. Without --settings it
+    uses those of the edition's last refresh; without --edition too, the sample edition. If a run is stopped, the same
+    command continues it.
+    """
+    if dry_run:
+        candidates = tuple(candidate or ()) or None
+        return Answer(estimated(chosen, state, candidates, limit, retry_failed), screen.estimate)
+    summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, quiet)
+    store = Store(state, summary["edition"])
+    return Answer(summary, lambda summary: board.summary(summary, store), code_of(summary))
+
+
+def run_refresh(
+    chosen: Settings,
+    state: Path,
+    candidate: list[str] | None = None,
+    limit: int | None = None,
+    retry_failed: bool = False,
+    wait: float = 0.0,
+    engine: bool = True,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Refreshes the edition of the settings *chosen*, and returns the summary of the run.
+
+    - *candidate*, *limit*, *retry_failed*: as in `gre_bench.pipeline.runs.job.Job`.
+    - *wait*: how long to wait for the edition's lock, in seconds.
+    - *engine*: whether to run under Prefect instead of as plain functions.
+    - *quiet*: whether to hide the progress bar.
+    """
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.pipeline.runs.unchanged import unchanged
+
+    store = Store(state, chosen.edition.edition)
+    job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
+    if summary := unchanged(store, job):
+        return summary
+    configure_prefect(state)
+    with following(store, quiet, engine):
+        from gre_bench.flows.annual_refresh import annual_refresh, usable
+        from gre_bench.flows.annual_refresh import refresh as plain
+        from gre_bench.tasks import steps
+
+        usable(job)
+        return perform(
+            engine,
+            lambda: annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait),
+            lambda: plain(job, steps.undecorated()),
+        )
+
+
+def estimated(
+    chosen: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
+) -> dict[str, Any]:
+    """Returns what a refresh by the settings *chosen* would do and cost; nothing is changed."""
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        configure_prefect(Path(folder))
+        from gre_bench.pipeline.runs.job import Job
+        from gre_bench.preflight.dry_run import estimate
+
+        return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
+
+
+def demo(state: Path, quiet: bool, no_prefect: options.NoPrefect = False) -> Answer:
+    """Score the 30 sample papers and show the board. No key or GPU."""
+    return first_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
+
+
+def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
+    """Returns the answer of a command that makes a new edition: its board in brief, and what to do next.
+
+    *summary* is that of the refresh; *more* comes before it in the report.
+    """
+
+    def show(_: Any) -> None:
+        board.summary(summary, Store(state, summary["edition"]), brief=True)
+        board.next_steps(summary["edition"], state)
+
+    return Answer((more or {}) | summary, show, code_of(summary))
+
+
+def status(state: Path, edition: options.AnyEdition = None) -> Answer:
+    """Show the progress and spending of editions and studies.
+
+    Each has what is done, running and missing, its cost, and the rest of its budget. The command never waits for a run.
+    """
+    from gre_bench.pipeline.runs import spending, studies
+
+    editions = []
+    for key in [edition] if edition else find_editions(state):
+        store = Store(state, key)
+        if not store.exists:
+            raise no_edition(state, key)
+        current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
+        if current["state"] == "running" and not store.is_being_written():
+            current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
+        editions.append(current | {"edition": store.key} | spending.account(store))
+    rows = [] if edition else studies.study_rows(state)
+
+    def show(_: Any) -> None:
+        if not editions:
+            say(f"no editions in {state.absolute()}; try: gre-bench refresh")
+        for current in editions:
+            _show_status(current)
+        for row in rows:
+            screen.mark(f"{row['study']}:", "bold", row["state"] + (f". {row['message']}" if row["message"] else ""))
+            _show_spending(row)
+
+    return Answer([*editions, *rows], show)
+
+
+def _show_status(current: Row) -> None:
+    """Prints the state of one edition: progress of its run, pairs by metric, texts not written, and spending."""
+    line = current["state"]
+    if current["state"] == "running":
+        line += (
+            f", {current['stage']}, {current['done']} of {counted(current['due'], 'pair')}, "
+            f"{duration(current['remaining_s'])} remaining (process {current['pid']})"
+        )
+    if current["message"]:
+        line += f". {current['message']}"
+    screen.mark(f"{current['edition']}:", "bold", line)
+    if current["metrics"]:
+        screen.show_counts(current["metrics"])
+    if current["spent"]["requests"]:
+        for row in current["texts"]:
+            if row["outcome"] != "ok":
+                say(f"{row['task']} by {row['writer']}: {row['texts']:,} {row['outcome']}")
+    _show_spending(current)
+
+
+def _show_spending(current: Row) -> None:
+    """Prints what an edition or a study has spent on each model, how requests ended, and the budget left."""
+    for name, spent in current["spent_by_model"].items():
+        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
+        lost = f", {spent['unanswered']:,} without an answer, perhaps paid" if spent["unanswered"] else ""
+        say(
+            f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
+            f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "
+            f"{duration(spent['hours'] * 3600)}"
+        )
+    if current["remaining"]:
+        say("budget left: " + ", ".join(f"{value:,.6g} {bound}" for bound, value in current["remaining"].items()))
+
+
+def doctor(chosen: Settings, state: Path, quiet: bool) -> Answer:
+    """Check that everything a run needs is there.
+
+    Checks all that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
+    request. The exit code is 2 if there is a problem.
+    """
+    from gre_bench.preflight.doctor import examine
+
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        # Secret blocks of the state's own Prefect count. Without one, a temporary Prefect leaves the state as it is.
+        configure_prefect(state if (state / "prefect").is_dir() else Path(folder))
+        for finding in examine(chosen, state):
+            findings.append(finding)
+            if not quiet:
+                colour = {"ok": "green", "warning": "yellow", "problem": "red"}[finding.verdict]
+                todo = f" → {finding.to_do}" if finding.to_do else ""
+                screen.mark(f"{finding.verdict:<7}", colour, f"{finding.check}: {finding.found}{todo}")
+    is_wrong = any(finding.verdict == "problem" for finding in findings)
+    return Answer([asdict(finding) for finding in findings], lambda _: None, BAD_INPUT if is_wrong else DONE)

@@ -1,0 +1,106 @@
+"""``gre-bench sql``: runs a read-only query on an edition's database. It never waits for a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.options import argument, option
+from gre_bench.cli.views.formats import Format, write
+from gre_bench.cli.views.screen import is_number, plain, say, width
+from gre_bench.core.settings import query_of
+from gre_bench.store import Row, Store
+
+PASS_DASHES = {"ignore_unknown_options": True}
+"""A query may begin with an SQL comment (``--``), which looks like an option."""
+SHOWN_ROWS = 200
+GAP = "  "
+
+
+def sql(
+    *,
+    edition: options.TheEdition,
+    text: str = argument("QUERY", 'One query, such as "from leaderboard".'),
+    form: options.Form = Format.table,
+    out: options.Out = None,
+    bounds: list[str] | None = option(
+        "--set KEY=VALUE", "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.", None
+    ),
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Query an edition's database in SQL; nothing can change.
+
+    Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` lists all of them, and `"describe
+    pairs"` the columns of one. The query cannot read other files.
+    """
+    names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
+    form = Format.json if as_json else form
+    if form is Format.table:
+        return show(names, rows)
+    if form is Format.json:
+        rows = [{name: _in_json(value) for name, value in row.items()} for row in rows]
+    write(rows, names, form, out, state)
+
+
+def _in_json(value: Any) -> Any:
+    """Returns *value*, with NaN and infinities as texts, because JSON has no such numbers."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list):
+        return [_in_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _in_json(item) for name, item in value.items()}
+    return value
+
+
+def show(names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Prints the first `SHOWN_ROWS` of *rows*, with only the columns *names*, and how many more rows there are."""
+    shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
+    numeric = [any(is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
+    heads = [plain(name).replace("\n", " ") for name in names]
+    widths = [max(map(_width, column)) for column in zip(heads, *shown, strict=True)]
+    if sum(widths) + len(GAP) * (len(widths) - 1) <= width():
+        for row in (heads, *shown):
+            _line(row, widths, numeric)
+    else:
+        _records(heads, shown)
+    if not rows:
+        say("no rows")
+    if len(rows) > SHOWN_ROWS:
+        say(f"and {len(rows) - SHOWN_ROWS} rows more; --format csv gives them all")
+
+
+def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
+    """Prints a row of a table, in as many lines as its longest cell needs; numbers are aligned right."""
+    cells = [cell.split("\n") for cell in row]
+    for k in range(max(map(len, cells), default=0)):
+        parts = [cell[k] if k < len(cell) else "" for cell in cells]
+        room = [" " * (most - cell_len(part)) for part, most in zip(parts, widths, strict=True)]
+        padded = (gap + part if right else part + gap for part, gap, right in zip(parts, room, numeric, strict=True))
+        say(GAP.join(padded).rstrip())
+
+
+def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
+    """Prints each row as a block of lines, one line for each column."""
+    widest = max(map(cell_len, heads))
+    if not shown:
+        say("columns: " + ", ".join(heads))
+    for number, row in enumerate(shown, 1):
+        say(f"row {number}")
+        for head, cell in zip(heads, row, strict=True):
+            indent = "\n" + " " * (widest + 2 * len(GAP))
+            say(f"{GAP}{head}{' ' * (widest - cell_len(head))}{GAP}{cell.replace(chr(10), indent)}".rstrip())
+
+
+def _width(text: str) -> int:
+    return max(map(cell_len, text.split("\n")))
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else plain(value)

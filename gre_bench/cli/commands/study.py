@@ -1,0 +1,236 @@
+"""``gre-bench study``: commands that test metrics, evaluation LMs, references and guidelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gre_bench.cli.commands import examiners, guidelines, options
+from gre_bench.cli.commands.groups import Answer, Commands
+from gre_bench.cli.commands.known_answers import flaws, known_answers
+from gre_bench.cli.commands.options import argument, option
+from gre_bench.cli.commands.running import code_of, folder_to_write
+from gre_bench.cli.views.bar import following
+from gre_bench.cli.views.screen import grid, say
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
+from gre_bench.reports.signatures import shown_signatures, the_edition
+from gre_bench.store import Row, Store, find_editions
+
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks.protocol import Steps
+
+LIKELY = 0.5
+"""The likelihood from which a reference counts as written by an LM."""
+TITLES = {
+    "reviewers": "one human reviewer left out",
+    "swap": "a tenth of the references replaced by a candidate's (×: its own text, an upper bound)",
+    "strata": "references that an LM likely wrote against the others",
+}
+
+app = Commands("Test metrics, evaluation LMs, references and guidelines.")
+
+
+@contextmanager
+def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[tuple[Job, Steps]]:
+    """Yields the job of a study and the plain steps, while a bar shows the progress."""
+    configure_prefect(state)
+    with following(Store(state, chosen.edition.edition), quiet):
+        from gre_bench.pipeline.runs.job import Job
+        from gre_bench.tasks import steps
+
+        yield Job(chosen, state.resolve(), retry_failed=retry_failed), steps.undecorated()
+
+
+@app.command()
+def validate(
+    chosen: Settings,
+    state: Path,
+    quiet: bool,
+    retry_failed: options.RetryFailed = False,
+    no_prefect: options.NoPrefect = False,
+    figures: options.Figures = None,
+) -> Answer:
+    """Test metrics on degraded and manipulated reviews.
+
+    A metric passes if every degradation of human reviews lowers it and no manipulation raises it. The verdict holds
+    for one metric with one evaluation LM and one writer, and every board of that combination shows it.
+    """
+    from gre_bench.cli.views.studies import show_validation
+
+    if figures is not None:
+        from gre_bench.metrics.validation import drawable
+
+        drawable(folder_to_write(figures) / "effects.svg")
+    with _studying(chosen, state, quiet, retry_failed) as (job, run):
+        from gre_bench.flows.annual_refresh import usable
+        from gre_bench.flows.validate_metrics import validate as plain
+        from gre_bench.flows.validate_metrics import validate_metrics
+
+        usable(job)
+        summary = perform(
+            not no_prefect,
+            lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),
+            lambda: plain(job, run),
+        )
+    if figures is not None:
+        from gre_bench.metrics.validation import draw
+
+        for ending in ("svg", "png"):
+            draw(summary["effects"], figures / f"effects.{ending}", f"{summary['edition']}: effects of changes")
+    return Answer(summary, show_validation, code_of(summary))
+
+
+@app.command()
+def agree(
+    chosen: Settings,
+    state: Path,
+    quiet: bool,
+    retry_failed: options.RetryFailed = False,
+    no_prefect: options.NoPrefect = False,
+) -> Answer:
+    """Correlate metrics with human grades of reviews.
+
+    Import the grades first, with `gre-bench import graded`. A review's score is its mean over the other reviews of the
+    same item. Intervals resample items with their reviews. Three more coefficients are given: within items, at fixed
+    length, and less the coefficient of length alone.
+    """
+    from gre_bench.cli.views.studies import show_agreement
+
+    with _studying(chosen, state, quiet, retry_failed) as (job, run):
+        from gre_bench.flows.agree_with_humans import agree as plain
+        from gre_bench.flows.agree_with_humans import agree_with_humans
+        from gre_bench.flows.annual_refresh import usable
+
+        usable(job)
+        summary = perform(
+            not no_prefect, lambda: agree_with_humans(chosen, state.resolve(), retry_failed), lambda: plain(job, run)
+        )
+    return Answer(summary, show_agreement, code_of(summary))
+
+
+@app.command()
+def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
+    """Check that P(x)P(y|x) and P(y)P(x|y) agree for human reviews.
+
+    Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals by paper (Xu et
+    al. 2025, A.5).
+    """
+    from gre_bench.cli.views.studies import show_symmetry
+
+    with _studying(chosen, state, quiet) as (job, run):
+        from gre_bench.studies.symmetry import check_symmetry
+
+        summary = check_symmetry(job, run)
+    return Answer(summary, show_symmetry, code_of(summary))
+
+
+@app.command()
+def hygiene(
+    *,
+    state: Path,
+    edition: options.OneEdition = None,
+    metric: options.Metric = None,
+    candidate: list[str] | None = option(
+        "--candidate -c NAME", "Candidate whose reviews replace references; repeatable.", None
+    ),
+    papers: int = option("--papers N", "Papers of the swap test, scored again; 0: no swap test.", 30, min=0),
+    likelihood: Path | None = option(
+        "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
+    ),
+) -> Answer:
+    """Measure how much the ranks depend on the references.
+
+    Measures the lead over the human baseline without each reviewer, and with a candidate's reviews in place of a tenth
+    of the references. It also splits the references by how likely an LM wrote them.
+    """
+    configure_prefect(state)
+    from gre_bench.reports.hygiene import hygiene as measured
+    from gre_bench.tasks import steps
+
+    store = Store(state, the_edition(edition, state))
+    run = steps.undecorated()
+    reports = [
+        measured(state.resolve(), store.key, signature, run, candidate, papers, likelihood, LIKELY)
+        for signature in shown_signatures(store, metric)
+    ]
+    return Answer({"edition": store.key, "metrics": reports}, _show_hygiene)
+
+
+def _show_hygiene(report: Row) -> None:
+    for item in report["metrics"]:
+        what = "shifts of the lead over the human baseline, 90% intervals by paper"
+        say(f"{report['edition']} · {item['metric']}: {what}")
+        for kind, title in TITLES.items():
+            if item[kind]:
+                say(f"\n{title}")
+                _show_shifts(item[kind])
+        say("")
+
+
+def _show_shifts(rows: Sequence[Row]) -> None:
+    lines = []
+    for row in rows:
+        has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
+        lines.append((
+            row["what"], row["candidate"], f"{row['lead']:+.2f}",
+            f"{row['shift']:+.2f}" + (" ×" if row["upper_bound"] else ""),
+            "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}",
+            f"{row['rank']} → {row['new_rank']}" if has_moved else str(row["rank"] or ""), str(row["papers"]),
+        ))  # fmt: skip
+    grid(("", "candidate", "lead", "shift", "90%", "rank", "papers"), lines, left=2, padding=(0, 2, 0, 0))
+
+
+app.command("known-answers")(known_answers)
+app.command()(flaws)
+
+
+@app.command()
+def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
+    """Compare the information of labelled points with their labels.
+
+    Scores each imported point alone, and what its review loses without it, against the other human reviews of its
+    paper. Gives the AUC of every score for every label, with intervals by paper, beside length, position and stance.
+    """
+    from gre_bench.cli.views.studies import show_points
+
+    with _studying(chosen, state, quiet) as (job, run):
+        from gre_bench.studies.points import measure_points
+
+        summary = measure_points(job, run)
+    return Answer(summary, show_points, code_of(summary))
+
+
+@app.command()
+def claims(
+    *,
+    state: Path,
+    name: str | None = argument(
+        "EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json.", None
+    ),
+    details: bool = option("--details", "Show every comparison behind a verdict.", False),
+) -> Answer:
+    """Test the papers' claims on what was scored.
+
+    The verdict on each claim is: holds, does not hold, or cannot be told. For the last, the number of papers that would
+    decide it is estimated. The claims and their sources are in data/claims.toml. P-values are Holm-corrected over all
+    claims and metrics that are tested.
+    """
+    from gre_bench.catalogs.claims import claims as load
+    from gre_bench.cli.views.studies import show_claims
+    from gre_bench.reports.claims import edition_claims, study_claims
+    from gre_bench.reports.comparisons import study_file
+
+    kinds = () if name is None or name in find_editions(state) else ("examiners", "guidelines")
+    if any(study_file(name or "", state, kind) for kind in kinds):
+        report = study_claims(name or "", state, load())
+    else:
+        report = edition_claims(the_edition(name, state), state, load())
+    return Answer(report, lambda report: show_claims(report, details))
+
+
+app.add_typer(guidelines.app, name="guidelines")
+app.add_typer(examiners.app, name="examiners")

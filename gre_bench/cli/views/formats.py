@@ -1,0 +1,95 @@
+"""Writes rows of a board or a query as JSON, CSV, Markdown or Parquet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gre_bench.cli.views.screen import is_number, say
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.terminal import csv_table, markdown_cell, markdown_table
+from gre_bench.store import Row
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    parquet = "parquet"
+
+
+KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending.jsonl")
+"""The parts of a state folder that no output may overwrite."""
+
+
+def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
+    """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
+
+    Raises `SettingsError` for Parquet without a file, and for a file that cannot be written. Also raises it for a file
+    in the parts of the state folder *state* that `KEPT` lists.
+    """
+    if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
+        raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
+    if form is Format.parquet:
+        return _parquet(rows, names, out)
+    text = {Format.json: _json, Format.csv: _csv, Format.markdown: _markdown}[form](rows, names)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot write {out}: {error.strerror}") from None
+
+
+def show_written(files: Sequence[str], board: str) -> None:
+    """Prints the paths of *files*, the figures of *board*, one per line; if there are none, it prints why."""
+    for path in files:
+        say(path)
+    if not files:
+        say(f"{board}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
+
+
+def _json(rows: Sequence[Row], names: Sequence[str]) -> str:
+    return json.dumps([{name: row[name] for name in names} for row in rows], indent=2, default=str) + "\n"
+
+
+def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
+    return csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
+
+
+def _markdown(rows: Sequence[Row], names: Sequence[str]) -> str:
+    cells = ([markdown_cell(row[name]) for name in names] for row in rows)
+    numeric = [any(is_number(row[name]) for row in rows) for name in names]
+    return "".join(f"{line}\n" for line in markdown_table(list(map(markdown_cell, names)), cells, numeric))
+
+
+def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:
+    if out is None:
+        raise SettingsError("Parquet is no text: name a file, --out FILE")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.write_table(pa.table({name: _array([row[name] for row in rows]) for name in names}), out)
+    except OSError as error:
+        raise SettingsError(f"cannot write {out}: {error.strerror or error}") from None
+    except pa.ArrowException as error:
+        raise SettingsError(f"these rows cannot be written as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _array(values: list[Any]) -> Any:
+    """Returns *values* as an Arrow array; as an array of texts if no other type can hold all of them."""
+    import pyarrow as pa
+
+    for kind in (None, pa.uint64()):
+        try:
+            return pa.array(values, kind)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            continue
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
