@@ -103,6 +103,7 @@ CandidateRow = TypedDict("CandidateRow", {
 CANDIDATES = Query("candidates", CandidateRow)
 KnownCandidateRow = TypedDict("KnownCandidateRow", {"candidate": str})
 KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
+UNDONE_CANDIDATES = Query("undone_candidates", KnownCandidateRow)
 CandidateModelRow = TypedDict("CandidateModelRow", {"model": str})
 CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
 ChangeMakerRow = TypedDict("ChangeMakerRow", {"candidate_id": str, "prompt": str | None})

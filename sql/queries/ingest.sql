@@ -179,6 +179,18 @@ order by number;
 -- names the imported file that undo_import takes back
 set variable undone = {'run_id': $run_id, 'file': $file};
 
+-- name: undone_candidates
+-- one row per candidate whose reviews are all ones that an import added
+select r.candidate
+from reviews r
+left join additions a
+    on a.run_id = $run_id and a.file = $file
+    and ((a.kind = 'review' and a.item = r.review_id) or (a.kind = 'paper' and a.item = r.paper_id))
+where r.candidate <> 'human'
+group by r.candidate
+having bool_and(a.item is not null)
+order by r.candidate;
+
 -- name: undo_import
 -- deletes what the import named by name_undone added and is still there, with the scores that it was part of
 -- A review of a candidate takes that candidate's scores of the paper with it, anything else all scores of the paper. If
