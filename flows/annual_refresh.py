@@ -189,7 +189,7 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
         yield notes
     except GreBenchError as error:
         if fresh and not isinstance(error, Paused):
-            store.write(("forget_draw", {}), ("forget_sample", {}))
+            store.write(("empty_draws", {}), ("empty_sample", {}))
         raise
 
 

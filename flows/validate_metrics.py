@@ -156,7 +156,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
             continue
         if not beside:
             store.write(
-                ("clear_effects", {"signature_id": signature.signature_id}),
+                ("clear_effects", {"signature_ids": [signature.signature_id]}),
                 ("put_effects", [row | {"run_id": run_id} for row in effects]),
             )
         if missing[signature.signature_id] or metric in broken:

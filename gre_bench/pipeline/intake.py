@@ -191,7 +191,7 @@ def keep(
         if licence == UNKNOWN_LICENCE:
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
-            stating.append(("add_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
+            stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
     by = {"run_id": run_id, "file": report["file"]}
     store.write(
         *before,
@@ -201,10 +201,10 @@ def keep(
             "add_judgments_additions",
             [by | {"item": item.review_id, "writer": item.writer} for item in imported.judgments],
         ),
-        ("add_papers", imported.papers),
-        ("add_reviews", imported.reviews),
+        ("put_papers", imported.papers),
+        ("put_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),
-        ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
+        ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         *stating,
         ("add_import", entry),
     )
@@ -296,8 +296,8 @@ def described(
     - *known*: the reviews that were stored before.
 
     In the summary, ``writer`` is the writer of the judgments. ``candidates`` has a row for each candidate
-    (`DescribedJudgmentsRow`, with an example). ``candidates`` is empty if only an LM could write the judgments, because
-    an import pays for no replies.
+    (the query ``described_judgments``, with an example). ``candidates`` is empty if only an LM could write the
+    judgments, because an import pays for no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 

@@ -11,6 +11,7 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,13 @@ from gre_bench.pipeline.own_reviews import own_name
 from gre_bench.pipeline.reading import snapshots
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store, now
+from gre_bench.store.files import held, is_held
 
 FEWEST = 2
 """Human reviews that a paper needs: one is the human candidate, the other its reference."""
 PDF = ".pdf"
+LOCK = "lock"
+"""The file in a new store's own folder that is locked while the store is made."""
 
 
 @dataclass
@@ -203,15 +207,18 @@ def make_edition(
 ) -> list[dict[str, Any]]:
     """Stores all that was understood as a new edition; returns a report of each file, as `keep` does.
 
-    Raises `SettingsError` if the edition exists.
+    First clears what killed runs left. Raises `SettingsError` if the edition exists.
     """
     edition = settings.edition.edition
     target = Store(state, edition)
-    state.mkdir(parents=True, exist_ok=True)
+    for left in state.glob(".new-*"):
+        if not is_held(left / LOCK):
+            shutil.rmtree(left, ignore_errors=True)
     beside = state / f".new-{uuid.uuid4().hex}"
     store = Store(beside, edition)
     reports = []
-    try:
+    with held(target.key, beside / LOCK, "new"), ExitStack() as last:
+        last.callback(shutil.rmtree, beside, ignore_errors=True)
         with (
             limited(settings.inputs.memory, settings.inputs.seconds),
             store.lock("new", wait_s),
@@ -237,8 +244,6 @@ def make_edition(
         if target.exists:
             raise SettingsError(f"edition {target.key} is there already")
         os.replace(store.folder, target.folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return reports
 
 

@@ -1,4 +1,4 @@
-"""Imports a user's own reviews as the reviews of one candidate of a board, and removes candidates with their scores.
+"""Imports a user's own reviews as the reviews of one candidate of a board; takes back candidates and imports.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
 must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
@@ -34,10 +34,14 @@ from gre_bench.store.queries import (
     CANDIDATE_COUNTS,
     CANDIDATE_SIGNATURES,
     CURRENT_SIGNATURES,
+    DRAW,
     JUDGMENTS,
     KNOWN_CANDIDATES,
     LEADERBOARD,
     SAMPLE,
+    SCORE_COUNT,
+    UNDONE_CANDIDATES,
+    ImportRow,
 )
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.rules.writer import EXTRACTIVE
@@ -259,6 +263,31 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
         store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         progress.end("done")
     return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
+
+
+def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, wait_s: float = 0.0) -> dict[str, Any]:
+    """Deletes what the import *row* added to *store* and is still there; returns a report.
+
+    A candidate that has no review left goes as a whole. That is one transaction. If a paper or a human review of the
+    sample went, the next refresh draws the sample again; otherwise the ranks of the rest are tested again now. Raises
+    `LockedError` if another process still writes the edition after *wait_s* seconds.
+    """
+    with store.lock("undo", wait_s), recorded(store, "undo", settings, shown=False) as progress:
+        scores, was_drawn = store.rows(SCORE_COUNT)[0]["scores"], bool(store.rows(DRAW))
+        named = {"run_id": row["run_id"], "file": row["file"]}
+        steps: list[Step] = [("name_undone", named), ("undo_import", {})]
+        for gone in store.rows(UNDONE_CANDIDATES, **named):
+            steps += [("name_candidate", {"candidate": gone["candidate"]}), ("forget_candidate", {})]
+        store.write(*steps)
+        is_drawn = bool(store.rows(DRAW))
+        if is_drawn:
+            store_rank_statistics(store, Job(settings, state), store.rows(CURRENT_SIGNATURES), progress.run_id)
+        progress.end("done")
+        left = store.rows(SCORE_COUNT)[0]["scores"]
+    again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"
+    return {"edition": store.key, "scores": scores - left, "notes": [again] if was_drawn and not is_drawn else []} | {
+        name: row[name] for name in ("number", "file", "papers", "reviews", "judgments")
+    }
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:

@@ -78,7 +78,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             )
         sampled = draw(papers, known_reviews(store), settings)
         counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
-        store.write(("add_draw", drawn_by(settings) | counts), ("add_sample", sampled.roles))
+        store.write(("add_draws", [drawn_by(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
     stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
     if changed_names := [name for name, value in wanted.items() if value != stored[name]]:
@@ -330,9 +330,9 @@ def add_plan(
     store.write(
         ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
         ("put_moved", sources),
-        ("add_candidates", candidates),
-        ("add_signatures", [asdict(item) | {"signature_id": item.signature_id} for item in signatures.values()]),
-        ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
+        ("add_new_candidates", candidates),
+        ("add_new_signatures", [asdict(item) | {"signature_id": item.signature_id} for item in signatures.values()]),
+        ("put_plan", [row for row in rows if row["candidate_id"] not in beside]),
         ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
         *clear,
         *([("forget_failed", again)] if job.retry_failed else []),

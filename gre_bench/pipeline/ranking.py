@@ -38,7 +38,6 @@ from gre_bench.store.queries import (
     CHANCE_PAIRS,
     HUMAN_DIFFERENCES,
     RANKED,
-    BoardTextRow,
     SignatureRow,
 )
 
@@ -119,7 +118,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
     ids = [signature["signature_id"] for signature in signatures]
     counted: dict[Reading, Words] = {}
     judged: dict[str, dict[str, dict[str, Any]]] = {}
-    texts: dict[str, list[BoardTextRow]] = {}
+    texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
     for row in store.rows(RANKED, signature_ids=ids):
         ranked = boards[row["signature_id"], row["board"]]
@@ -237,7 +236,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 def profiles(
     store: Store, signature: SignatureRow, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
-    judged: Mapping[str, Row], texts: Sequence[BoardTextRow],
+    judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
@@ -256,7 +255,7 @@ def profiles(
         counted[read] = words_of(store.columns(BOARD_LENGTHS, **read._asdict()))
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
-    texts_of: dict[str, list[BoardTextRow]] = defaultdict(list)
+    texts_of: dict[str, list[Row]] = defaultdict(list)
     for row in texts:
         texts_of[row["candidate_id"]].append(row)
     nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
@@ -283,7 +282,7 @@ def profiles(
     ]
 
 
-def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
+def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
     """Returns the cost of the *texts* of one candidate: numbers of requested and of unusable texts, tokens, and USD.
 
     - *known*: model → entry of the models file, with prices.

@@ -104,9 +104,9 @@ def import_notes(
               for (paper_id, stratum), value in notes.strata.items()]  # fmt: skip
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
-        ("add_review_versions", versions(snapshot, {review.review_id for review in notes.reviews})),
-        ("add_paper_sources", paper_sources(snapshot, {paper.paper_id for paper in notes.papers})),
-        ("add_paper_strata", strata),
+        ("put_review_versions", versions(snapshot, {review.review_id for review in notes.reviews})),
+        ("put_paper_sources", paper_sources(snapshot, {paper.paper_id for paper in notes.papers})),
+        ("put_paper_strata", strata),
     )
     ids = [paper.paper_id for paper in notes.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
@@ -233,7 +233,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
             for fate, count in counts.items()
         ]
         again = {"paper_id": [text["paper_id"] for text in texts]}
-        store.write(("add_texts", texts), ("forget_text_words", again), ("add_text_words", words))
+        store.write(("put_texts", texts), ("forget_text_words", again), ("add_text_words", words))
         progress.advance(len(some))
 
 

@@ -202,11 +202,11 @@ def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None
         for name in (HUMAN, OTHER_PAPER)
     )  # fmt: skip
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
-        store.write(("clear_separation", {"signature_id": signature_id}))
+        store.write(("clear_separation", {"signature_ids": [signature_id]}))
         return
     auc = stats.separation(
         [row["value"] for row in same], [row["paper_id"] for row in same],
         [row["value"] for row in other], [row["paper_id"] for row in other],
     )  # fmt: skip
-    store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER,
-                 "left_out": len(left_out)}))  # fmt: skip
+    by = {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER, "left_out": len(left_out)}
+    store.write(("put_separation", [asdict(auc) | by]))

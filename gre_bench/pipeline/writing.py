@@ -30,10 +30,10 @@ Task = Literal["review", "judgments", "assw"]
 DOWN = 16
 """After this many texts in a row without a reply the endpoint counts as down; the next run tries the others."""
 STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
-    "review": ("add_reviews", lambda item, _, name: Review(f"{item.item}:{name}", item.item, name, item.text)),
+    "review": ("put_reviews", lambda item, _, name: Review(f"{item.item}:{name}", item.item, name, item.text)),
     "judgments": ("add_judgments", lambda item, writer, _: judged(Judgments(item.item, writer, item.text or ""))),
     "assw": (
-        "add_synopses",
+        "put_synopses",
         lambda item, writer, _: {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text},
     ),
 }
@@ -168,7 +168,7 @@ def write(
             del reply["text"]
             if task == "review":
                 reply["item"] += f":{owner}"
-        store.write((query, [record(item, writer, owner) for item in written if item.text]), ("add_replies", replies))
+        store.write((query, [record(item, writer, owner) for item in written if item.text]), ("put_replies", replies))
         for item in written:
             if item.outcome != "ok":
                 why = {"outcome": item.outcome, "detail": item.detail, "final": item.final}

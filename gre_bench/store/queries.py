@@ -1,4 +1,4 @@
-"""The queries of ``sql/queries`` that return rows, with the type of their rows.
+"""The queries of ``sql/queries`` that return rows, with the type of their rows where code outside relies on it.
 
 The SQL says what a row is, and ``docs/columns.toml`` what a column means. Tests compare the names and types of the
 columns with DuckDB's ``describe``.
@@ -14,10 +14,12 @@ from datetime import date, datetime
 from typing import Any, Generic, TypedDict, TypeVar
 
 from gre_bench.core.judgments import Form
-from gre_bench.core.records import CandidateKind
 
 Row_co = TypeVar("Row_co", covariant=True)
-"""A `TypedDict`: columns by name."""
+"""A `TypedDict` (columns by name), or `Plain`."""
+
+Plain = dict[str, Any]
+"""A row whose columns no type states: its SQL does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,57 +32,24 @@ class Query(Generic[Row_co]):
 
 
 # runs.sql
-VersionRow = TypedDict("VersionRow", {"schema_version": int})
-VERSION = Query("version", VersionRow)
-DefinitionsRow = TypedDict("DefinitionsRow", {"digest": str | None})
-DEFINITIONS = Query("definitions", DefinitionsRow)
-LockedRow = TypedDict("LockedRow", {"locked": bool})
-LOCKED = Query("locked", LockedRow)
-ForeignViewRow = TypedDict("ForeignViewRow", {"view_name": str})
-FOREIGN_VIEWS = Query("foreign_views", ForeignViewRow)
-SettingsRow = TypedDict("SettingsRow", {"settings": str})
-LAST_SETTINGS = Query("last_settings", SettingsRow)
-RunOfRowsRow = TypedDict("RunOfRowsRow", {
-    "run_id": str, "command": str, "started_at": datetime, "ended_at": datetime | None, "outcome": str | None,
-    "code_version": str,
-})
-RUNS_OF_ROWS = Query("runs_of_rows", RunOfRowsRow)
-ParsedQueryRow = TypedDict("ParsedQueryRow", {"parsed": str | None})
-PARSED_QUERY = Query("parsed_query", ParsedQueryRow)
+VERSION = Query("version", Plain)
+DEFINITIONS = Query("definitions", Plain)
+LOCKED = Query("locked", Plain)
+FOREIGN_VIEWS = Query("foreign_views", Plain)
+LAST_SETTINGS = Query("last_settings", Plain)
+RUNS_OF_ROWS = Query("runs_of_rows", Plain)
+PARSED_QUERY = Query("parsed_query", Plain)
 
 # ingest.sql
-PaperRow = TypedDict("PaperRow", {
-    "paper_id": str, "title": str, "abstract": str | None, "text": str | None, "source_row": int | None,
-})
-PAPERS = Query("papers", PaperRow)
-ReviewRow = TypedDict("ReviewRow", {
-    "review_id": str, "paper_id": str, "candidate": str, "text": str | None, "slot": int | None, "rating": float | None,
-    "grade": float | None,
-})
-REVIEWS = Query("reviews", ReviewRow)
-SnapshotRow = TypedDict("SnapshotRow", {"digest": str, "path": str})
-SNAPSHOT = Query("snapshot", SnapshotRow)
-PaperTextRow = TypedDict("PaperTextRow", {
-    "paper_id": str, "origin": str, "sha256": str, "status": str, "pages": int | None, "abstract": str | None,
-    "text": str | None, "notes": list[str],
-})
-TEXTS = Query("texts", PaperTextRow)
-TextStateRow = TypedDict("TextStateRow", {
-    "paper_id": str, "origin": str, "status": str, "pages": int | None, "characters": int | None, "words": int | None,
-    "kept": int | None, "hidden": int | None, "dropped": int | None, "notes": list[str],
-})
-TEXT_STATES = Query("text_states", TextStateRow)
-TextWordsRow = TypedDict("TextWordsRow", {"paper_id": str, "page": int, "fate": str, "words": int})
-TEXT_WORDS = Query("text_words", TextWordsRow)
-ImportedDomainRow = TypedDict("ImportedDomainRow", {"domain": str | None})
-IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
-ImportedFileRow = TypedDict("ImportedFileRow", {"file": str, "sha256": str, "kind": str})
-IMPORTED_FILES = Query("imported_files", ImportedFileRow)
-PointRow = TypedDict("PointRow", {
-    "point_id": str, "paper_id": str, "review_id": str | None, "candidate": str, "text": str, "place": int,
-    "labels": str,
-})
-POINTS = Query("points", PointRow)
+PAPERS = Query("papers", Plain)
+REVIEWS = Query("reviews", Plain)
+SNAPSHOT = Query("snapshot", Plain)
+TEXTS = Query("texts", Plain)
+TEXT_STATES = Query("text_states", Plain)
+TEXT_WORDS = Query("text_words", Plain)
+IMPORTED_DOMAIN = Query("imported_domain", Plain)
+IMPORTED_FILES = Query("imported_files", Plain)
+POINTS = Query("points", Plain)
 ImportRow = TypedDict("ImportRow", {
     "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
     "points": int,
@@ -88,29 +57,14 @@ ImportRow = TypedDict("ImportRow", {
 IMPORTS = Query("imports", ImportRow)
 
 # plan.sql
-DrawRow = TypedDict("DrawRow", {
-    "papers": int, "seed": int, "reference_count": str, "min_reviews": int, "roles": str, "candidate_slot": int,
-    "reference_slots": list[int], "avoid_learnt": list[str], "known": int, "eligible": int, "drawn_at": datetime,
-})
-DRAW = Query("draw", DrawRow)
-SampledReviewRow = TypedDict("SampledReviewRow", {
-    "paper_id": str, "position": int, "role": str, "place": int, "review_id": str,
-})
-SAMPLE = Query("sample", SampledReviewRow)
-CandidateRow = TypedDict("CandidateRow", {
-    "candidate_id": str, "kind": CandidateKind, "model": str | None, "prompt": str | None, "guideline": str | None,
-})
-CANDIDATES = Query("candidates", CandidateRow)
-KnownCandidateRow = TypedDict("KnownCandidateRow", {"candidate": str})
-KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
-CandidateModelRow = TypedDict("CandidateModelRow", {"model": str})
-CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
-ChangeMakerRow = TypedDict("ChangeMakerRow", {"candidate_id": str, "prompt": str | None})
-CHANGE_MAKERS = Query("change_makers", ChangeMakerRow)
-CandidateCountsRow = TypedDict("CandidateCountsRow", {
-    "reviews": int, "judgments": int | None, "scores": int | None, "kind": str,
-})
-CANDIDATE_COUNTS = Query("candidate_counts", CandidateCountsRow)
+DRAW = Query("draw", Plain)
+SAMPLE = Query("sample", Plain)
+CANDIDATES = Query("candidates", Plain)
+KNOWN_CANDIDATES = Query("known_candidates", Plain)
+UNDONE_CANDIDATES = Query("undone_candidates", Plain)
+CANDIDATE_MODELS = Query("candidate_models", Plain)
+CHANGE_MAKERS = Query("change_makers", Plain)
+CANDIDATE_COUNTS = Query("candidate_counts", Plain)
 SignatureRow = TypedDict("SignatureRow", {
     "signature_id": str, "metric": str, "prompt_sha256": str, "evaluation_lm": str, "lm_digest": str, "dtype": str,
     "quantisation": str, "attention": str, "template_digest": str, "writer": str, "synopsis_writer": str, "form": Form,
@@ -119,39 +73,21 @@ SignatureRow = TypedDict("SignatureRow", {
 CURRENT_SIGNATURES = Query("current_signatures", SignatureRow)
 PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
 CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
-PlannedCandidateRow = TypedDict("PlannedCandidateRow", {
-    "candidate_id": str, "kind": CandidateKind, "model": str | None, "prompt": str | None, "guideline": str | None,
-    "change": str | None,
-})
-PLANNED_CANDIDATE = Query("planned_candidate", PlannedCandidateRow)
-CandidateNameRow = TypedDict("CandidateNameRow", {"candidate_id": str})
-PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
-WaitingTextRow = TypedDict("WaitingTextRow", {"reason": str | None, "papers": int, "detail": str | None})
-WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
+PLANNED_CANDIDATE = Query("planned_candidate", Plain)
+PLANNED_CANDIDATES = Query("planned_candidates", Plain)
+WAITING_TEXTS = Query("waiting_texts", Plain)
 UncoveredRow = TypedDict("UncoveredRow", {"candidate": str, "papers": int, "lacking": int, "examples": list[str]})
 UNCOVERED = Query("uncovered", UncoveredRow)
 
 # writing.sql
-JudgmentsRow = TypedDict("JudgmentsRow", {"review_id": str, "writer": str, "text": str})
-JUDGMENTS = Query("judgments", JudgmentsRow)
-DescribedJudgmentsRow = TypedDict("DescribedJudgmentsRow", {
-    "candidate_id": str, "reviews": int, "judged": int, "median_lines": float | None, "covered": float | None,
-    "longest_id": str,
-})
-DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
+JUDGMENTS = Query("judgments", Plain)
+DESCRIBED_JUDGMENTS = Query("described_judgments", Plain)
 JudgedExampleRow = TypedDict("JudgedExampleRow", {"candidate_id": str, "writer": str, "example": str})
 JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
-SynopsisRow = TypedDict("SynopsisRow", {"paper_id": str, "text": str})
-SYNOPSES = Query("synopses", SynopsisRow)
-AskedForRow = TypedDict("AskedForRow", {"candidate": str, "writer": str, "wrote": bool})
-ASKED_FOR = Query("asked_for", AskedForRow)
-UnwrittenRow = TypedDict("UnwrittenRow", {"item": str, "outcome": str, "detail": str, "final": bool})
-UNWRITTEN = Query("unwritten", UnwrittenRow)
-TextOutcomesRow = TypedDict("TextOutcomesRow", {
-    "task": str, "writer": str, "outcome": str, "texts": int, "to_be_asked_again": int, "from_the_archive": int,
-    "prompt_tokens": int | None, "reply_tokens": int | None,
-})
-TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
+SYNOPSES = Query("synopses", Plain)
+ASKED_FOR = Query("asked_for", Plain)
+UNWRITTEN = Query("unwritten", Plain)
+TEXT_OUTCOMES = Query("text_outcomes", Plain)
 OutcomesRow = TypedDict("OutcomesRow", {
     "candidate": str, "purpose": str | None, "model": str | None, "asked": int, "ok": int, "cut": int, "refused": int,
     "empty": int, "unparsable": int, "rate_limited": int, "failed": int, "not_asked": int | None,
@@ -159,17 +95,10 @@ OutcomesRow = TypedDict("OutcomesRow", {
 OUTCOMES = Query("outcomes", OutcomesRow)
 
 # score.sql
-SCORE_COUNT = Query("score_count", TypedDict("ScoreCountRow", {"scores": int}))
-AnySpanRow = TypedDict("AnySpanRow", {"known": int})
-ANY_SPAN = Query("any_span", AnySpanRow)
-SpanRow = TypedDict("SpanRow", {
-    "prediction": str, "total": float, "ids": list[int], "logprobs": list[float], "escaped": int,
-})
-SPANS_OF = Query("spans_of", SpanRow)
-MissingPairRow = TypedDict("MissingPairRow", {
-    "signature_id": str, "paper_id": str, "candidate_id": str, "reference_id": str,
-})
-MISSING = Query("missing", MissingPairRow)
+SCORE_COUNT = Query("score_count", Plain)
+ANY_SPAN = Query("any_span", Plain)
+SPANS_OF = Query("spans_of", Plain)
+MISSING = Query("missing", Plain)
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
 })
@@ -178,27 +107,17 @@ ReasonRow = TypedDict("ReasonRow", {
     "metric": str, "state": str, "reason": str | None, "broken": bool, "pairs": int, "example": str | None,
 })
 REASONS = Query("reasons", ReasonRow, {"candidates": None})
-ScoredPairRow = TypedDict("ScoredPairRow", {"paper_id": str, "value": float})
-SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
-FinishedPairRow = TypedDict("FinishedPairRow", {
-    "paper_id": str, "candidate_id": str, "reference_id": str, "value": float | None, "reason": str | None,
-})
-FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
+SCORED_PAIRS = Query("scored_pairs", Plain)
+FINISHED_PAIRS = Query("finished_pairs", Plain)
 CandidatePairRow = TypedDict("CandidatePairRow", {
     "candidate_id": str, "paper_id": str, "reference_id": str, "state": str, "value": float | None,
     "reason": str | None,
 })
 CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
-ChancePairRow = TypedDict("ChancePairRow", {
-    "candidate_id": str, "paper_id": str, "unit": str, "value": float, "above": float,
-})
-CHANCE_PAIRS = Query("chance_pairs", ChancePairRow)
+CHANCE_PAIRS = Query("chance_pairs", Plain)
 BoardPairRow = TypedDict("BoardPairRow", {"candidate_id": str, "paper_id": str, "reference_id": str, "value": float})
 BOARD_PAIRS = Query("board_pairs", BoardPairRow)
-PairLogprobsRow = TypedDict("PairLogprobsRow", {
-    "paper_id": str, "candidate_id": str, "reference_id": str, "conditional": float, "marginal": float,
-})
-PAIR_LOGPROBS = Query("pair_logprobs", PairLogprobsRow)
+PAIR_LOGPROBS = Query("pair_logprobs", Plain)
 
 # board.sql
 LeaderboardRow = TypedDict("LeaderboardRow", {
@@ -223,43 +142,24 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "plan_papers": int | None, "sampled": int,
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
-RankedRow = TypedDict("RankedRow", {
-    "signature_id": str, "board": str, "group_name": str | None, "candidate": str, "rank": int,
-})
-RANKED = Query("ranked", RankedRow)
-BOARD_SETTINGS = Query("board_settings", SettingsRow)
-BoardTextRow = TypedDict("BoardTextRow", {
-    "candidate_id": str, "task": str, "writer": str, "asked": int, "unusable": int, "unstated": int,
-    "prompt_tokens": int | None, "reply_tokens": int | None,
-})
-BOARD_TEXTS = Query("board_texts", BoardTextRow)
-JudgedCandidateRow = TypedDict("JudgedCandidateRow", {
-    "candidate_id": str, "judged": int, "unparsable": int, "lines": int, "strays": int, "median_lines": float | None,
-    "covered": float | None,
-})
-BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
-TextLengthRow = TypedDict("TextLengthRow", {"candidate_id": str, "paper_id": str, "words": int})
-BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
+RANKED = Query("ranked", Plain)
+BOARD_SETTINGS = Query("board_settings", Plain)
+BOARD_TEXTS = Query("board_texts", Plain)
+BOARD_JUDGMENTS = Query("board_judgments", Plain)
+BOARD_LENGTHS = Query("board_lengths", Plain)
 AnchoredRow = TypedDict("AnchoredRow", {
     "metric": str, "signature_id": str, "candidate": str, "kind": str, "papers": int, "difference": float,
     "low": float | None, "high": float | None, "se": float | None, "mean": float, "above_chance": float | None,
     "above_chance_high": float | None, "surely_above_chance": bool | None, "contamination": str, "unranked": str | None,
 })
 ANCHORED = Query("anchored", AnchoredRow)
-StrataRow = TypedDict("StrataRow", {
-    "signature_id": str, "stratum": str, "value": str, "candidate": str, "kind": str, "papers": int, "score": float,
-    "low": float | None, "high": float | None, "vs_human": float | None, "vs_human_low": float | None,
-    "vs_human_high": float | None,
-})
-STRATA = Query("strata", StrataRow)
-SampledStrataRow = TypedDict("SampledStrataRow", {"stratum": str, "value": str, "papers": int})
-SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
+STRATA = Query("strata", Plain)
+SAMPLED_STRATA = Query("sampled_strata", Plain)
 CleanGapRow = TypedDict("CleanGapRow", {
     "metric": str, "signature_id": str, "gap": float, "low": float | None, "high": float | None, "papers": int,
 })
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
-HumanDifferenceRow = TypedDict("HumanDifferenceRow", {"candidate_id": str, "paper_id": str, "difference": float})
-HUMAN_DIFFERENCES = Query("human_differences", HumanDifferenceRow)
+HUMAN_DIFFERENCES = Query("human_differences", Plain)
 ExposureRow = TypedDict("ExposureRow", {
     "role": str, "name": str, "status": str, "family": str | None, "cutoff": date | None, "released": date | None,
     "learnt": int | None, "papers": int | None, "register": str | None,
@@ -281,26 +181,14 @@ EffectRow = TypedDict("EffectRow", {
     "problem": str | None, "run_id": str,
 })
 EFFECTS = Query("effects", EffectRow)
-AgreementRow = TypedDict("AgreementRow", {
-    "metric": str, "signature_id": str, "kind": str, "value": float | None, "low": float | None, "high": float | None,
-    "p": float | None, "flat_p": float | None, "within": float | None, "within_low": float | None,
-    "within_high": float | None, "at_length": float | None, "at_length_low": float | None,
-    "at_length_high": float | None, "over_length": float | None, "over_length_low": float | None,
-    "over_length_high": float | None, "over_length_p": float | None, "reviews": int, "items": int, "graded": int,
-    "problem": str | None, "run_id": str,
-})
-AGREEMENTS = Query("agreements", AgreementRow)
+AGREEMENTS = Query("agreements", Plain)
 ValidationRow = TypedDict("ValidationRow", {
     "metric": str, "signature_id": str, "verdict": str, "edition": str, "detail": str, "validated_at": datetime,
 })
 VALIDATIONS = Query("validations", ValidationRow)
 
 # why.sql
-WhyPairRow = TypedDict("WhyPairRow", {
-    "paper_id": str, "reference_id": str, "state": str, "value": float | None, "reason": str | None,
-    "message": str | None, "predictions": list[str] | None, "run_id": str | None,
-})
-WHY_PAIRS = Query("why_pairs", WhyPairRow)
+WHY_PAIRS = Query("why_pairs", Plain)
 WhyPaperRow = TypedDict("WhyPaperRow", {
     "paper_id": str, "title": str, "abstract_sha256": str | None, "pdf_sha256": str | None,
     "pdf_version_status": str | None, "text_status": str | None, "text_sha256": str | None, "snapshot": str | None,
@@ -316,9 +204,5 @@ WhySpanRow = TypedDict("WhySpanRow", {
     "lm_id": str, "prediction": str, "total": float, "ids": list[int], "logprobs": list[float], "escaped": int,
 })
 WHY_SPANS = Query("why_spans", WhySpanRow)
-WhyRunRow = TypedDict("WhyRunRow", {
-    "run_id": str, "command": str, "started_at": datetime, "settings": str, "code_version": str, "pairs": int,
-})
-WHY_RUN = Query("why_run", WhyRunRow)
-MovedReviewRow = TypedDict("MovedReviewRow", {"paper_id": str, "review_id": str, "swap": str})
-MOVED = Query("moved", MovedReviewRow)
+WHY_RUN = Query("why_run", Plain)
+MOVED = Query("moved", Plain)

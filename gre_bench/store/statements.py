@@ -2,7 +2,7 @@
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
-lines holds one statement, named like the file. Each file is read once.
+lines holds one statement, named like the file. Each file is read once. `CHANGES` makes the plain changes of each table.
 """
 
 from __future__ import annotations
@@ -19,12 +19,27 @@ from gre_bench.core.resources import resource
 
 HEADER = re.compile(r"^-- name:(.*)\n", re.MULTILINE)
 NAME = re.compile(r"[a-z0-9_]+")
+CHANGES = {
+    "add_new": "adds incoming rows whose keys are not yet known\ninsert or ignore into {} by name from incoming",
+    "add": "adds incoming rows\ninsert into {} by name from incoming",
+    "put": "adds incoming rows, or replaces those of the same keys\ninsert or replace into {} by name from incoming",
+    "clear": "deletes rows\ndelete from {} where signature_id in (select unnest($signature_ids::varchar[]))",
+    "empty": "deletes all rows\ndelete from {}",
+}
+"""Verb → what it does to a table: the query ``put_papers`` puts the incoming rows into the table ``papers``."""
 
 
 def statement(kind: str, name: str) -> str:
-    """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``; raises `StoreError` if missing."""
+    """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``; raises `StoreError` if missing.
+
+    A query that no file holds may be one of `CHANGES`, such as ``put_papers``.
+    """
     known = statements(kind)
     if name not in known:
+        for verb, text in CHANGES.items() if kind == "queries" else ():
+            table = name.removeprefix(f"{verb}_")
+            if table != name and table in statements("schema"):
+                return f"-- {text.format(table)};\n"
         raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
     return known[name]
 

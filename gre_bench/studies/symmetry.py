@@ -7,6 +7,7 @@ GEM and reads the stored log-probabilities.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,7 +19,8 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.stats.correlation import PairLogprobs, symmetry
-from gre_bench.store.queries import PAIR_LOGPROBS, PairLogprobsRow
+from gre_bench.store import Row
+from gre_bench.store.queries import PAIR_LOGPROBS
 from gre_bench.tasks.protocol import Steps
 
 METRIC = "gem"
@@ -60,7 +62,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         return {name: value for name, value in summary.items() if name not in ("run_id", "metrics")}
 
 
-def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
+def both_ways(rows: Sequence[Row]) -> list[PairLogprobs]:
     """Returns the log-probabilities of each pair of reviews (x, y) of a paper that was scored in both orders.
 
     Each pair occurs once in the result.

@@ -264,18 +264,6 @@ select role, name, status, family, cutoff, released, learnt, papers, register
 from exposures
 order by role, name;
 
--- name: put_exposures
--- sets whether candidates, evaluation LMs and writers may have learnt from the edition's reviews
-insert or replace into exposures by name from incoming;
-
--- name: clear_rank_statistics
--- deletes the rank statistics of some signatures
-delete from rank_statistics where signature_id in (select unnest($signature_ids::varchar[]));
-
--- name: put_rank_statistics
--- adds rank statistics
-insert or replace into rank_statistics by name from incoming;
-
 -- name: human_differences
 -- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
 select p.candidate_id, p.paper_id, avg(p.value - h.value order by p.value - h.value) as difference
@@ -286,27 +274,3 @@ join candidates c on c.candidate_id = p.candidate_id and c.kind in ('model', 'co
 where p.signature_id = $signature_id and p.state = 'scored'
 group by all
 order by all;
-
--- name: clear_differences
--- deletes the tests of the differences to the human baseline under some signatures
-delete from differences where signature_id in (select unnest($signature_ids::varchar[]));
-
--- name: put_differences
--- sets the tests of the differences to the human baseline
-insert or replace into differences by name from incoming;
-
--- name: put_profiles
--- sets lengths and costs of candidates under a signature
-insert or replace into profiles by name from incoming;
-
--- name: put_lengths
--- sets the lengths of the candidates' texts under a signature
-insert or replace into lengths by name from incoming;
-
--- name: clear_chance
--- deletes how far candidates score above chance under some signatures
-delete from chance where signature_id in (select unnest($signature_ids::varchar[]));
-
--- name: put_chance
--- sets how far the candidates of one signature score above chance
-insert or replace into chance by name from incoming;

@@ -4,19 +4,11 @@ select paper_id, title, abstract, text, source_row
 from papers
 order by paper_id;
 
--- name: add_papers
--- adds or fills in papers
-insert or replace into papers by name from incoming;
-
 -- name: reviews
 -- one row per known review
 select review_id, paper_id, candidate, text, slot, rating, grade
 from reviews
 order by review_id;
-
--- name: add_reviews
--- adds or fills in reviews
-insert or replace into reviews by name from incoming;
 
 -- name: snapshot
 -- at most one row: the snapshot imported last
@@ -32,27 +24,11 @@ insert or replace into snapshots (digest, path, imported_at) values (
     greatest($imported_at, (select coalesce(max(imported_at) + interval 1 microsecond, $imported_at) from snapshots))
 );
 
--- name: add_paper_sources
--- adds or replaces the source of each paper's PDF
-insert or replace into paper_sources by name from incoming;
-
--- name: add_paper_strata
--- adds or replaces the strata of papers
-insert or replace into paper_strata by name from incoming;
-
--- name: add_review_versions
--- adds or replaces the version of each review that counts
-insert or replace into review_versions by name from incoming;
-
 -- name: texts
 -- one row per paper whose text was read from a snapshot
 select paper_id, origin, sha256, status, pages, abstract, text, notes
 from texts
 order by paper_id;
-
--- name: add_texts
--- adds texts read from a snapshot
-insert or replace into texts by name from incoming;
 
 -- name: text_states
 -- one row per paper whose text was read from a snapshot: the outcome of the reading, papers without text first
@@ -87,10 +63,6 @@ select paper_id, page, fate, words
 from text_words
 order by paper_id, page, words desc, fate;
 
--- name: add_text_words
--- adds the fates of the words of each page
-insert into text_words by name from incoming;
-
 -- name: forget_text_words
 -- deletes the fates of the words of some papers, which were read again
 delete from text_words where paper_id in (select unnest($paper_id::varchar[]));
@@ -106,10 +78,6 @@ limit 1;
 -- name: imported_files
 -- one row per imported file: its name and its contents in numbers
 select distinct parse_filename(file) as file, sha256, kind from imports order by all;
-
--- name: add_licences
--- adds or replaces the licence of papers or reviews, as stated at their import
-insert or replace into licences by name from incoming;
 
 -- name: forget_licences
 -- deletes the licence of papers or reviews, which an import calls unknown
@@ -147,10 +115,6 @@ select point_id, paper_id, review_id, candidate, text, place, labels
 from points
 order by paper_id, review_id nulls last, candidate, place;
 
--- name: put_points
--- adds labelled points, or replaces them by the same points with further labels
-insert or replace into points by name from incoming;
-
 -- name: imports
 -- one row per imported file, the first first: its number, and how many records that it added are still there
 with left_over as (
@@ -178,6 +142,18 @@ order by number;
 -- name: name_undone
 -- names the imported file that undo_import takes back
 set variable undone = {'run_id': $run_id, 'file': $file};
+
+-- name: undone_candidates
+-- one row per candidate whose reviews are all ones that an import added
+select r.candidate
+from reviews r
+left join additions a
+    on a.run_id = $run_id and a.file = $file
+    and ((a.kind = 'review' and a.item = r.review_id) or (a.kind = 'paper' and a.item = r.paper_id))
+where r.candidate <> 'human'
+group by r.candidate
+having bool_and(a.item is not null)
+order by r.candidate;
 
 -- name: undo_import
 -- deletes what the import named by name_undone added and is still there, with the scores that it was part of

@@ -4,31 +4,11 @@ select papers, seed, reference_count, min_reviews, roles, candidate_slot, refere
        drawn_at
 from draws;
 
--- name: add_draw
--- records how the sample was drawn
-insert into draws (
-    papers, seed, reference_count, min_reviews, roles, candidate_slot, reference_slots, avoid_learnt, known, eligible, drawn_at
-)
-values ($papers, $seed, $reference_count, $min_reviews, $roles, $candidate_slot, $reference_slots, $avoid_learnt::varchar[], $known,
-        $eligible, $drawn_at);
-
--- name: forget_draw
--- deletes how the sample was drawn
-delete from draws;
-
 -- name: sample
 -- one row per sampled paper and human role, in the edition's order
 select paper_id, position, role, place, review_id
 from sample
 order by position, place;
-
--- name: add_sample
--- adds the roles of the sampled papers' human reviews
-insert into sample by name from incoming;
-
--- name: forget_sample
--- deletes the sample
-delete from sample;
 
 -- name: candidates
 -- one row per candidate of the boards: humans, models and controls
@@ -36,10 +16,6 @@ select candidate_id, kind, model, prompt, guideline
 from candidates
 where kind in ('human', 'model', 'control')
 order by candidate_id;
-
--- name: add_candidates
--- adds candidates that are not yet known
-insert or ignore into candidates by name from incoming;
 
 -- name: group_candidates
 -- sets a candidate's group and its note for readers
@@ -113,10 +89,6 @@ where task in ('review', 'judgments') and (
 );
 delete from reviews where candidate = getvariable('candidate');
 
--- name: add_signatures
--- adds signatures that are not yet known
-insert or ignore into signatures by name from incoming;
-
 -- name: current_signatures
 -- one row per signature that the last refresh planned (the last run of any kind, if none did): the default of a leaderboard
 -- Left out: specific metrics that the settings do not name, which were planned for other metrics' chance.
@@ -168,10 +140,6 @@ where signature_id in (select unnest($signature_ids::varchar[]))
 group by candidate_id
 having count(distinct signature_id) = len($signature_ids::varchar[]);
 
--- name: add_plan
--- adds or replaces planned pairs
-insert or replace into plan by name from incoming;
-
 -- name: add_plan_beside
 -- adds or replaces planned pairs; pairs of a refresh stay marked as its own, which a leaderboard needs
 insert into plan by name from incoming
@@ -187,10 +155,6 @@ where signature_id = $signature_id
       from candidates
       where ($candidates is null and kind not in ('change', 'graded')) or candidate_id in (select unnest($candidates::varchar[]))
   );
-
--- name: put_moved
--- sets the review of another paper with which a candidate's chance is scored
-insert or replace into moved by name from incoming;
 
 -- name: forget_moved_scores
 -- deletes scores by chance whose review of another paper is no longer the set one

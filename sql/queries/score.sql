@@ -11,22 +11,6 @@ select prediction, total, ids, logprobs, escaped
 from spans
 where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 
--- name: add_spans
--- adds token log-probabilities; none of them may be stored yet
-insert into spans by name from incoming;
-
--- name: add_new_spans
--- adds token log-probabilities that are not yet known
-insert or ignore into spans by name from incoming;
-
--- name: add_scores
--- adds finished pairs
-insert into scores by name from incoming;
-
--- name: add_problems
--- adds transient problems
-insert into problems by name from incoming;
-
 -- name: missing
 -- one row per pair that is due and neither scored nor finally failed
 select signature_id, paper_id, candidate_id, reference_id

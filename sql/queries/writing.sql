@@ -4,10 +4,6 @@ select review_id, writer, text
 from judgments
 order by review_id, writer;
 
--- name: add_judgments
--- adds judgments
-insert into judgments by name from incoming;
-
 -- name: described_judgments
 -- one row per candidate of the given reviews: how many have judgments, the median of lines, and the share of words kept
 select
@@ -56,19 +52,11 @@ select paper_id, text
 from synopses
 where kind = $kind and writer = $writer;
 
--- name: add_synopses
--- adds synopses
-insert or replace into synopses by name from incoming;
-
 -- name: asked_for
 -- one row per candidate and writer that was to write its reviews; a review's item ends with the candidate
 select distinct regexp_extract(item, '[^:]*$') as candidate, writer, outcome = 'ok' as wrote
 from replies
 where task = 'review';
-
--- name: add_replies
--- records the outcomes of requested texts
-insert or replace into replies by name from incoming;
 
 -- name: unwritten
 -- one row per text of a task that a writer was asked for in vain

@@ -44,14 +44,14 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
     ids = [f"s{n}" for n in range(metrics)]
     store.write(
         (
-            "add_signatures",
+            "add_new_signatures",
             [
                 SIGNED | {"signature_id": name, "metric": metric}
                 for name, metric in zip(ids, ("gem", "gem_s_abstract", "gem_raw"), strict=False)
             ],
         ),
         (
-            "add_candidates",
+            "add_new_candidates",
             [
                 {"candidate_id": name, "kind": "human" if name == "human" else "model", "model": name, "prompt": None,
                  "guideline": None, "change": None}

@@ -49,7 +49,7 @@ def _read_sample(state: Path) -> None:
         import_sources(store, progress.run_id, job.settings)
         draw_sample(store, job.settings.edition)
         read_papers(store, job, steps.undecorated(), progress)
-        store.write(("forget_draw", {}), ("forget_sample", {}))
+        store.write(("empty_draws", {}), ("empty_sample", {}))
         progress.end("done")
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
 import gre_bench
+from gre_bench.pipeline.new_edition import LOCK
 from gre_bench.store import Store
-from gre_bench.store.queries import IMPORTS, REVIEWS, SAMPLE
+from gre_bench.store.files import held
+from gre_bench.store.queries import IMPORTS, KNOWN_CANDIDATES, REVIEWS, SAMPLE
 from tests.cli.calling import call
 
 GOOD, BAD_INPUT = 0, 2
@@ -92,7 +95,8 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
     report = json.loads(out)
     assert (code, report["refused"]) == (GOOD, 0)
     assert "human.csv: 10 human reviews" in report["understood"]
-    assert not (files / "state" / "editions").exists()
+    assert not (files / "state").exists()
+    assert Path(report["report"]).read_text().count("taken") == 20
 
 
 def test_human_reviews_may_be_texts_named_by_their_paper(files):
@@ -180,6 +184,29 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *again)[0] == GOOD
     assert call("refresh", "--edition", "OWN-2026", "--no-prefect")[0] == GOOD
     assert scores() == pytest.approx(before)
+
+
+def test_what_killed_runs_left_is_cleared_unless_another_process_fills_it(files):
+    left, filled = (files / "state" / f".new-{name}" for name in ("left", "filled"))
+    left.mkdir(parents=True)
+    with held("OWN-2025", filled / LOCK, "new"):
+        assert call(*NEW)[0] == GOOD
+    assert (left.exists(), filled.exists()) == (False, True)
+
+
+def test_taking_back_an_import_is_one_transaction(files, monkeypatch):
+    assert call(*NEW)[0] == GOOD
+    write = Store.write
+
+    def killed_afterwards(store, *steps):
+        write(store, *steps)
+        if "undo_import" in dict(steps):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", killed_afterwards)
+    call("import", "undo", "OWN-2026", "3", "--yes")
+    rows = Store(files / "state", "OWN-2026").read(KNOWN_CANDIDATES)
+    assert "mine" not in {row["candidate"] for row in rows}
 
 
 def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):

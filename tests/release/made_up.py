@@ -91,7 +91,7 @@ def _describe(
     ids = [f"p{n:05d}" for n in range(papers)]
     store.write(("start_run", {"run_id": "made-up", "command": "refresh", "started_at": now(),
                                "settings": Settings().model_dump_json(), "code_version": "0"}),
-                ("add_signatures", [asdict(signature(metric)) | {"signature_id": signature(metric).signature_id}
+                ("add_new_signatures", [asdict(signature(metric)) | {"signature_id": signature(metric).signature_id}
                                     for metric in metrics]))  # fmt: skip
     with store.transaction() as run:
         kinds = [("human", "human", None)]

@@ -128,7 +128,7 @@ def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(
         os.replace = killing
         with store.lock("refresh"):
             store.write(
-                ("add_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}])
+                ("put_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}])
             )
             store.copy_for_readers()
         os._exit(1)
@@ -152,7 +152,7 @@ def test_readers_never_refuse_a_copy_that_a_writer_replaces_again_and_again(stor
                 for k in range(40):
                     store.write(
                         (
-                            "add_papers",
+                            "put_papers",
                             [{"paper_id": f"new{k}", "title": "", "abstract": None, "text": None, "source_row": None}],
                         )
                     )

@@ -44,7 +44,7 @@ SIGNATURE = {
 def store(tmp_path):
     store = Store(tmp_path, EDITION)
     with store.lock("test"):
-        store.write(("add_signatures", [SIGNATURE]))
+        store.write(("add_new_signatures", [SIGNATURE]))
         yield store
 
 
@@ -160,7 +160,7 @@ def test_a_reader_sees_the_copy_and_not_what_came_after(store):
         store.read(PAPERS)
     store.copy_for_readers()
     paper = {"paper_id": "p", "title": "", "abstract": None, "text": None, "source_row": None}
-    store.write(("add_papers", [paper]))
+    store.write(("put_papers", [paper]))
     assert store.read(PAPERS) == []
     store.copy_for_readers()
     assert [row["paper_id"] for row in store.read(PAPERS)] == ["p"]

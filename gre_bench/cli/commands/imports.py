@@ -195,7 +195,7 @@ def undo(
     again. If a paper or a human review of the sample goes, the next refresh draws the sample again. Published
     releases do not change.
     """
-    from gre_bench.pipeline.undo import undo_import
+    from gre_bench.pipeline.own_reviews import undo_import
 
     store = stored_edition(edition, state)
     known = store.read_mended(IMPORTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import typer
@@ -71,7 +72,8 @@ def new(
             except UnsureError as unsure:
                 reading = _with_answer(unsure, reading)
     chosen = understood.settings(chosen, override or ())
-    report = write_report(understood, state / f"new-{store.key}.csv")
+    folder = Path(mkdtemp(prefix="gre-bench-")) if dry_run else state
+    report = write_report(understood, folder / f"new-{store.key}.csv")
     lines = described_files(understood, chosen)
     if not quiet:
         screen.say_all(lines)

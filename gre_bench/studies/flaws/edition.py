@@ -119,7 +119,7 @@ def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
         steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))
         candidates = {review.candidate for review in known_reviews(store)}
         absent = [script for script in study.scripts if scripted.PREFIX + script not in candidates]
-        steps.append(("add_reviews", list(_scripted(planted, human, catalogue, absent))))
+        steps.append(("put_reviews", list(_scripted(planted, human, catalogue, absent))))
         put(store.folder / RECORD, json.dumps(record, indent=1).encode())
         store.write(*steps)
         store.copy_for_readers()
@@ -256,7 +256,7 @@ def _first_steps(
             reviews.append(own)
             texts.append(replace(papers[name], paper_id=variant, text=body, source_row=None))
     draw = drawn_by(job.settings.edition) | {"known": len(texts), "eligible": len(texts), "drawn_at": now()}
-    return [("add_papers", texts), ("add_reviews", reviews), ("add_draw", draw), ("add_sample", roles)]
+    return [("put_papers", texts), ("put_reviews", reviews), ("add_draws", [draw]), ("add_sample", roles)]
 
 
 def _references(planted: Pairs) -> Iterator[Review]:

@@ -86,9 +86,9 @@ def whole_texts(store: Store) -> dict[str, str]:
     read = {row["paper_id"]: row for row in store.read(TEXTS)}
     texts = {}
     for row in store.read(PAPERS):
-        pdf = read.get(row["paper_id"])
-        text = (pdf and pdf["text"]) or row["text"]
-        paper = Paper(row["paper_id"], row["title"], row["abstract"] or (pdf and pdf["abstract"]), text)
+        pdf = read.get(row["paper_id"], {})
+        text = pdf.get("text") or row["text"]
+        paper = Paper(row["paper_id"], row["title"], row["abstract"] or pdf.get("abstract"), text)
         texts[row["paper_id"]] = paper.whole if text else ""
     return texts
 
