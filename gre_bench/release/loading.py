@@ -10,13 +10,32 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.resources import resource
 from gre_bench.release import manifest
 from gre_bench.release.database import checked_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, Store, connect, lacks, quoted, statement
 
+INCLUDED = resource("data", "releases")
+"""The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
 """Columns that no release has → what the loaded edition has in their place: the release's name and its date."""
+
+
+def release_named(name: str) -> Path:
+    """Returns the folder *name* of a release, or of the release or edition *name* that comes with the program.
+
+    Raises `SettingsError` if there is none.
+    """
+    included = sorted(path for path in INCLUDED.glob("*-r*") if manifest.is_release(path))
+    for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
+        if manifest.is_release(folder):
+            return folder
+    known = [path.name for path in included]
+    raise SettingsError(
+        f"{name} is no folder of a release, and none comes with the program; {did_you_mean(name, known)}"
+    )
 
 
 def load_release(folder: Path, state: Path) -> Store:
@@ -46,7 +65,10 @@ def load_release(folder: Path, state: Path) -> Store:
 def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
     """Writes the *tables* of the release in *folder* to the new DuckDB file *target*, with the views of an edition."""
     given = {"name": about["release"], "at": about["created_at"]}
-    run = given | {"settings": json.dumps(about["settings"]), "version": about["program"]["version"]}
+    run = given | {
+        "settings": json.dumps(manifest.stated_settings(about["settings"])),
+        "version": about["program"]["version"],
+    }
     try:
         connection = connect(
             target, {"shape": None}, NEW_FILE, folders=sorted({file.parent for file in tables.values()})

@@ -35,6 +35,7 @@ EPOCH = "SOURCE_DATE_EPOCH"
 LARGEST = 2**28
 """The most bytes of a manifest, its list of digests and its signature."""
 _AGAIN = "get the release again from where it came"
+_NOT_PUBLISHED = "(not published)"
 _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code",
                      "sign"}  # fmt: skip
 
@@ -271,10 +272,17 @@ def public_settings(settings: Any, name: str = "") -> Any:
     if isinstance(settings, list | tuple):
         return [public_settings(value) for value in settings]
     if name in _PRIVATE_SETTINGS and settings is not None:
-        return "(not published)"
+        return _NOT_PUBLISHED
     if isinstance(settings, str) and PurePosixPath(settings).is_absolute():
         return PurePosixPath(settings).name
     return settings
+
+
+def stated_settings(settings: Any) -> Any:
+    """Returns what `public_settings` left of a tree of *settings*, without the settings that it does not state."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {key: stated_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}
 
 
 @cache

@@ -18,12 +18,13 @@ files       the lock, the status file of a run, and errors of writing
 
 from gre_bench.store.binding import Row, fetch, fetch_columns
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted
-from gre_bench.store.edition import Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
+from gre_bench.store.edition import INCLUDED_EDITION, Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
 from gre_bench.store.read_copy import kept_open
 from gre_bench.store.schema import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement
 
 __all__ = [
+    "INCLUDED_EDITION",
     "NEW_FILE",
     "SCHEMA_VERSION",
     "TABLES",

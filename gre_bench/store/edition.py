@@ -39,12 +39,16 @@ LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
 """The key of the edition that ``gre-bench demo`` makes."""
+INCLUDED_EDITION = "ICLR-2022-llms"
+"""The key of the real board that comes with the program as a release."""
+_MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
+           INCLUDED_EDITION: f"gre-bench import release {INCLUDED_EDITION} loads it"}  # fmt: skip
 
 
 def no_edition(state: Path, key: str) -> SettingsError:
     """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
-    problem = f"no edition {key}" + (" (gre-bench demo makes it)" if key == SAMPLE_EDITION else "")
+    problem = f"no edition {key}" + (f" ({_MAKERS[key]})" if key in _MAKERS else "")
     if not folder.is_dir():
         return SettingsError(f"{problem}: there is no folder {folder}; name the right one: --state FOLDER")
     return SettingsError(f"{problem} in {folder}; {did_you_mean(key, find_editions(state))}")

@@ -181,6 +181,28 @@ def import_points(
     return import_into("points", edition, False, state, intake.import_points, file, *how)
 
 
+@app.command("release")
+def import_release(
+    *,
+    state: Path,
+    release: str = argument("RELEASE", "Folder of a release, or ICLR-2022-llms, a real board that is included."),
+) -> Answer:
+    """Load a published release as an edition to read.
+
+    leaderboard, compare, history, sql, view and verify work on it as on an edition of your own. Nothing can be written
+    into it, and its texts are there as far as the release has them.
+    """
+    from gre_bench.release.loading import load_release, release_named
+
+    folder = release_named(release)
+    store = load_release(folder, state)
+    report = {"edition": store.key, "release": folder.resolve().name, "folder": str(store.folder)}
+    return Answer(report, lambda report: say(
+        f"{report['release']} is edition {store.key} of {state.absolute()}; read it: gre-bench leaderboard {store.key}"
+        f"{screen.in_state(state)}"
+    ))  # fmt: skip
+
+
 @app.command("undo")
 def undo(
     *,

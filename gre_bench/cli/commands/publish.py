@@ -27,6 +27,9 @@ def publish(
     all_texts: bool = option(
         "--all-texts", "Include texts of any licence, for a release that you keep to yourself.", False
     ),
+    scores_only: bool = option(
+        "--scores-only", "Leave out all texts, log-probabilities of tokens and pages of papers.", False
+    ),
     again: bool = option("--again", "Make a new release even if no table has changed.", False),
     recount: int = option("--recount N", "First score N pairs again; publish nothing if one differs.", 0, min=0),
     seed: int | None = option("--seed N", "Seed of the pairs to score again; default: random.", None, min=0),
@@ -46,9 +49,13 @@ def publish(
     show it.
     """
     if erratum is not None or release is not None or retire:
-        if all_texts or again or recount:
-            raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
+        if all_texts or scores_only or again or recount:
+            raise SettingsError(
+                "--erratum publishes nothing: leave out --all-texts, --scores-only, --again and --recount"
+            )
         return _note(edition, erratum, release, retire, sign, out or state / "releases", state)
+    if all_texts and scores_only:
+        raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
     from gre_bench.release.database import opened, rows
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import key_of, publish_edition
@@ -57,7 +64,7 @@ def publish(
     release_store = ReleaseStore(out or state / "releases", store.key)
     recheck = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
     key = key_of(sign, state, release_store.folder)
-    published = publish_edition(store, release_store, all_texts, again, wait, recheck, key)
+    published = publish_edition(store, release_store, all_texts, again, wait, recheck, key, scores_only=scores_only)
     with opened(published.folder) as connection:
         rights = rows(connection, "rights")
     report = {

@@ -17,7 +17,7 @@ from gre_bench.cli.views.screen import duration, say
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
-from gre_bench.store import Row, Store, find_editions, no_edition
+from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, no_edition
 
 
 def refresh(
@@ -97,8 +97,22 @@ def estimated(
 
 
 def demo(state: Path, quiet: bool, no_prefect: options.NoPrefect = False) -> Answer:
-    """Score the 30 sample papers and show the board. No key or GPU."""
+    """Show a real board, then score the 30 sample papers and show theirs. No key or GPU."""
+    if not quiet:
+        _show_included(state)
     return first_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
+
+
+def _show_included(state: Path) -> None:
+    """Loads the real board that comes with the program into *state*, and prints its headline."""
+    from gre_bench.release.loading import load_release, release_named
+
+    store = Store(state, INCLUDED_EDITION)
+    if not store.exists:
+        store = load_release(release_named(INCLUDED_EDITION), state)
+    board.show_headline(store)
+    say(f"all of it: gre-bench leaderboard --all {store.key}{screen.in_state(state)}")
+    say("")
 
 
 def first_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> Answer:
@@ -127,6 +141,8 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
         if not store.exists:
             raise no_edition(state, key)
         current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
+        if store.is_loaded:
+            current |= {"state": "loaded", "message": f"from release {store.release_file.read_text(encoding='utf-8')}"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         editions.append(current | {"edition": store.key} | spending.account(store))

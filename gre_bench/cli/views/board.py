@@ -27,7 +27,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
-from gre_bench.reports.signatures import headline_metric
+from gre_bench.reports.signatures import headline_metric, shown_signatures
 from gre_bench.stats.intervals import FEW, FEW_MEANS, few_papers
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
@@ -96,6 +96,16 @@ def show_leaderboard(
     if not every:
         _others(boards, first)
     say("; ".join(f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]), style="dim")
+
+
+def show_headline(store: Store) -> None:
+    """Prints the answer and the table of the headline metric of *store*, without what stands below them."""
+    signatures = shown_signatures(store, None)
+    ids = [row["signature_id"] for row in signatures]
+    rows = store.read(LEADERBOARD, signature_ids=ids)
+    first = headline(rows, headline_metric(store))
+    own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
+    _table(store.key, own, next(row for row in signatures if row["signature_id"] == first), None)
 
 
 def next_steps(edition: str, state: Path) -> None:

@@ -1,0 +1,75 @@
+"""The real board that comes with the program: whole, without a text, and read by every command from the first minute."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+from gre_bench.release.database import opened
+from gre_bench.release.loading import release_named
+from gre_bench.reports.verifying import verify_release
+from gre_bench.store import INCLUDED_EDITION
+
+CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
+
+
+@pytest.fixture(scope="module")
+def folder():
+    return release_named(INCLUDED_EDITION)
+
+
+def test_it_is_whole_and_what_this_program_makes_of_its_scores(folder):
+    found = verify_release(folder, again=True)["made_again"]
+    assert found["pages"] == 13 and found["to_the_last_digit"]
+    assert {"separation", "differences", "rank_statistics", "lengths", "profiles"} <= set(found["statistics"])
+
+
+def test_it_has_no_text_and_no_log_probability(folder):
+    assert not (folder / "papers").exists()
+    with opened(folder) as run:
+        for table, columns in (
+            ("papers", ("title", "abstract", "text")),
+            ("reviews", ("text",)),
+            ("judgments", ("text",)),
+        ):
+            for column in columns:
+                assert run.sql(f"select count({column}) from {table}").fetchall() == [(0,)], (table, column)
+        assert run.sql(
+            "select (select count(*) from spans), (select max(len(predictions)) from scores)"
+        ).fetchall() == [(0, 0)]
+        assert run.sql("select count(*) from scores where value is not null").fetchall()[0][0] > 15_000
+
+
+def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
+    code, printed, said = call("import", "release", INCLUDED_EDITION, "--state", tmp_path)
+    assert (code, said) == (0, "") and f"gre-bench leaderboard {INCLUDED_EDITION}" in printed
+    code, printed, _ = call("leaderboard", INCLUDED_EDITION, "--state", tmp_path)
+    assert code == 0 and "human leads." in printed and "claude-3-5-sonnet" in printed
+    code, printed, _ = call("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--state", tmp_path, "--json")
+    rows = json.loads(printed)["contrasts"]
+    assert code == 0 and len(rows) == 10 and all(row["at_length"]["overlap"] is not None for row in rows)
+    assert call("verify", f"{INCLUDED_EDITION}-r1", "--state", tmp_path)[0] == 0
+    code, printed, _ = call("status", "--state", tmp_path)
+    assert code == 0 and f"{INCLUDED_EDITION}: loaded" in printed
+
+
+def test_what_is_no_release_is_one_line_that_names_those_that_there_are(tmp_path, call):
+    with pytest.raises(SettingsError, match=f"comes with the program; .*{INCLUDED_EDITION}-r1"):
+        release_named("ICLR-2022-llm")
+    code, _, said = call("leaderboard", INCLUDED_EDITION, "--state", tmp_path)
+    assert code == 2 and f"gre-bench import release {INCLUDED_EDITION}" in said
+
+
+def test_a_release_of_scores_only_has_neither_texts_nor_pages_of_papers(own, call):
+    code, printed, said = call("publish", "ICLR-2025", "--scores-only", "--state", own)
+    assert code == 0, said
+    release = own / "releases" / "ICLR-2025-r2"
+    assert not (release / "papers").exists() and "papers/" not in (release / "index.html").read_text()
+    with opened(release) as run:
+        assert run.sql("select count(text), (select count(*) from spans) from reviews").fetchall() == [(0, 0)]
+    code, printed, said = call("verify", release, "--store", "--state", own)
+    assert code == 0, said
+    assert call("publish", "ICLR-2025", "--scores-only", "--all-texts", "--state", own)[0] == 2
