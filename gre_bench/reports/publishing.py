@@ -56,18 +56,15 @@ def publish_edition(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Published:
-    """Publishes a release of what is committed in *store* while no run is writing; returns the release.
+    """Publishes a release of what is committed in *store* while no run is writing.
 
-    - *everything*: include all texts, whatever their licence.
-    - *again*: publish even if nothing has changed.
+    - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
     - *wait_s*: how many seconds to wait for a run that is still writing.
-    - *look*: a function that gets the frozen store before publication. It refuses the publication by raising an error.
-    - *key*: the key that signs the release; None leaves the release unsigned.
-    - *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail.
+    - *look*: gets the frozen store before publication, and refuses it by raising an error.
+    - *key*: signs the release. *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
 
-    Raises `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published.
-    Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if the latest
-    release is dated in the future. Raises it too for a new release without a *key* after signed ones.
+    Raises `LockedError` if a run is still writing, `UnfinishedError` without a board or with missing pairs, and
+    `SettingsError` if the latest release is dated in the future, or without a *key* after signed ones.
     """
     if again:
         release_store.log.check_key(key)
@@ -86,10 +83,9 @@ def publication_of(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Publication:
-    """Returns the contents of a release of *store*; the arguments are those of `publish_edition`.
+    """Returns the contents of a release of *store*, with the arguments and errors of `publish_edition`.
 
-    Raises `UnfinishedError` if the edition has no board, or pairs are missing, and `SettingsError` for an edition of
-    planted flaws.
+    Raises `SettingsError` too for an edition of planted flaws.
     """
     if any(row["paper_id"].endswith(f"{MARK}{HARMLESS}") for row in store.read(SAMPLE)):
         raise SettingsError(
@@ -127,10 +123,7 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds to the edition's store: metrics, models, changes and boards.
-
-    The board of the headline metric comes first, then those of validated metrics.
-    """
+    """Returns the tables that a release adds; the board of the headline metric comes first, then validated ones."""
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
@@ -139,10 +132,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
 
 def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None) -> Additions:
-    """Returns the tables of `additions` that need no store; they have no models.
-
-    *passed*: ids of the signatures whose metric passed validation. *headline*: the metric whose board comes first.
-    """
+    """Returns the `additions` that need no store. *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
@@ -157,10 +147,7 @@ def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], head
 
 
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
-    """Returns everything that the numbers under *signatures* depend on, for the manifest.
-
-    The result names versions, seeds, data, signatures, validations and settings, but no details of the machine.
-    """
+    """Returns what the numbers under *signatures* depend on, for the manifest, without details of the machine."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
@@ -198,10 +185,7 @@ def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[st
 
 
 def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
-    """Tests the contrasts of the file *path* under *signatures*: the file's name, digest and entries, and the rows.
-
-    Returns None without a file. Raises `SettingsError` for a wrong file or an unknown candidate.
-    """
+    """Tests the contrasts of the file *path*, if there is one: its name, digest and entries, and the rows."""
     if path is None:
         return None
     file = contrasts.load(path)
@@ -230,11 +214,7 @@ def lm_id(row: SignatureRow) -> str:
 
 
 def key_of(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the signing key in the file *path*; None if *path* is None.
-
-    Raises `SettingsError` if the file cannot be used, or lies in one of the folders *outside*. The contents of these
-    folders may be published, so a key must lie outside them.
-    """
+    """Returns the signing key in the file *path*, if one is given; it must not lie in a folder of *outside*."""
     return None if path is None else signing_key(path, outside)
 
 
