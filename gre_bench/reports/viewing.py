@@ -20,7 +20,7 @@ from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_mac
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")

@@ -220,7 +220,7 @@ def _contrasts(edition: str | None, path: Path, metrics: list[str] | None, state
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
     """Draws the published *table*: writes figures and a page into *folder*, and prints the names of the files."""
-    from gre_bench.reports.edition_pages import plot_table
+    from gre_bench.reports.publishing import plot_table
 
     show_written(plot_table(table, folder_to_write(folder)), table, as_json)
 
