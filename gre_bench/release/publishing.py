@@ -85,7 +85,7 @@ def publish(
     """Makes a new release, or returns the latest release if a new one would be equal.
 
     *at*: called before each step with its name. Raises `LockedError` if another process is making a release of the
-    edition, and `SettingsError` if a new one is due without a key after signed ones.
+    edition. Raises `SettingsError` if a new one is due without a key after signed ones.
     """
     with release_store.lock():
         at("database")

@@ -69,7 +69,7 @@ def publish_edition(
     - *look*: gets the frozen store before publication, and refuses it by raising an error.
     - *key*: signs the release. *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
 
-    Raises `LockedError` if a run is still writing, `UnfinishedError` without a board or with missing pairs, and
+    Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
     `SettingsError` if the latest release is dated in the future, or without a *key* after signed ones.
     """
     if again:
