@@ -44,15 +44,10 @@ FOLDER, VIEWS_FILE = "tables", "views.sql"
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """The tables that a release has in addition to the tables of the edition; each is a list of rows.
+    """The rows of the tables that a release has in addition to the edition's; ``sql/release.sql`` makes these tables.
 
-    Their columns are:
-    - *metrics*: metric, title, unit, place (position in the catalogue).
-    - *models*: model, entry, family, parameters (billions), knowledge_cutoff, released, price_in, price_out (USD per
-      million tokens). The entry is the model's name in the models file.
-    - *changes*: change, title, family (degradation or manipulation).
-    - *shown*: one row per board of the page: signature_id, place, and lm_id, the evaluation LM of the heat maps.
-    - *word_counts*: one row per text that a metric reads: candidate_id, paper_id, source, writer, form, cut and words.
+    *shown*: one row per board of the page, with *lm_id*, the evaluation LM of the heat maps. *word_counts*: one row per
+    text that a metric reads.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -73,12 +68,13 @@ def write_database(
 ) -> dict[str, int]:
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
-    Returns the number of rows of each table.
-    *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
-    *everything*: whether to include all texts, for a release that is not passed on.
-    *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
-    *scores_only*: whether to leave out every text and every log-probability.
-    Raises `StoreError` if *source* cannot be read or has another schema version, or if *target* cannot be written.
+    Returns the number of rows of each table. Raises `StoreError` if *source* cannot be read or has another schema
+    version, or if *target* cannot be written.
+
+    - *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
+    - *everything*: whether to include all texts, for a release that is not passed on.
+    - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
+    - *scores_only*: whether to leave out every text and every log-probability.
     """
     try:
         connect(target, config=NEW_FILE).close()
@@ -127,10 +123,7 @@ def write_database(
 
 
 def write_parquet(database: Path, release: Path) -> None:
-    """Writes every table of *database* as ``tables/<table>.parquet`` to the folder *release*, and ``views.sql``.
-
-    ``views.sql`` makes the views on these files, for readers without this program.
-    """
+    """Writes every table of *database* as a Parquet file to the folder *release*, and ``views.sql`` with the views."""
     folder = release / FOLDER
     folder.mkdir()
     with opened(database, writable=folder) as connection:
@@ -142,7 +135,7 @@ def write_parquet(database: Path, release: Path) -> None:
 
 
 def views_of(tables: Sequence[str]) -> str:
-    """Returns the SQL text that makes a view of each of the *tables* of a release, and the views on these."""
+    """Returns the SQL text that makes a view of each of the *tables*, and the views on these."""
     lines = ["-- in this folder: duckdb -init views.sql"]
     lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
     views = [statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
@@ -155,8 +148,8 @@ def opened(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yields a closed connection that reads the tables of *release*, and those of *other* with the prefix ``other.``.
 
-    *release*, *other*: folders of releases, or databases that `write_database` made. Raises `SourceError` if one of
-    them cannot be read. *writable*: a folder in which statements may write files.
+    Both are folders of releases, or databases that `write_database` made. Raises `SourceError` if one cannot be read.
+    *writable*: a folder in which statements may write files.
     """
     sources = {name: source for name, source in (("other", other), ("release", release)) if source}
     folders = [source / FOLDER for source in sources.values() if source.is_dir()] + ([writable] if writable else [])
@@ -228,10 +221,7 @@ def table_rows(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[s
 
 
 def judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Returns the rows that the table ``judgment_kinds`` has, made from the judgments of the release itself.
-
-    *connection*: as `opened` yields it.
-    """
+    """Returns the rows that the table ``judgment_kinds`` has, made from the judgments of the release itself."""
     text = statement("release", "judgment_kinds").replace("edition.", "release.")
     return _fetched(connection.execute(text, {"openings": list(OPENINGS)}))
 
@@ -255,10 +245,7 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether two releases hold the same rows in *tables*.
-
-    *first*, *second*: as in `opened`.
-    """
+    """Returns whether two releases, as `opened` takes them, hold the same rows in *tables*."""
     with opened(first, second) as connection:
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
@@ -274,11 +261,7 @@ def _mark_public(
     everything: bool,
     own_licence: str | None,
 ) -> None:
-    """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on.
-
-    *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
-    *everything*: whether the tables list all texts, whatever their licence. *own_licence*: as in `write_database`.
-    """
+    """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on."""
     connection.execute(statement("release", "paper_licences"))
     connection.execute(statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
@@ -306,10 +289,9 @@ Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
-    """Adds the table ``pieces`` to a release's *database*: one row per signature and reference.
+    """Adds the table ``pieces`` to a release's *database*, for heat maps; returns its number of rows.
 
-    Returns the number of rows. *pieces_of*: a function that splits a text into one piece per token id. If None, the
-    table stays empty.
+    It has a row per signature and reference whose text may be shown, as one piece per token; none without *pieces_of*.
     """
     connection = connect(database)
     try:
@@ -391,31 +373,27 @@ _OWN = {
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Compares the pairs of two releases and returns counts by (signature, candidate).
-
-    *first*, *second*: folders of releases. Raises `SourceError` if one of them cannot be read.
-
-    The counts are:
-    - ``only_first``, ``only_second``: pairs that only this release has.
-    - ``other_state``, ``other_score``: pairs whose state or score differs between the releases.
-    - ``shared``: pairs that both releases have.
-    """
+    """Returns the counts of the query ``changed_pairs`` on two releases, by (signature, candidate)."""
     with opened(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
-    """Returns one row for each table of the store that differs between *first* and *second* (see `opened`).
+    """Returns how many rows of each table are only in *first*, or in *second*, for the tables that differ.
 
-    *table*: the table's name. ``first``: how many of its rows are only in *first*. ``second``: how many are only in
-    *second*. Raises `SourceError` if one of them lacks a table.
+    Both are as `opened` takes them. Raises `SourceError` if one lacks a table.
     """
     with opened(first, second) as connection:
+
+        def alone(table: str, other: str) -> int:
+            return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
+
         try:
-            counts = [{"table": name, "first": _alone(connection, name, f"other.{name}"),
-                      "second": _alone(connection, f"other.{name}", name)}
-                     for name in (*WHOLE, *REDACTED)]  # fmt: skip
+            counts = [
+                {"table": name, "first": alone(name, f"other.{name}"), "second": alone(f"other.{name}", name)}
+                for name in (*WHOLE, *REDACTED)
+            ]
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             reason = str(error).splitlines()[0]
             raise SourceError(
@@ -424,48 +402,31 @@ def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
     return [row for row in counts if row["first"] or row["second"]]
 
 
-def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int:
-    """Returns how many rows of *table* are not in the table *other*; repeated rows are counted."""
-    return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
-
-
 def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each value that differs between the manifests *older* and *newer*.
+    """Returns one row for each value that differs between two manifests, except those that always do.
 
-    Each row has the keys:
-    - ``what``: the value's path in the manifest, such as ``settings.scoring.form``.
-    - ``first``, ``second``: the value in *older* and in *newer*; None if absent.
-
-    Values that differ between any two releases are left out, such as the name and the date.
+    *what*: the value's path, such as ``settings.scoring.form``. *first*, *second*: the values; None if absent.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (older, newer))  # fmt: skip
-    return [
-        {"what": name, "first": first.get(name), "second": second.get(name)}
-        for name in dict.fromkeys((*first, *second))
-        if first.get(name) != second.get(name)
-    ]
+    return _differing("what", first, second)
 
 
 def table_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each table whose number of rows differs between the manifests *older* and *newer*.
+    """Returns *table*, *first* and *second* for each table whose number of rows differs between two manifests."""
+    return _differing("table", older["tables"], newer["tables"])
 
-    Each row has the keys ``table`` (the table's name), ``first`` and ``second``. These two are the numbers of rows in
-    *older* and in *newer*; None if the release lacks the table.
-    """
-    first, second = older["tables"], newer["tables"]
+
+def _differing(head: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"table": name, "first": first.get(name), "second": second.get(name)}
+        {head: name, "first": first.get(name), "second": second.get(name)}
         for name in dict.fromkeys((*first, *second))
         if first.get(name) != second.get(name)
     ]
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields (path, value) for each value of a JSON tree. A path is a text such as ``settings.scoring.form``.
-
-    *name*: the start of every path. *value*: the tree. A list of plain values counts as one value.
-    """
+    """Yields (path, value) for each value of a JSON tree *value*; a list of plain values counts as one."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)

@@ -1,4 +1,9 @@
-"""Draws the figures of a release's boards, for its page and for the files of the figures."""
+"""Draws the figures of a release's boards as SVG and PNG: scores, scores by size and by date, and ranks.
+
+Scores by size and date follow figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family, and a
+line with a band for the human baseline. Colours follow Okabe and Ito; each has a contrast of at least 3:1 on the light
+and on the dark page. Shapes help readers who are colour-blind.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.terminal import without_controls
@@ -33,10 +38,8 @@ _AXES = {
 class Drawings:
     """The figures of boards, each as SVG text.
 
-    - *pictures*: each scatter plot, by (metric, kind); the kind is ``size`` or ``date``.
-    - *ranks*: the plot of candidates' ranks under several metrics; None if fewer than two metrics can be compared.
-    - *scores*: the plot of candidates' scores, by metric.
-    - *marks*: the colour and shape of each model family.
+    - *pictures*: each scatter plot, by (metric, kind); the kind is ``size`` or ``date``. *scores*: by metric.
+    - *ranks*: of candidates under several metrics; None if fewer than two metrics can be compared.
     - *problem*: why nothing could be drawn, and what to do; empty if figures were drawn.
     """
 
@@ -47,17 +50,14 @@ class Drawings:
     problem: str = ""
 
     def files(self) -> dict[str, str]:
-        """Returns the SVG of every figure, by file name without extension."""
+        """Returns the SVG of every figure by file name, without extension."""
         named = {f"{_plain(metric)}_by_{kind}": svg for (metric, kind), svg in self.pictures.items()}
         named |= {f"{_plain(metric)}_scores": svg for metric, svg in self.scores.items()}
         return named | ({"ranks": self.ranks} if self.ranks else {})
 
 
 def drawn(boards: Sequence[Board]) -> Drawings:
-    """Draws every figure of *boards* for which there is enough data.
-
-    If the drawing library is not installed or fails, draws nothing; the field *problem* of the result then says so.
-    """
+    """Draws every figure of *boards* for which there is enough data; none if the drawing library lacks or fails."""
     marks = families(boards)
     if problem := lacking():
         return Drawings(problem=problem)
@@ -80,28 +80,21 @@ def drawn(boards: Sequence[Board]) -> Drawings:
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
-    """Writes every figure to *folder* as SVG and returns the paths of the files.
-
-    *png*: also write each figure as PNG. The folder is made if there is a figure to write.
-    """
+    """Writes every figure to *folder* as SVG, and with *png* as PNG too; returns the paths of the files."""
     written, files = [], drawings.files()
     pngs = as_png(list(files.values())) if png else []
     for index, (name, picture) in enumerate(files.items()):
         folder.mkdir(parents=True, exist_ok=True)
-        on_white = picture.replace("currentColor", INK)
-        (folder / f"{name}.svg").write_text(on_white, encoding="utf-8")
         written.append(folder / f"{name}.svg")
+        written[-1].write_text(picture.replace("currentColor", INK), encoding="utf-8")
         if png:
-            (folder / f"{name}.png").write_bytes(pngs[index])
             written.append(folder / f"{name}.png")
+            written[-1].write_bytes(pngs[index])
     return written
 
 
 def _caption(board: Board, kind: str) -> str:
-    """Returns the caption of a scatter plot of *board*: what the plot shows, and which models or intervals are missing.
-
-    *kind*: ``size`` or ``date``, the horizontal axis of the plot.
-    """
+    """Returns what a scatter plot of *board* by *kind* shows, and which models or intervals are missing."""
     shown = [entry for entry in board.ranked if entry.kind == "model"]
     shown_lines = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
     shown_lines += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
@@ -116,7 +109,7 @@ def _caption(board: Board, kind: str) -> str:
 
 
 def _plain(metric: str) -> str:
-    """Returns *metric* with only characters that are safe in a file name; an examiner's name may hold any character."""
+    """Returns *metric* as a part of a file name; an examiner's name may hold any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"
 
@@ -134,8 +127,7 @@ SHAPES = (
 """The shapes as SVG paths about the origin: circle, square, triangle, diamond, triangle down, cross, arrow head."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """The look of a model family's points in figures: their colour, and their shape as an SVG path."""
 
     colour: str
@@ -143,7 +135,7 @@ class Mark:
 
 
 def families(boards: Iterable[Board]) -> dict[str, Mark]:
-    """Returns the mark of each model family on *boards*; models of no family share the mark of ``other``."""
+    """Returns the mark of each model family on *boards*; models of no family are of ``other``."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
     return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}
 
@@ -154,13 +146,8 @@ CHARACTER, LINE, POINT = 5.6, 12.0, 5.0
 Box = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """The position of a point's name in a plot.
-
-    *index*: index of the point. *dx*, *dy*: offset of the name from the point, in pixels.
-    *align*: whether this offset is that of the name's left end, right end or centre.
-    """
+class Label(NamedTuple):
+    """The position of the name of a point, of that *index*: which end of the name lies *dx*, *dy* pixels from it."""
 
     index: int
     align: Literal["left", "right", "center"]
@@ -181,21 +168,22 @@ def placed(
     height: float,
     blocked: Sequence[Box] = (),
 ) -> list[Label]:
-    """Places the names of points; returns a label for each point whose name has room.
+    """Places the *names* of *points* from top to bottom, so that none covers a point or another name.
 
-    *points*: (x, y) of each point. *names*: the name of each point. *width*, *height*: size of the plot.
-    *blocked*: (left, top, right, bottom) of each occupied box. All lengths are in pixels. Names are placed from the top
-    of the plot to the bottom.
+    Returns a label for each point whose name has room. *width*, *height*: size of the plot. *blocked*: boxes (left,
+    top, right, bottom) where no name may be. All lengths are in pixels.
     """
-    occupied: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
-    occupied += blocked
+    occupied: list[Box] = [*((x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points), *blocked]
     labels = []
     for index in sorted(range(len(points)), key=lambda index: points[index][1]):
         for align, dx, dy in _SPOTS:
             box = _box(points[index], names[index], align, dx, dy)
             inside = box[0] >= 0 and box[2] <= width + 40 and box[1] >= -8 and box[3] <= height + 8
             own = occupied[index]
-            if inside and not any(_meet(box, other) for other in occupied if other is not own):
+            others = (other for other in occupied if other is not own)
+            if inside and not any(
+                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in others
+            ):
                 occupied.append(box)
                 labels.append(Label(index, align, dx, dy))
                 break
@@ -206,10 +194,6 @@ def _box(point: tuple[float, float], name: str, align: str, dx: float, dy: float
     wide = CHARACTER * len(name)
     left = point[0] + dx - {"left": 0.0, "right": wide, "center": wide / 2}[align]
     return left, point[1] + dy - LINE / 2, left + wide, point[1] + dy + LINE / 2
-
-
-def _meet(first: Box, second: Box) -> bool:
-    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
 
 
 INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
@@ -226,16 +210,16 @@ SECONDS = 600
 
 
 def as_svg(charts: Sequence[Any]) -> list[str]:
-    """Returns altair *charts* as SVG texts, drawn in the text colour of the page that embeds them.
-
-    Raises `SettingsError` if the renderer ends before it has drawn them.
-    """
+    """Returns altair *charts* as SVG texts in the text colour of the page; `SettingsError` if the renderer fails."""
     drawn = _rendered([("vegalite_to_svg", {**_themed(chart), "background": None}) for chart in charts])
     return [without_controls(text).replace(INK, "currentColor") for text in drawn]
 
 
 def _rendered(tasks: Sequence[tuple[Any, ...]]) -> list[str]:
-    """Returns what the functions of vl_convert return, in another process: (name of the function, arguments) each."""
+    """Returns what functions of vl_convert return for *tasks*, each the function's name and its arguments.
+
+    They run in another process: vl_convert holds a JavaScript engine, which ends its process if it finds no memory.
+    """
     if not tasks:
         return []
     given = "".join(json.dumps(task) + "\n" for task in tasks)
@@ -281,7 +265,7 @@ def as_png(pictures: Sequence[str]) -> list[bytes]:
 
 
 def lacking() -> str:
-    """Returns which drawing library is missing and how to install it; an empty string if none is missing."""
+    """Returns which drawing library is missing and how to install it, else an empty text."""
     try:
         altair()
     except SettingsError as error:
@@ -290,7 +274,7 @@ def lacking() -> str:
 
 
 def altair() -> Any:
-    """Imports and returns the module altair; raises `SettingsError` with the command that installs it."""
+    """Returns the module altair; raises `SettingsError` with the command that installs it."""
     try:
         import altair as library
         import vl_convert  # noqa: F401
@@ -300,10 +284,7 @@ def altair() -> Any:
 
 
 def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns a chart of the ranks in the main group of candidates, with one column per board.
-
-    *marks*: the colour and shape of each model family. Returns None for fewer than two boards or two candidates.
-    """
+    """Returns a chart of the ranks in the main group, a column a board; None for fewer than two of either."""
     alt = altair()
     lines = [
         {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],
@@ -346,26 +327,17 @@ def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | No
 
 WIDTH, HEIGHT = 400, 300
 CAPTION_WIDTH = 84  # characters of the caption that fit under a chart
-BILLIONS = "parameters, billions"
 
 
 def by_size(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart | None:
-    """Returns a chart of scores against the number of parameters (billions, logarithmic axis).
-
-    *marks*: the colour and shape of each family. *caption*: the text under the chart. Returns None if fewer than two
-    ranked models have a known size.
-    """
+    """Returns a chart of scores against sizes, with the *caption* under it; None for fewer than two known sizes."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
-    return _scatter(board, values, marks, caption, BILLIONS, "log") if len(values) > 1 else None
+    return _scatter(board, values, marks, caption, "parameters, billions", "log") if len(values) > 1 else None
 
 
 def by_date(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart | None:
-    """Returns a chart of scores against the release dates of models.
-
-    *marks*: the colour and shape of each family. *caption*: the text under the chart. Returns None if fewer than two
-    ranked models have a known date.
-    """
+    """Returns a chart of scores against release dates, as `by_size` does."""
     entries = [entry for entry in board.ranked if entry.kind == "model"]
     values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
               if entry.released]  # fmt: skip
@@ -394,11 +366,13 @@ def _scatter(
     y = alt.Y("mean:Q", title=f"{board.title}, {board.unit}", scale=scale)
     points = [
         {"x": value, "mean": entry.mean, "low": entry.low, "high": entry.high, "family": entry.family or "other",
-         "name": entry.candidate, "said": f"{spoken(entry)}; {_in_words(value, title)}"}
+         "name": entry.candidate, "said": f"{spoken(entry)}; " +
+         (f"{value:g} billion parameters" if kind == "log" else f"{title} {int(value)}")}
         for entry, value in values
     ]  # fmt: skip
-    colour = alt.Color("family:N", scale=alt.Scale(domain=list(marks), range=_all(marks, "colour")), legend=None)
-    shape = alt.Shape("family:N", scale=alt.Scale(domain=list(marks), range=_all(marks, "shape")), legend=None)
+    colours, shapes = ([getattr(mark, name) for mark in marks.values()] for name in ("colour", "shape"))
+    colour = alt.Color("family:N", scale=alt.Scale(domain=list(marks), range=colours), legend=None)
+    shape = alt.Shape("family:N", scale=alt.Scale(domain=list(marks), range=shapes), legend=None)
     base = alt.Chart(alt.Data(values=points)).encode(color=colour)
     layers: list[Any] = _human_band(alt, human, span, kind, scale)
     if any(point["low"] is not None for point in points):
@@ -415,15 +389,6 @@ def _scatter(
         fontSize=10, fontWeight="normal", lineHeight=14, color=INK,
     )  # fmt: skip
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=below)
-
-
-def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:
-    return [getattr(mark, attribute) for mark in marks.values()]
-
-
-def _in_words(value: float, title: str) -> str:
-    """Returns in words the *value* of a point on the horizontal axis; *title* is the title of this axis."""
-    return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
 
 def _human_band(alt: Any, human: Entry | None, span: tuple[float, float], kind: str, tall: Any) -> list[Any]:
@@ -451,12 +416,7 @@ def _names(
     kind: str,
     human: Entry | None,
 ) -> list[Any]:
-    """Returns chart layers with names of points; a point without room for its name gets none.
-
-    *alt*: the module altair. *span*, *ys*: the ends of the horizontal and the vertical axis.
-    *kind*: ``log`` or ``linear``, the scale of the horizontal axis.
-    *human*: the entry of the human baseline; no name covers the label of the human baseline's line.
-    """
+    """Returns chart layers with the names of points that have room; none covers the label of the *human* line."""
 
     def across(value: float) -> float:
         low, high, at = (math.log(end) if kind == "log" else end for end in (*span, value))
@@ -484,10 +444,7 @@ KINDS = {"human": "#c2570c", "model": "#2f6fc4", "control": BAND}
 
 
 def scores(board: Board) -> LayerChart | None:
-    """Returns a chart of the scores of the main group of candidates, with 90% intervals clustered by paper.
-
-    Returns None for fewer than two candidates.
-    """
+    """Returns a chart of the scores of the main group, best first; None for fewer than two candidates."""
     alt = altair()
     rows = [
         {"name": entry.candidate.partition("/")[2] or entry.candidate, "kind": entry.kind, "mean": entry.mean,

@@ -32,10 +32,8 @@ def release_named(name: str) -> Path:
     for folder in (Path(name), *(path for path in included if name in (path.name, path.name.rpartition("-r")[0]))):
         if manifest.is_release(folder):
             return folder
-    known = [path.name for path in included]
-    raise SettingsError(
-        f"{name} is no folder of a release, and none comes with the program; {did_you_mean(name, known)}"
-    )
+    known = did_you_mean(name, [path.name for path in included])
+    raise SettingsError(f"{name} is no folder of a release, and none comes with the program; {known}")
 
 
 def load_release(folder: Path, state: Path) -> Store:
@@ -65,10 +63,8 @@ def load_release(folder: Path, state: Path) -> Store:
 def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], target: Path) -> None:
     """Writes the *tables* of the release in *folder* to the new DuckDB file *target*, with the views of an edition."""
     given = {"name": about["release"], "at": about["created_at"]}
-    run = given | {
-        "settings": json.dumps(manifest.stated_settings(about["settings"])),
-        "version": about["program"]["version"],
-    }
+    settings = json.dumps(manifest.stated_settings(about["settings"]))
+    run = given | {"settings": settings, "version": about["program"]["version"]}
     try:
         connection = connect(
             target, {"shape": None}, NEW_FILE, folders=sorted({file.parent for file in tables.values()})

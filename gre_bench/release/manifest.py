@@ -93,10 +93,9 @@ class _Manifest(BaseModel, strict=True, extra="allow"):
 
 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
-    """Writes the manifest of the release in *folder* and the list of all digests; returns the manifest's digest.
+    """Writes the manifest of the release in *folder*, and the list of all digests; returns the manifest's digest.
 
-    *about*: facts about the release, which become the first entries of the manifest. *key*: the key that
-    signs the release. The manifest then names this key, and a signature file is written too.
+    *about*: its first entries. *key*: signs the release, and is named in the manifest.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -115,7 +114,7 @@ def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) 
 
 
 def _text(value: object) -> str:
-    """Returns a *value* that JSON lacks as text; a time is that of UTC, whatever the time zone of the machine."""
+    """Returns a *value* that JSON lacks as text; a time is that of UTC."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
@@ -139,10 +138,7 @@ def is_release(folder: Path) -> bool:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns the manifest of the release in *folder*.
-
-    Raises `SourceError` if the manifest is missing, does not match its digest, or has another form.
-    """
+    """Returns the manifest of a release; raises `SourceError` if it is missing, altered, or of another form."""
     text, sealed = _bytes_of(folder, NAME), _bytes_of(folder, SEAL)
     digest = hashlib.sha256(text).hexdigest()
     if not sealed.startswith(_sealed(digest, {})):
@@ -166,7 +162,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def _sealed(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
-    """Returns the list of digests: *digest*, that of the manifest, and those of the *files* that the manifest names."""
+    """Returns the list of digests: that of the manifest, and those of its *files*."""
     sums = {NAME: digest} | {name: file["sha256"] for name, file in files.items()}
     return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()
 
@@ -185,7 +181,7 @@ def _bytes_of(folder: Path, name: str) -> bytes:
 
 
 def files_of(folder: Path) -> set[str]:
-    """Returns the relative paths of the files that belong to the release in *folder*; raises the errors of `read`."""
+    """Returns the relative paths of the files that belong to the release in *folder*."""
     return {*read(folder)["files"], NAME, SEAL, SIGNATURE}
 
 
@@ -217,11 +213,7 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
-    """Checks the signature of the release in *folder* and returns the names of its signature files.
-
-    *name*: the key that the manifest names. If it is None, the release is unsigned and the result is empty. Raises
-    `SourceError` for a wrong or missing signature.
-    """
+    """Checks the signature by the key *name*, if there is one; returns the names of the signature files."""
     if name is None:
         return ()
     try:
@@ -234,10 +226,7 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Returns the relative paths of all files, and of all folders, in *folder* and below.
-
-    Raises `SourceError` for links and special files.
-    """
+    """Returns the relative paths of files and of folders below *folder*; `SourceError` for links and special files."""
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
@@ -248,24 +237,19 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def digest_of(folder: Path) -> str:
-    """Returns the digest of the release in *folder*: the SHA-256 of its manifest.
-
-    The digest covers the whole release, because the manifest lists the SHA-256 of every file. Raises `SourceError` if
-    the manifest cannot be read.
-    """
+    """Returns the digest of a release: the SHA-256 of its manifest, which lists that of every file."""
     return hashlib.sha256(_bytes_of(folder, NAME)).hexdigest()
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file *path*, hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns *settings* without logins and details of the machine: paths become file names, addresses are removed.
+    """Returns a tree of *settings* without logins and details of the machine: paths become file names.
 
-    *settings*: a tree of settings, or the value of one setting. *name*: the name of that setting.
+    *name*: of the setting, if *settings* is the value of one.
     """
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
@@ -287,10 +271,7 @@ def stated_settings(settings: Any) -> Any:
 
 @cache
 def packages() -> Mapping[str, str]:
-    """Returns the version of every installed package, by package name.
-
-    The packages are read once, at the first call.
-    """
+    """Returns the version of every installed package, by name."""
     metadata_of_all = (package.metadata for package in distributions())
     versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in metadata_of_all}
     return {name: versions[name] for name in sorted(versions) if name}

@@ -12,6 +12,7 @@ says when and by which runs: with its seal, it alone differs.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -47,13 +48,8 @@ DATABASE, FIGURES = "release.duckdb", "figures"
 class Publication:
     """Everything that a release is made from.
 
-    - *source*: a private copy of an edition. *additions*: the tables that the release adds.
-    - *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed
-      on.
+    - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_database`. *pieces_of*: for `Pieces`.
     - *provenance*: facts about data, settings and program, for the manifest.
-    - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
-    - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
-    - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
     - *scores_only*: whether to leave out every text, every log-probability and the pages of papers.
     - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
     """
@@ -72,11 +68,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A release after publishing: its *name*, *folder* and *digest*.
+    """A release after publishing.
 
-    *new*: whether this call made the release; False for the latest release, returned because nothing has changed.
-    *tables*: the number of rows of each table. *problem*: why the release has no figures, and what to do; empty if it
-    has them.
+    *new*: False for the latest release, returned because nothing has changed. *tables*: rows by table. *problem*: why
+    the release has no figures, and what to do; empty if it has them.
     """
 
     name: str
@@ -92,9 +87,8 @@ def publish(
 ) -> Published:
     """Makes a new release, or returns the latest release if a new one would be equal.
 
-    *at*: called before each step with the name of the step. Raises `LockedError` if another process is making
-    a release of the edition. Raises `SettingsError` if a new release is due, earlier ones are signed, and there is no
-    key.
+    *at*: called before each step with its name. Raises `LockedError` if another process is making a release of the
+    edition. Raises `SettingsError` if a new one is due without a key after signed ones.
     """
     with release_store.lock():
         at("database")
@@ -118,7 +112,7 @@ def publish(
             "tables": counts,
         }
         if latest and not publication.again and _same(release_store.folder / latest, building, about, publication.key):
-            release_store.drop(building)
+            shutil.rmtree(building)
             return Published(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
@@ -140,7 +134,6 @@ def publish(
 
 
 def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
-    """Returns what the pages show of other releases, for the manifest: errata so far, and comparisons with editions."""
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
     return {"errata": errata, "histories": histories(release_store, database)}
@@ -155,10 +148,7 @@ def write_pages(
 ) -> str:
     """Writes the pages and figures of a release to the folder *target*, from its tables and its manifest alone.
 
-    Returns why there are no figures, or an empty string.
-
-    *tables*: the release, as `opened` takes it. *about*: its manifest. *figures*: whether to draw figures. *at*: as for
-    `publish`.
+    Returns why there are no figures, or an empty text. *tables*: as `opened` takes them. *at*: as for `publish`.
     """
     with opened(tables) as connection:
         drawings = write_site(connection, target, about, at, figures)
@@ -167,17 +157,13 @@ def write_pages(
 
 
 def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKey | None) -> bool:
-    """Returns whether the release in *latest* holds all that the one in *building* would say.
-
-    Their tables, version of the program, kind of texts and hidden boards are the same, and *latest* is signed by *key*
-    if there is one.
-    """
+    """Returns whether the release in *latest* holds all that the one in *building* says, signed by *key*."""
     old = read(latest)
-    if key and key.name != old.get(SIGNED_BY):
-        return False
-    if any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness")):
-        return False
-    if old["program"]["version"] != about["program"]["version"]:
+    if (
+        (key and key.name != old.get(SIGNED_BY))
+        or any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness"))
+        or old["program"]["version"] != about["program"]["version"]
+    ):
         return False
     digests = {name: file["sha256"] for name, file in old["files"].items() if name.startswith(f"{FOLDER}/")}
     tables = {path.relative_to(building).as_posix(): path for path in (building / FOLDER).iterdir()}
@@ -241,10 +227,7 @@ def _year(edition: str, row: Row | None) -> dict[str, Any]:
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Returns the keys of the other editions that can be compared with the edition of *release_store*.
-
-    These have the same venue and sample, and a release in the same folder.
-    """
+    """Returns the other editions of the same venue and sample that have a release in the folder."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]

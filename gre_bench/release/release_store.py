@@ -32,10 +32,7 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """All releases of one edition in *folder*.
-
-    *edition*: the edition, or the edition's key such as ``ICLR-2025``.
-    """
+    """All releases of one edition, given by itself or its key, in *folder*."""
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -72,21 +69,17 @@ class ReleaseStore:
             os.close(handle)
 
     def names(self) -> list[str]:
-        """Returns the names of the releases in the folder, lowest number first."""
         pattern = re.compile(re.escape(self.edition) + r"-r(\d+)")
         numbers = [int(match[1]) for path in self.folder.glob("*") if (match := pattern.fullmatch(path.name))]
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Returns an unused name for the next release.
-
-        The number in the name is one more than the highest number in the folder and the log.
-        """
+        """Returns the name for the next release: one more than the highest number in the folder and the log."""
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
     def building_folder(self, name: str) -> Path:
-        """Returns a new empty folder for building the release *name*; deletes building folders of killed processes."""
+        """Returns a new folder for building the release *name*; deletes those of killed processes."""
         self._sweep()
         folder = self.folder / f".{name}.building"
         folder.mkdir()
@@ -100,27 +93,19 @@ class ReleaseStore:
             else:
                 left.unlink()
 
-    def drop(self, folder: Path) -> None:
-        """Deletes the building *folder* of a release that will not be published."""
-        shutil.rmtree(folder)
-
     def move_in(self, folder: Path, name: str) -> Path:
-        """Moves the building *folder* to the final path of the release *name* in one step; returns that path.
-
-        Makes all files of the release read-only before the move.
-        """
+        """Makes the files of the building *folder* read-only, and moves it to its final path in one step."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(_finish, files))
+            list(pool.map(lambda path: path.chmod(0o444) or _sync(path), files))
         os.rename(folder, self.folder / name)
         _sync(self.folder)
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
-        """Returns the log line that published the latest release; None if there is none.
+        """Returns the log line that published the latest release: the one with the latest date, then the last line.
 
-        The latest release is the one with the latest date; among equal dates, the one that was published last.
-        Retired releases do not count. Releases whose manifest is missing or changed do not count either.
+        Releases that are retired, or whose manifest is missing or changed, do not count.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -131,10 +116,7 @@ class ReleaseStore:
         return latest
 
     def check_clock(self) -> None:
-        """Raises `SettingsError` if the latest release is dated in the future, by this machine's clock.
-
-        A release made now could not become the latest, because it would be dated earlier.
-        """
+        """Raises `SettingsError` if the latest release is dated in the future, by this machine's clock."""
         latest = self.newest()
         if latest and _dated(latest) > now():
             raise SettingsError(
@@ -150,10 +132,7 @@ class ReleaseStore:
             return False
 
     def point(self) -> str | None:
-        """Makes the link ``ICLR-2025-latest`` point to the `newest` release, in one step; returns the release's name.
-
-        If there is no release, deletes the link and returns None.
-        """
+        """Makes the link ``ICLR-2025-latest`` point to the `newest` release, whose name it returns, or deletes it."""
         latest = self.newest()
         name = latest["release"] if latest else None
         if name is None:
@@ -188,10 +167,7 @@ class ReleaseStore:
             self.point()
 
     def log_event(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release* to the log, with the parameters and errors of `ReleaseLog.add`.
-
-        Raises `SettingsError` if *release* does not exist.
-        """
+        """Adds a line to the log, as `ReleaseLog.add` does; raises `SettingsError` if *release* does not exist."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
@@ -200,12 +176,6 @@ class ReleaseStore:
 
 def _dated(entry: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(entry["at"])
-
-
-def _finish(path: Path) -> None:
-    """Makes the file *path* read-only and flushes it to the disk."""
-    path.chmod(0o444)
-    _sync(path)
 
 
 def _sync(path: Path) -> None:
@@ -232,20 +202,16 @@ class ReleaseLog:
         self.edition = path.name.removesuffix(".log.jsonl")
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the parsed lines in order: all lines, or only the lines about *release*.
-
-        Raises `SourceError` if a line was changed, or if its signature is false.
-        """
+        """Returns the lines in order, all or those about *release*; `SourceError` if one was changed."""
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
     def heads(self) -> list[str]:
-        """Returns the head after each line, oldest first, preceded by `EMPTY`, the head of a log without lines."""
+        """Returns the head after each line, oldest first, preceded by `EMPTY`."""
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release* to the log.
+        """Adds a line about *release*, signed by *key*: ``published``, ``erratum`` or ``retired``, with *more* fields.
 
-        *event*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
         Raises `SettingsError` if an earlier line is signed and *key* is None.
         """
         self.check_key(key)
@@ -261,10 +227,7 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def check_key(self, key: SigningKey | None) -> None:
-        """Raises `SettingsError` if the log has signed lines and *key* is None.
-
-        After a signed line, every further line must be signed too.
-        """
+        """Raises `SettingsError` if there is no *key* though a line is signed: all that follow must be too."""
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
             raise SettingsError(
@@ -273,7 +236,7 @@ class ReleaseLog:
             )
 
     def mend(self) -> None:
-        """Removes an incomplete last line, which a killed process may leave. Complete lines are never changed."""
+        """Removes an incomplete last line, which a killed process may leave."""
         if self.path.is_file():
             content = self.path.read_bytes()
             length = content.rfind(b"\n") + 1
@@ -281,23 +244,26 @@ class ReleaseLog:
                 os.truncate(self.path, length)
 
     def check_holds(self, seen: str) -> None:
-        """Raises `SourceError` unless the log contains the head *seen*, which a reader noted earlier.
-
-        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* cannot be a head.
-        """
+        """Raises `SourceError` unless the log contains the head *seen*, or one with these first digits."""
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
         if not any(head.startswith(seen) for head in self.heads()):
             raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
 
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """Checks that *release* is covered by signatures of trusted keys; raises `SourceError` if it is not.
+        """Raises `SourceError` unless the line that published *release* and all later ones are signed by one of *keys*.
 
-        *keys*: names of the trusted public keys. The line that published *release* and all later lines must be signed
-        by one of these keys. Earlier lines need no signature, because later lines hold their digests.
+        Earlier lines need no signature, because later lines hold their digests.
         """
         entries = self.entries()
-        first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
+        first = next(
+            (
+                index
+                for index, entry in enumerate(entries)
+                if (entry["what"], entry["release"]) == ("published", release)
+            ),
+            len(entries),
+        )
         for number, entry in enumerate(entries[first:], first + 1):
             check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
 
@@ -329,10 +295,9 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str], edition: str) -> str | None:
-    """Returns what is wrong with a *line* of the log of *edition*; None if the line is valid.
+    """Returns what is wrong with a *line* of the log of *edition*; None if it is valid.
 
-    *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
-    publishes a release, adds that release's name to *published*.
+    *head*: the digest of the line before. *published*: the releases published so far; the line's is added.
     """
     try:
         entry = json.loads(line)
@@ -360,7 +325,3 @@ def _problem(line: bytes, head: str, published: set[str], edition: str) -> str |
             return f"publishes {entry['release']} a second time, or without its digest"
         published.add(entry["release"])
     return None
-
-
-def _publishes(entry: Mapping[str, Any], release: str) -> bool:
-    return entry["what"] == "published" and entry["release"] == release

@@ -18,10 +18,9 @@ from gre_bench.store.queries import CANDIDATE_PAIRS, CURRENT_SIGNATURES, LEADERB
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the release store that holds *release*, and the name of the release.
+    """Returns the release store and the name of a *release*, given as a folder or by its name in the folder *out*.
 
-    *release*: a folder, or the name of a release in the folder *out*. Raises `SettingsError` if the name does not have
-    the form of a release's name. Whether the release exists is not checked.
+    Raises `SettingsError` for what is no name of a release. Whether it exists is not checked.
     """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out
@@ -32,11 +31,7 @@ def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """Returns the folder of the release *name*; None if there is no such release.
-
-    *name*: the name of a release under *state*, or a folder. The result is also None if *name* is an edition under
-    *state*.
-    """
+    """Returns the folder of the release *name* under *state*, or *name* itself; None for anything else."""
     if name in find_editions(state):
         return None
     if manifest.is_release(Path(name)):
@@ -49,20 +44,18 @@ def release_folder(name: str, state: Path) -> Path | None:
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
-    """Returns the rows of all boards of the release in *folder*, or of the board of *metric*.
+    """Returns the rows of the boards of a release, or of that of *metric*: validated metrics, then the best first.
 
-    Validated metrics come first. Within a board, the best candidate comes first. Raises `SourceError` if the release
-    was altered, and `SettingsError` if the release does not have *metric*.
+    Raises `SourceError` if the release was altered, and `SettingsError` if it does not have *metric*.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned pairs of *metric* in the release in *folder*, of all candidates or of *candidate* alone.
+    """Returns the planned pairs of *metric* in a release, or those of *candidate*; the end of its name is enough.
 
-    The end of a candidate's name is enough. Raises `SettingsError` for an unknown candidate, and the errors of
-    `release_boards`.
+    Raises `SettingsError` for an unknown candidate, and the errors of `release_boards`.
     """
     with _signed(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
@@ -75,10 +68,7 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
 @contextmanager
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Verifies the release in *folder*; yields a connection to its database, and the mapping metric → signature's id.
-
-    If *metric* is given, the mapping has only that metric.
-    """
+    """Verifies a release; yields a connection to its tables, and metric → signature's id, or *metric*'s alone."""
     manifest.verify(folder)
     with opened(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
@@ -88,14 +78,10 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
-    """Returns the candidate's rows on the current boards, and its mean score on each paper.
+    """Returns a candidate's rows on the current boards, and its mean score on each paper.
 
-    *name*: the candidate's full name. Keys of the result:
-
-    - *rows*: one per board, validated metrics first. In a row, *of* is the number of ranked candidates in its group.
-    - *human*: the row of the human baseline on the first of these boards on which the candidate has scores.
-    - *papers*: the candidate's mean score on each paper of that board, best first, in the unit of the metric.
-    - *signatures*: the signatures of the current boards.
+    - *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group.
+    - *human*: the human baseline on the first board on which the candidate has scores; *papers*: its scores there.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])

@@ -51,10 +51,7 @@ SIZES = 1.5
 
 
 def edition_claims(edition: str, state: Path, claims: Sequence[Claim]) -> dict[str, Any]:
-    """Returns the verdicts on *claims* for an edition; claims about studies are left out.
-
-    Raises `SettingsError` for a missing edition, or one without scores.
-    """
+    """Returns the verdicts on *claims* for an edition; those about studies are left out."""
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -65,12 +62,11 @@ def edition_claims(edition: str, state: Path, claims: Sequence[Claim]) -> dict[s
 
 
 def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Tests each of *claims* under each of its metrics, and returns one row per claim and metric.
+    """Tests each of *claims*, but those about studies, under each of its metrics: one row per claim and metric.
 
-    Claims about studies are left out. A metric is tested under its first signature in *signatures*. Each row has the
-    claim's name, words and source, the metric, the verdict and its reason. *p* is Holm-corrected over *tests* claims
-    and metrics. *needed* is the number of papers that would decide the claim. *contrasts* are the compared differences;
-    *deciding* is the index of the smallest, or of the largest if one is enough.
+    A metric is tested under its first signature in *signatures*. *p* is Holm-corrected over *tests* claims and metrics.
+    *needed*: papers that would decide the claim. *contrasts*: the compared differences; *deciding*: the index of the
+    smallest, or of the largest if one is enough.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     rows = _Reader(store)
@@ -82,9 +78,9 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence
 
 
 def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, Any]:
-    """Returns the verdicts on those of *claims* that are about studies, for one study of examiners or guidelines.
+    """Returns the verdicts on the *claims* about a study, given by name, folder or ``study.json``.
 
-    *name*: the study's name, its folder, or its ``study.json``. Raises `SettingsError` if no claim is about it.
+    Raises `SettingsError` if no claim is about it.
     """
     answers: list[tuple[Claim, str, ClaimResult]] = []
     problems: list[str] = []
@@ -116,10 +112,7 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
 
 
 def line_of(verdicts: dict[str, Any]) -> str:
-    """Returns one line that counts the claims that hold, do not hold, and cannot be told.
-
-    *verdicts*: the verdicts as `edition_claims` and `study_claims` return them.
-    """
+    """Returns one line that counts the *verdicts* of `edition_claims` or `study_claims`."""
     counts = verdicts["counts"]
     return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
         ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
@@ -135,7 +128,6 @@ _UNSCORED = ClaimResult(why="the metric was not scored")
 
 
 def _rows(answers: Iterable[tuple[Claim, str, ClaimResult]]) -> list[dict[str, Any]]:
-    """Returns one row per claim and metric, with Holm's correction over all *answers*."""
     answers = list(answers)
     return [
         {

@@ -1,4 +1,11 @@
-"""Compares two leaderboards by rank, and a leaderboard with other public benchmarks."""
+"""Compares two boards or sets of effects: editions, files, releases, published tables, studies, other benchmarks.
+
+Each side is read as a list of figures: a figure is one number, such as a candidate's mean score or a change's effect.
+A cell of a published table of a study is one row for one LM, by the names and aliases in ``data/models.toml``.
+
+Releases are compared as far as their scores may be: with the same edition and signature by scores, ranks and pairs;
+with another year or sample by differences from the human baseline; with different signatures by ranks alone.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gre_bench.catalogs.models import known_as
 from gre_bench.catalogs.models import load as load_models
@@ -38,10 +45,9 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def ranked(first: Side, second: Side) -> dict[str, Any]:
-    """Returns how consistently two boards rank candidates, for each metric that both boards have.
+    """Returns how consistently two boards rank candidates under each common metric; `SettingsError` without one.
 
-    If exactly one board is a published table, the result also lists both boards' scores side by side. Raises
-    `SettingsError` if the two boards have no metric in common.
+    If exactly one board is a published table, the result also lists both boards' scores side by side.
     """
     rows = published.consistency(first.figures, second.figures)
     metrics = [row.metric for row in rows]
@@ -63,10 +69,7 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
-    """Returns whether *run* used the same evaluation LM and writer as the published *table*.
-
-    The answer is true only if both LMs match in every one of *metrics*.
-    """
+    """Returns whether *run* used the evaluation LM and writer of the published *table* in all *metrics*."""
     models = load_models()
     wanted = published.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -81,15 +84,13 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Returns the fields in which two signatures differ: field → [value in *first*, value in *second*]."""
     return {name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)}
 
 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
     """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
 
-    *sides* must hold exactly one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` if
-    *sides* holds anything else, and `SourceError` for an unusable file.
+    Raises `SettingsError` unless *sides* is one board. *benchmarks*: the file of `read_benchmarks`.
     """
     if len(sides) != 1 or sides[0].kind != "board":
         raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
@@ -111,10 +112,9 @@ COLUMNS = ("model", "benchmark", "value")
 
 
 def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Returns benchmark → model → value from a CSV file, and the number of entries without a value.
+    """Returns benchmark → model → value from a CSV file with these columns, and the number of entries without a value.
 
-    The file *path* has the columns model, benchmark and value. Raises `SourceError` for an unusable line, or a second
-    value for the same model and benchmark.
+    Raises `SourceError` for an unusable line, or a second value for the same model and benchmark.
     """
     values: dict[str, dict[str, float]] = {}
     blank = 0
@@ -152,10 +152,8 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score"
 class Side:
     """One of the two boards, or of the two sets of effects, that are compared.
 
-    - *kind*: whether the figures are those of a board or effects of changes.
-    - *figures*: the numbers to compare.
-    - *left_out*: candidate without a rank, or change without an effect → the reason.
-    - *signatures*: metric → signature of a run; None for a published table.
+    *left_out*: candidate without a rank, or change without an effect → the reason. *signatures*: metric → signature of
+    a run; None for a published table.
     """
 
     name: str
@@ -166,17 +164,15 @@ class Side:
 
 
 def from_table(name: str) -> Side:
-    """Returns the published table *name*, such as ``table6``; raises `SettingsError` if there is none of that name."""
+    """Returns the published table *name*, such as ``table6``."""
     figures = published.load(name)
     return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """Returns the board or the effects, as *kind* says, of an edition under *state* or of a JSON file.
+    """Returns the board or the effects of an edition under *state*, or of a file that a command writes with ``--json``.
 
-    *name*: the edition's key, or a file written by ``gre-bench leaderboard --json`` or ``study validate --json``.
-    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare. Raises `SourceError` if the file is not
-    such a file.
+    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, `SourceError` for another file.
     """
     if Path(name).is_file():
         tree = _json(Path(name))
@@ -229,17 +225,14 @@ def _side(name: str, kind: Kind, tree: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* with each model renamed to its name in the models file.
-
-    If two figures would then have the same name, *figures* are returned unchanged.
-    """
+    """Returns *figures* with the names of the models file, unless two would then have the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
-    """Returns the name of *row* and the reason why it has no number; None if the row has a number."""
+    """Returns the name of *row* and why it has no number; None if it has one."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
@@ -273,10 +266,7 @@ _CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for
 
 
 def printed_study(table: str) -> Side:
-    """Returns the published *table* of a study, such as ``001_table1``.
-
-    In each of its figures, *metric* is the name of the LM, and *item* is the name of the table's row.
-    """
+    """Returns the published *table* of a study, such as ``001_table1``; *metric* is the LM, *item* the row's name."""
     figures = []
     for cell in printed(table):
         lm, item = _cell(table, cell.row, cell.column)
@@ -290,13 +280,10 @@ def printed_study(table: str) -> Side:
 
 
 def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
-    """Returns the results of the study *name* for the cells of *table*.
+    """Returns the results of a study, given by name, folder or ``study.json``, for the cells of *table*.
 
-    - *name*: the study's name, its folder, or its ``study.json``.
-    - *every*: for a study of guidelines, also include conditions that *table* lacks.
-
-    Raises `SettingsError` if there is no such study, or if the study has no cell of *table*. Raises `SourceError` for a
-    file that is no record of a study.
+    *every*: for a study of guidelines, also include conditions that *table* lacks. Raises `SettingsError` without such
+    a study or cell, `SourceError` for a file that is no record of a study.
     """
     study = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
@@ -312,10 +299,7 @@ def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM of one cell of a published table, and the cell's name in a study's results.
-
-    *row*, *column*: where *table* prints the cell.
-    """
+    """Returns the LM of one cell of a published table, and the cell's name in a study's results."""
     if table not in GUIDELINES:
         # Kotonya et al. print one column, for the LM of their submission.
         return (column if table.startswith("001") else "Orca-7B"), row
@@ -354,10 +338,7 @@ def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
     path = study_file(name, state, kind)
     if path is None:
         raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
-    try:
-        return load_json(read_bytes(path))
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {path}: {error}") from None
+    return _json(path)
 
 
 def _lm(name: str) -> str:
@@ -372,14 +353,11 @@ def _known() -> dict[str, str]:
 _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseSide:
-    """One of the two compared releases, which lies in *folder*.
+class ReleaseSide(NamedTuple):
+    """One of the two compared releases, with its manifest.
 
-    - *about*: the release's manifest.
-    - *signatures*: metric → signature.
-    - *board*: signature's id → candidate → row of the board.
-    - *anchored*: signature's id → candidate → row with the difference from the human baseline.
+    *signatures*: by metric. *board*, *anchored*: signature's id → candidate → row of the board, or with its difference
+    from the human baseline.
     """
 
     name: str
@@ -391,10 +369,9 @@ class ReleaseSide:
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """Verifies both releases and returns what differs between them: metrics, provenance and tables.
+    """Verifies both releases, given by names or folders, and returns what differs: metrics, provenance and tables.
 
-    *names*: names of releases in the folder *state*, or folders. Raises `SettingsError` for an unknown release,
-    `SourceError` for an altered one.
+    Raises `SettingsError` for an unknown release, `SourceError` for an altered one.
     """
     first, second = (_release_side(name, state) for name in names)
     pairs = changed_pairs(first.folder, second.folder)
@@ -471,11 +448,7 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
 
 
 def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
-    """Adds to each row of *candidates* the candidate's change from one release to the other.
-
-    A row gets the difference from the human baseline in each release, the change of this difference, and the p-value of
-    the change. *first*, *second*: candidate → row with the difference, in the first and the second release.
-    """
+    """Adds each candidate's differences from the human baseline in both releases, and their tested change."""
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
     for row in candidates:

@@ -1,4 +1,6 @@
-"""Contrasts that are fixed before the scores: a file names pairs of candidates, and each pair is compared on a board.
+"""Compares candidates, and evaluation LMs, of one edition pair by pair.
+
+Contrasts are fixed before the scores: a file names pairs of candidates, and each pair is compared on a board.
 
     [[contrast]]
     name = "reflection"
@@ -11,6 +13,10 @@ stands in each release whose settings name the file (``board.contrasts``), so re
 
 All contrasts and metrics of one evaluation LM form a family, over which Holm's method corrects: once for the plain
 differences and once for those at equal length (`gre_bench.stats.length`).
+
+Scores of two evaluation LMs have different signatures and are not compared. Only quantities without a unit are: ranks,
+correlations, and leads over the human baseline in standard errors. Each LM's scores also give a test of every two
+candidates (Student's test by paper, Holm-corrected, 5%); the results count on how many of these the LMs agree.
 """
 
 from __future__ import annotations
@@ -19,10 +25,10 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -58,10 +64,9 @@ LEVEL, POWER, SPLITS = 0.95, 0.8, 200
 
 
 class PlannedContrast(strict.NamedEntry, frozen=True):
-    """A question that the difference *first* less *second* answers.
+    """A question that the difference of two candidates answers, named in full or by the ends of their names.
 
-    *first*, *second*: two candidates, by their names or the ends of their names. *metrics*: empty means all metrics of
-    the board.
+    *metrics*: empty means all of the board.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
@@ -77,8 +82,7 @@ class PlannedContrast(strict.NamedEntry, frozen=True):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastsFile:
+class ContrastsFile(NamedTuple):
     """The contrasts of a file, in its order, and the SHA-256 of the file."""
 
     contrasts: tuple[PlannedContrast, ...]
@@ -86,10 +90,7 @@ class ContrastsFile:
 
 
 def load(path: Path) -> ContrastsFile:
-    """Returns the contrasts of the TOML file *path*.
-
-    Raises `SettingsError` if the file is missing, cannot be read, has no contrast or a wrong one.
-    """
+    """Returns the contrasts of the TOML file *path*; raises `SettingsError` for a faulty one, or one without any."""
     entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
         raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
@@ -97,16 +98,10 @@ def load(path: Path) -> ContrastsFile:
 
 
 def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition.
+    """Tests the contrasts of the file *path* on one edition: `contrast_rows` and `stability`.
 
-    *metrics*: the metrics to compare; None means those shown on the board. The result has
-
-    - *contrasts*: one row per evaluation LM, metric and contrast, as `contrast_rows` returns them;
-    - *stability*: one row per evaluation LM and metric, as `stability` returns them;
-    - *sha256*: the digest of the file.
-
-    The evaluation LM of the board comes first; another one follows if it has scored the same metrics. Raises
-    `SettingsError` for an unknown candidate or metric, or a wrong file.
+    *metrics*: None means those shown on the board. The evaluation LM of the board comes first, then others that have
+    scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a wrong file.
     """
     file, store = load(path), Store(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
@@ -140,18 +135,15 @@ def contrast_rows(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns one row per signature and contrast.
 
-    *known*: further signatures, among them the specific forms of *signatures*. A row has
+    *known*: further signatures, among them the specific forms of *signatures*. Raises `SettingsError` for an unknown
+    candidate. Differences are means by paper of paired differences, with 95% interval. *p_holm* is corrected over all
+    rows of one evaluation LM.
 
-    - *difference*, *low*, *high*, *p*, *papers*: the mean of the paired differences by paper, with its 95% interval and
-      p-value; *p_holm*: corrected over all rows of the same evaluation LM.
     - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
-    - *chance*, *above_chance*: the two parts of the difference, each with its interval, *p* and *p_holm*. *chance* is
-      what the candidates' reviews of other papers score, *above_chance* the rest. None if there are no such scores.
-    - *at_length*: the difference at equal length. *common* and *own* are its two forms. *p* is that of both together
-      (`LengthContrast.p`), *p_holm* is corrected, and *why_not* says why nothing is told. None without lengths.
+    - *chance*, *above_chance*: what the candidates' reviews of other papers score, and the rest; None without these.
+    - *at_length*: the difference at equal length, in two forms, *common* and *own*. *p* is that of both together
+      (`LengthContrast.p`), and *why_not* says why nothing is told. None without lengths.
     - *problem*: why there is no test.
-
-    Raises `SettingsError` for an unknown candidate.
     """
     rows: list[dict[str, Any]] = []
     for signature in signatures:
@@ -212,10 +204,9 @@ def _of_signature(
 
 
 def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequence[SignatureRow]) -> dict[str, Pairs]:
-    """Returns the chance term of each of *pairs* and its score above chance, by name.
+    """Returns the two parts of the scores of *pairs*: what a review of another paper scores, and the rest.
 
-    The chance term is what the candidate's review of another paper scores. The result is empty if the specific form of
-    *signature* is not among the *known* signatures.
+    The result is empty if the specific form of *signature* is not among the *known* signatures.
     """
     specific = next((row for row in known if row["signature_id"] == specific_of(signature, known)), None)
     if specific is None:
@@ -254,10 +245,7 @@ def _lists(rows: Sequence[Any]) -> list[list[Any]]:
 def _shared(
     pairs: Pairs, names: Sequence[str], words: Any
 ) -> tuple[list[str], list[float], list[float], list[float], list[float]]:
-    """Returns the papers that both candidates *names* reviewed, and their scores and lengths on each of these.
-
-    A reference counts only if both candidates were scored against it. Papers without lengths are left out.
-    """
+    """Returns the papers that both *names* reviewed, and the scores and lengths of each; no papers without lengths."""
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     by_paper: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (name, paper, reference), value in values.items():
@@ -277,9 +265,8 @@ def _at_length(contrast: LengthContrast) -> dict[str, Any]:
 def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
 
-    *papers*: between two halves of the papers. *references*: between two single references of each paper, one drawn at
-    random and the other ones. Each has the mean over the splits, and their 5% and 95% quantiles. Returns None for
-    fewer than three models of the largest group.
+    *papers*: halves of the papers. *references*: one reference of each paper, drawn at random, against the others. Each
+    has mean and 5% and 95% quantiles. Returns None for fewer than three models of the largest group.
     """
     groups: dict[str | None, list[str]] = defaultdict(list)
     for row in store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]):
@@ -314,7 +301,7 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
 
 
 def _means(pairs: Pairs, first: Sequence[bool], half: bool) -> dict[str, float]:
-    """Returns the mean score of each candidate over the pairs whose entry of *first* is *half*; papers weigh alike."""
+    """Returns each candidate's mean score over the pairs whose entry of *first* is *half*; papers weigh alike."""
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mine, name, paper, value in zip(first, pairs.candidates, pairs.papers, pairs.values, strict=True):
         if mine is half:
@@ -328,18 +315,12 @@ SHOWN_PAPERS = 3
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
     """Compares the two candidates *names* of one edition; returns one row per metric.
 
-    A row has the paired test, the numbers of papers *won* and *lost* by the first candidate, and the papers with the
-    largest differences. Other fields:
+    *metrics*: None means those shown on the board. Raises `SettingsError` unless *names* are two different candidates.
 
-    - *p*: not corrected for multiple tests, so valid only if these two candidates were chosen beforehand.
-    - *board*: the Holm-corrected p-value (*p_holm*) and the number of *tests* on the board that the correction covers.
-      None unless both candidates are ranked in one group.
-    - *chance*, *above_chance*: the same test on the two parts of the scores: what the candidates' reviews of other
-      papers score, and the rest. None if there are no such scores.
-    - *problem*: why there is no test.
-
-    *metrics*: the metrics to compare; None means those shown on the board. Raises `SettingsError` for an unknown
-    candidate, or if *names* are not two different candidates.
+    - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
+    - *won*, *lost*: papers of the first candidate. *most*, *least*: those with the largest differences.
+    - *board*: *p_holm*, corrected over the *tests* of the board; None unless both are ranked in one group.
+    - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -390,11 +371,7 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the Holm-corrected p-value of the difference between the two candidates *names*.
-
-    The result also has the number of tests that the correction covers: those of all candidates in the same group of
-    *board*. Returns None unless both candidates have a rank in one group.
-    """
+    """Returns the p-value of *names* corrected over all *tests* of their group; None unless they are ranked in one."""
     groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
     if len(groups) < 2 or groups[0] != groups[1]:
         return None
@@ -411,10 +388,7 @@ def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
-    """Returns paper → mean score of the first candidate of *names* minus that of the second candidate.
-
-    *scored*: the scored pairs of both candidates. A reference counts only if both candidates were scored against it.
-    """
+    """Returns paper → mean difference of the two *names*, over the references that both were scored against."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
     for (name, paper, reference), value in values.items():
@@ -425,10 +399,7 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
-    """Returns the paired test of every two candidates in *scored*.
-
-    Raises ValueError if two candidates share fewer than two papers.
-    """
+    """Returns the test of every two candidates; raises ValueError if two share fewer than two papers."""
     papers, candidates, references = (
         [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
     )
@@ -439,9 +410,8 @@ LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "templ
 """Fields of a signature that identify the evaluation LM; in all others the two should agree."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPairs:
-    """Pairs that both LMs have scored, as columns of equal length; *values* has one column of scores for each LM."""
+class SharedPairs(NamedTuple):
+    """Pairs that both LMs have scored, as columns; *values* has one column for each LM."""
 
     candidates: Sequence[str]
     papers: Sequence[str]
@@ -450,10 +420,9 @@ class SharedPairs:
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
-    """Returns whether every one of *names* is an evaluation LM or a signature of the edition, and none is a candidate.
+    """Returns whether all *names* are evaluation LMs, or beginnings of signatures, and none is a candidate.
 
-    A signature may be given by the beginning of its id. Raises `SettingsError` if exactly one of *names* is unknown and
-    the other is no candidate.
+    Raises `SettingsError` if exactly one is unknown and the other is no candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
@@ -465,12 +434,9 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """Compares two evaluation LMs, or two signatures, on an edition; returns one row per metric that both have scored.
+    """Compares two evaluation LMs, or two signatures by their beginnings; one row per metric that both have scored.
 
-    - *names*: two names of LMs, or beginnings of signatures' ids.
-    - *metrics*: the metrics to compare; None means all.
-
-    Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
+    *metrics*: None means all. Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -485,10 +451,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures whose id begins with *name*, in the order of *signatures*.
-
-    If there are none, returns the signatures of the evaluation LM *name*.
-    """
+    """Returns the signatures whose id begins with *name*, else those of the evaluation LM *name*."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
@@ -496,10 +459,9 @@ def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[Signat
 def _closest(
     metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns one signature of *metric* from *first* and one from *second*, which differ in as few fields as possible.
+    """Returns the first two signatures of *metric* that differ in the fewest fields beside the evaluation LM's.
 
-    Fields about the evaluation LM do not count. Among equally good choices, the first is returned. Raises
-    `SettingsError` if *first* and *second* hold the same single signature of *metric*.
+    Raises `SettingsError` if both sides hold the same single one.
     """
     both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -538,7 +500,6 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
 
 
 def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> SharedPairs:
-    """Returns the pairs that both signatures have scored; raises `SettingsError` if there are fewer than two."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in right}
     keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in left]
     rows = [(*key, row["value"], values[key]) for key, row in zip(keys, left, strict=True) if key in values]
@@ -549,10 +510,7 @@ def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -
 
 
 def _by_pair(kept: SharedPairs, name: str) -> dict[str, Any]:
-    """Returns the number of pairs of the candidate *name*, and how the two LMs' scores on these pairs correlate.
-
-    The correlation is Spearman's. It is None for fewer than three pairs, or if the scores of an LM do not vary.
-    """
+    """Returns a candidate's number of pairs, and Spearman's correlation of the two LMs' scores on these, if defined."""
     from scipy.stats import spearmanr
 
     mine = [index for index, candidate in enumerate(kept.candidates) if candidate == name]

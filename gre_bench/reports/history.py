@@ -19,7 +19,7 @@ from gre_bench.core.settings import edition_of
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import FEW, Moment, change
 from gre_bench.store import Row, Store, find_editions
-from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES, AnchoredRow
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
 
 
 def history(
@@ -27,34 +27,31 @@ def history(
 ) -> dict[str, Any]:
     """Returns how far each candidate is from the mean of the *anchors* in each edition, and how this changed.
 
-    - *editions*, *metrics*: those to compare; None means all.
-    - *anchors*: names of candidates, or the ends of names, such as gpt-4o.
-
-    Keys of the result:
-
-    - *anchors*: the full names of the anchors.
-    - *rows*: one per metric, signature, candidate and edition.
-    - *tables*: the rows as `compared` groups them.
-    - *changes*: the rows of `changes`.
-    - *few*: edition → number of papers, for editions with fewer than `FEW` papers.
-    - *left_out*: edition without rows → the reason.
-
-    Raises `SettingsError` if no edition has rows.
+    *editions*, *metrics*: None means all. *anchors*: names of candidates, or their ends; the result has them in full.
+    *rows*: one per metric, signature, candidate and edition; *tables* and *changes* are made of them. *few*: papers of
+    editions with fewer than `FEW`. *left_out*: edition without rows → the reason. Raises `SettingsError` if none has
+    rows.
     """
-    names: list[str] = []
+    anchored: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for key in keys:
-        store = Store(state, key)
-        named = _in_full(store, anchors)
-        edition_rows = _differences_to(store, metrics, named)
-        if isinstance(edition_rows, str):
-            left_out[key] = edition_rows
+        store, edition = Store(state, key), edition_of(key)
+        if not store.read_file.is_file():
+            left_out[key] = "nothing to read yet"
+            continue
+        known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
+        named = [whole(name, known) or name for name in anchors]
+        signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
+        ids = [row["signature_id"] for row in signatures]
+        if not ids:
+            left_out[key] = "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
+        elif not (own := store.read(ANCHORED, signature_ids=ids, anchors=named)):
+            left_out[key] = f"no candidate on the same pairs as {', '.join(named)}"
         else:
-            names += named
-            edition = edition_of(key)
-            rows += [row | {"edition": key, "venue": edition.venue, "year": edition.year} for row in edition_rows]
+            anchored += named
+            rows += [row | {"edition": key, "venue": edition.venue, "year": edition.year} for row in own]
     if not rows:
         reasons = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
         raise SettingsError(f"there is no history to show ({reasons})")
@@ -62,15 +59,14 @@ def history(
     for row in rows:
         if row["papers"] < FEW:
             few[row["edition"]] = min(row["papers"], few.get(row["edition"], FEW))
-    return {"anchors": list(dict.fromkeys(names)), "rows": rows, "tables": compared(rows), "changes": changes(rows),
+    return {"anchors": list(dict.fromkeys(anchored)), "rows": rows, "tables": compared(rows), "changes": changes(rows),
             "few": few, "left_out": left_out}  # fmt: skip
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Groups *rows* into one table for each venue, sample, metric and signature, because only such rows are comparable.
+    """Returns a table of *rows* for each venue, sample, metric and signature: only such rows are comparable.
 
-    Each table has *editions*, in their order, and *lines*. A line holds a candidate's row in each edition, or None
-    where the candidate has no row.
+    A line of a table holds the candidate's row in each of its *editions*, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -90,10 +86,9 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns how each candidate's difference from the anchors changed from one edition to the next.
+    """Returns how each candidate's difference from the anchors changed from one edition to the next; no controls.
 
-    Only editions of the same venue, sample and signature are compared. *p_holm*: the p-value, Holm-corrected over all
-    changes. Controls are left out.
+    Only editions of the same venue, sample and signature are compared. *p_holm*: corrected over all changes.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -102,12 +97,8 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     found_changes: list[dict[str, Any]] = []
     for line in series.values():
         for earlier, later in pairwise(line):
-            if (
-                earlier["kind"] == "control"
-                or earlier["se"] is None
-                or later["se"] is None
-                or not earlier["se"] + later["se"] > 0
-            ):
+            errors = earlier["se"], later["se"]
+            if earlier["kind"] == "control" or None in errors or not sum(errors) > 0:
                 continue
             before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (earlier, later))
             found_changes.append(
@@ -116,29 +107,3 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
             )  # fmt: skip
     adjusted = holm([row["p"] for row in found_changes])
     return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]
-
-
-def _differences_to(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
-    """Returns each candidate's mean score in one edition minus that of *anchors*, a list of candidates.
-
-    If no candidate can be compared with the anchors, returns the reason as a string.
-    """
-    if not store.read_file.is_file():
-        return "nothing to read yet"
-    signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
-    if not signatures:
-        return "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
-    ids = [row["signature_id"] for row in signatures]
-    rows = store.read(ANCHORED, signature_ids=ids, anchors=list(anchors))
-    return rows or f"no candidate on the same pairs as {', '.join(anchors)}"
-
-
-def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
-    """Returns the full names of *anchors*, each of which may be the end of a candidate's name.
-
-    A name that fits no candidate of the edition, or several, is returned as it is.
-    """
-    if not store.read_file.is_file():
-        return list(anchors)
-    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-    return [whole(name, known) or name for name in anchors]

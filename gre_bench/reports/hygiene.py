@@ -34,13 +34,11 @@ def hygiene(
 ) -> dict[str, Any]:
     """Returns how the ranks and scores under *signature* shift when the human references change, in three tests.
 
-    Keys of the result:
-
     - *reviewers*: the references are left out one reviewer at a time.
-    - *swap*: a tenth of the references are replaced by reviews of one of *intruders*, one intruder at a time. This
-      scores the first *papers* papers again. If *intruders* is None, every model on the board is an intruder.
-    - *strata*: the references are divided at *threshold* by the likelihood that an LM wrote them. The CSV file
-      *likelihood* holds these likelihoods; None leaves this test out.
+    - *swap*: a tenth of the references are replaced by reviews of one of *intruders* at a time; None means every model
+      of the board. The first *papers* papers are scored again.
+    - *strata*: the references are divided at *threshold* by the *likelihood* that an LM wrote them, if that file is
+      given.
 
     Raises `SettingsError` for an unknown intruder or an evaluation LM that has changed, `SourceError` for a faulty
     file.
@@ -80,11 +78,7 @@ def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
-    """Returns the likelihood that an LM wrote each reference, by review id, from a CSV file.
-
-    The file has the columns review_id and likelihood. Raises `SourceError` for a file without reviews or a likelihood
-    that is no finite number.
-    """
+    """Returns the likelihood that an LM wrote each reference, by review id, from a file with these two columns."""
     likelihood: dict[str, float] = {}
     for number, row in read_all_rows(file)[0]:
         try:
@@ -105,11 +99,7 @@ def _swapped(
     papers: int,
     pairs: Pairs,
 ) -> list[Shift]:
-    """Returns the shifts of ranks and scores when reviews by each of *intruders* replace some human references.
-
-    Only the first *papers* sampled papers are used. *names*: the candidates to score. *pairs*: the scores of these
-    candidates against the human references.
-    """
+    """Returns the shifts when reviews by each of *intruders* replace references; *names*: the candidates to score."""
     if not intruders or papers < 1:
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
@@ -137,10 +127,7 @@ def _swapped(
 
 
 def _check_same_lm(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
-    """Checks that today's evaluation LM and engine are those that scored the board.
-
-    Raises `SettingsError` if they are not.
-    """
+    """Raises `SettingsError` unless today's evaluation LM and engine are those that scored the board."""
     today = signed_again(run, store, signature, source)
     if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
         changes = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)

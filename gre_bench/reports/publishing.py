@@ -1,4 +1,4 @@
-"""Collects what a release of an edition contains: its store, the added tables, and the provenance."""
+"""Publishes editions; writes the pages and figures that a release would have now, and those of published tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.catalogs import models
@@ -20,17 +21,22 @@ from gre_bench.ingest.snapshot import may_publish
 from gre_bench.lm.catalog import pieces_of
 from gre_bench.pipeline.ranking import reading
 from gre_bench.pipeline.runs.job import code_version
+from gre_bench.ranking import published
 from gre_bench.ranking.exposure import entry_of
-from gre_bench.release.database import Additions
+from gre_bench.release.database import Additions, add_pieces, opened, write_database
+from gre_bench.release.figures import Drawings, drawn, write_figures
 from gre_bench.release.manifest import packages, public_settings
-from gre_bench.release.publishing import Publication, Published, publish
+from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey, signing_key
+from gre_bench.release.site import boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.signatures import with_specific
-from gre_bench.store import Frozen, Row, Store, frozen
+from gre_bench.store import Frozen, Row, Store, frozen, now
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
     BOARD_SETTINGS,
@@ -59,19 +65,16 @@ def publish_edition(
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Published:
-    """Publishes a release of what is committed in *store* while no run is writing; returns the release.
+    """Publishes a release of what is committed in *store* while no run is writing.
 
-    - *everything*: include all texts, whatever their licence.
-    - *again*: publish even if nothing has changed.
+    - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
     - *wait_s*: how many seconds to wait for a run that is still writing.
-    - *look*: a function that gets the frozen store before publication. It refuses the publication by raising an error.
-    - *key*: the key that signs the release; None leaves the release unsigned.
-    - *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail.
+    - *look*: gets the frozen store before publication, and refuses it by raising an error.
+    - *key*: signs the release. *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
     - *scores_only*: leave out every text, every log-probability of tokens and the pages of papers.
 
-    Raises `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published.
-    Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if the latest
-    release is dated in the future. Raises it too for a new release without a *key* after signed ones.
+    Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
+    `SettingsError` if the latest release is dated in the future, or without a *key* after signed ones.
     """
     if again:
         release_store.log.check_key(key)
@@ -91,10 +94,9 @@ def publication_of(
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Publication:
-    """Returns the contents of a release of *store*; the arguments are those of `publish_edition`.
+    """Returns the contents of a release of *store*, with the arguments and errors of `publish_edition`.
 
-    Raises `UnfinishedError` if the edition has no board, or pairs are missing, and `SettingsError` for an edition of
-    planted flaws.
+    Raises `SettingsError` too for an edition of planted flaws.
     """
     if any(row["paper_id"].endswith(f"{MARK}{HARMLESS}") for row in store.read(SAMPLE)):
         raise SettingsError(
@@ -106,8 +108,7 @@ def publication_of(
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
-    planned_with = store.read(BOARD_SETTINGS)
-    settings = load_over(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+    settings = _settings(store)
     return Publication(
         source=store.file,
         additions=additions(store, settings, signatures),
@@ -133,10 +134,7 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds to the edition's store: metrics, models, changes and boards.
-
-    The board of the headline metric comes first, then those of validated metrics.
-    """
+    """Returns the tables that a release adds; the board of the headline metric comes first, then validated ones."""
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
@@ -150,10 +148,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
 
 def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None) -> Additions:
-    """Returns the tables of `additions` that need no store; they have no models.
-
-    *passed*: ids of the signatures whose metric passed validation. *headline*: the metric whose board comes first.
-    """
+    """Returns the `additions` that need no store. *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
@@ -168,10 +163,7 @@ def of_program(signatures: Sequence[SignatureRow], passed: Collection[str], head
 
 
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
-    """Returns everything that the numbers under *signatures* depend on, for the manifest.
-
-    The result names versions, seeds, data, signatures, validations and settings, but no details of the machine.
-    """
+    """Returns what the numbers under *signatures* depend on, for the manifest, without details of the machine."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
@@ -209,10 +201,7 @@ def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[st
 
 
 def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:
-    """Tests the contrasts of the file *path* under *signatures*: the file's name, digest and entries, and the rows.
-
-    Returns None without a file. Raises `SettingsError` for a wrong file or an unknown candidate.
-    """
+    """Tests the contrasts of the file *path*, if there is one: its name, digest and entries, and the rows."""
     if path is None:
         return None
     file = contrasts.load(path)
@@ -241,14 +230,126 @@ def lm_id(row: SignatureRow) -> str:
 
 
 def key_of(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the signing key in the file *path*; None if *path* is None.
-
-    Raises `SettingsError` if the file cannot be used, or lies in one of the folders *outside*. The contents of these
-    folders may be published, so a key must lie outside them.
-    """
+    """Returns the signing key in the file *path*, if one is given; it must not lie in a folder of *outside*."""
     return None if path is None else signing_key(path, outside)
 
 
 def releases(state: Path, edition: str) -> ReleaseStore:
     """Returns the store of the releases of an *edition* in the folder *state*."""
     return ReleaseStore(state / "releases", edition)
+
+
+def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
+    """Writes the database that a release of the edition would have now to *folder*; returns its path."""
+    copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
+    signatures = _signatures(store)
+    store.copy.copy_to(copy)
+    made_of = additions(store, settings, signatures)
+    write_database(copy, database, made_of, may_publish, everything, settings.writing.licence)
+    copy.unlink()
+    return database
+
+
+def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
+    """Writes the pages of an edition as it is now to *folder*, without a release.
+
+    *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
+    """
+    database, settings = database_of(store, folder, everything), _settings(store)
+    add_pieces(database, pieces_of(settings.evaluation_lm))
+    made = now().isoformat(timespec="seconds")
+    about = {
+        "release": store.key,
+        "edition": store.key,
+        "created_at": made,
+        "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
+        "texts": "all: not to be passed on" if everything else "where their licence allows it",
+        **provenance(store, settings, _signatures(store)),
+    }
+    with opened(database) as connection:
+        write_site(connection, folder, about, figures=False)
+    database.unlink()
+
+
+def _settings(store: Store) -> Settings:
+    planned_with = store.read(BOARD_SETTINGS)
+    return load_over(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+
+
+def _signatures(store: Store) -> list[SignatureRow]:
+    signatures = store.read(CURRENT_SIGNATURES)
+    if not signatures:
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    return signatures
+
+
+def plot_edition(store: Store, out: Path) -> list[Path]:
+    """Writes the figures of the edition's boards to the folder *out*, as SVG and PNG; returns the files.
+
+    Raises `SettingsError` if the drawing packages are not installed, `UnfinishedError` if the edition has no board.
+    """
+    with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
+        shown = boards(connection)
+    return write_figures(_drawn(shown), out, png=True)
+
+
+def plot_table(table: str, out: Path) -> list[Path]:
+    """Writes the figures of the published board *table* and a page with them to the folder *out*; returns the files.
+
+    A published table has no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if
+    the drawing packages are not installed, or if *table* is not a board.
+    """
+    if published.kind(table) != "board":
+        raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
+    boards = printed_boards(table)
+    pictures = _drawn(boards)
+    written = write_figures(pictures, out, png=True)
+    contents = {
+        "name": table,
+        "edition": "ICLR 2023, as published",
+        "published": f"Xu et al. 2025, {table.replace('table', 'table ')}",
+        "boards": boards,
+        "lead": "The scores that Xu et al. print for GRE-bench, drawn by this program.",
+        "remarks": (
+            "The table prints neither intervals nor the human baseline nor dates: none are drawn, and no difference "
+            "between two models is tested.",
+            "Sizes of closed models are estimates from unofficial sources.",
+        ),
+        "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
+                       ("table", table)),
+    }  # fmt: skip
+    page = board_page(contents, pictures)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "index.html").write_text(page, encoding="utf-8")
+    return [out / "index.html", *written]
+
+
+def _drawn(boards: tuple[Board, ...]) -> Drawings:
+    """Returns the figures of *boards*; raises `SettingsError` if the drawing packages cannot draw them."""
+    pictures = drawn(boards)
+    if pictures.problem:
+        raise SettingsError(pictures.problem)
+    return pictures
+
+
+def printed_boards(table: str) -> tuple[Board, ...]:
+    """Returns the boards of a published table, one per metric, in the order of the catalogue."""
+    figures = published.load(table)
+    sizes = {figure.item: figure.value for figure in figures if figure.metric == published.SIZE}
+    known = models.load()
+    boards = []
+    for metric in (name for name in METRICS if any(figure.metric == name for figure in figures)):
+        scored = sorted((item for item in figures if item.metric == metric), key=lambda item: -item.value)
+        entries = tuple(
+            Entry(
+                figure.item,
+                "model",
+                figure.value,
+                rank=1 + sum(other.value > figure.value for other in scored),
+                family=known[figure.item].family if figure.item in known else None,
+                parameters=sizes.get(figure.item),
+            )
+            for figure in scored
+        )
+        boards.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
+    return tuple(boards)

@@ -20,10 +20,9 @@ from gre_bench.store.queries import (
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures to show: those of the latest plan, or the latest planned one of each of *metrics*.
+    """Returns the signatures of the latest plan, or the latest planned one of each of *metrics*.
 
-    *metrics*: names of metrics; None or empty means all metrics of the latest plan. Raises `SettingsError` for a metric
-    without scores, and `UnfinishedError` for an edition without scores.
+    Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
     if not metrics:
         current = store.read(CURRENT_SIGNATURES)
@@ -46,10 +45,7 @@ def headline_metric(store: Store) -> str | None:
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures*, followed by the planned signatures of their specific forms.
-
-    The specific form of a metric gives the scores above chance. A form that was not planned is left out.
-    """
+    """Returns *signatures*, and those of their specific forms, which give scores above chance, as far as planned."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
@@ -57,10 +53,7 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 
 
 def the_candidate(store: Store, name: str) -> str:
-    """Returns the full name of the candidate whose name is *name* or ends in it.
-
-    Raises `SettingsError`, which lists the known candidates, if no candidate or several candidates fit.
-    """
+    """Returns the full name of the candidate whose name ends in *name*; `SettingsError` unless one alone does."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 

@@ -90,10 +90,7 @@ def verify_release(
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """Raises `SourceError` unless the log has this release with this *digest*.
-
-    If *folder* is the link ``EDITION-latest``, the release must also be the newest in the log.
-    """
+    """Raises `SourceError` unless the log has this release with this *digest*, as the newest if *folder* is a link."""
     stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
         raise SourceError(
@@ -107,11 +104,7 @@ def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: 
 
 
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
-    """Checks that every table of the release in *folder* agrees with the edition's store under *state*.
-
-    *manifest*: the manifest of the release. Raises `SourceError`, which names the first table that differs. Raises
-    `SettingsError` if the edition is missing.
-    """
+    """Raises `SourceError` unless every table of the release in *folder* agrees with the edition's store."""
     if manifest["edition"] not in find_editions(state):
         raise no_edition(state, manifest["edition"])
     store = Store(state, manifest["edition"])
@@ -161,10 +154,7 @@ OF_PROGRAM = {
 
 
 class _Tables(Store):
-    """The tables of a release, as a store. What is written is kept in *written*, and changes nothing.
-
-    *written*: name of the query → its rows.
-    """
+    """The tables of a release, as a store. What is written goes to *written*: name of the query → rows."""
 
     def __init__(self, edition: str, connection: Any):
         super().__init__(Path(), edition)
@@ -185,15 +175,14 @@ class _Tables(Store):
 
 
 def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes what can be made of the release in *folder* again, and returns what was found equal.
+    """Makes what can be made of a release again, from its own tables alone; returns what is equal.
 
-    *about*: its manifest; both must be verified before. The result has the keys:
+        scores ← log-probabilities      statistics ← scores      boards, claims, pages, figures ← both
 
-    - ``scores``, ``pages``, ``figures``: how many of them are equal. ``statistics``: the equal tables.
-    - ``to_the_last_digit``: whether the statistics are; otherwise they differ by less than `NEAR`.
-    - ``stated``: what can only be taken as the release states it. ``left_out``: what was not made again here, and why.
-
-    Raises `SourceError`, which names the first difference.
+    *about*: its manifest; both must be verified before. Nothing is believed that can be made again. What cannot, is
+    named: *stated* is taken as the release states it, and *left_out* was not made here. *to_the_last_digit*: whether
+    statistics are equal; otherwise they differ by less than `NEAR`. Raises `SourceError`, which names the first
+    difference.
     """
     try:
         return _made_again(folder, about)
@@ -259,10 +248,7 @@ def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[Signature
 
 
 def _scores(connection: Any, signature: SignatureRow) -> int:
-    """Computes the scores of *signature* from their log-probabilities; returns how many.
-
-    The result is 0 for a metric that is not made of log-probabilities.
-    """
+    """Computes the scores of *signature* from their log-probabilities, if they are made so; returns how many."""
     recipe = recipe_of(signature["metric"])
     if recipe.formula is None:
         return 0
@@ -281,10 +267,7 @@ def _pair(signature: SignatureRow, row: Row) -> str:
 
 
 def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
-    """Computes the `STATISTICS` of *signatures*, and returns whether they are equal to the last digit.
-
-    *withheld*: whether texts are not here; what depends on texts is then not compared.
-    """
+    """Computes the `STATISTICS`, but those of *withheld* texts; returns whether all are equal to the last digit."""
     store = _Tables(edition, connection)
     ids, exact = {row["signature_id"] for row in signatures}, True
     stated = {name: [row for row in table_rows(connection, name) if row["signature_id"] in ids]
@@ -321,10 +304,9 @@ def _same(
     table: str, key: Sequence[str], stated: Sequence[Row], made: Sequence[Row], skipped: set[str],
     metrics: Mapping[str, str],
 ) -> bool:  # fmt: skip
-    """Returns whether the rows *stated* and *made* of *table* are equal to the last digit.
+    """Returns whether rows are equal to the last digit; raises `_Unlike` if they differ by more than `NEAR`.
 
-    *key*: columns that name a row. *skipped*: columns that are not compared. *metrics*: signature's id → metric. Raises
-    `_Unlike` if they differ by more than `NEAR`.
+    *key*: columns that name a row. *skipped*: columns that are not compared. *metrics*: signature's id → metric.
     """
     rows = [{tuple(row[name] for name in key): row for row in side} for side in (stated, made)]
     exact = True
@@ -349,10 +331,7 @@ def _near(first: object, second: object, scale: float = 0.0) -> bool:
 
 
 def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int, list[str]]:
-    """Writes the pages and figures again and compares their bytes.
-
-    Returns how many pages and figures are equal, and what could not be made here, with the reason.
-    """
+    """Returns how many pages and figures are equal, byte for byte, and what could not be made here."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     has_figures = any(name.startswith(f"{FIGURES}/") for name in stated)
     left_out, skipped = [], set[str]()

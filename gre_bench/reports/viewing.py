@@ -20,31 +20,22 @@ from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_mac
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
 FRESH_S = 20.0
 """The pages of an edition that a run is writing are made again after this many seconds at the earliest."""
 _SHOWN = (
-    "state",
-    "stage",
-    "started_at",
-    "updated_at",
-    "due",
-    "done",
-    "pairs_per_s",
-    "remaining_s",
-    "message",
-    "metrics",
-)
+    "state", "stage", "started_at", "updated_at", "due", "done", "pairs_per_s", "remaining_s", "message", "metrics",
+)  # fmt: skip
 
 
 class Viewing:
-    """The pages of a state folder, made from *state* without writing to it.
+    """The pages of the folder *state*, made without writing to it; with *everything*, texts of any licence.
 
-    *everything*: include texts of any licence. Pages of editions are made on request, in a temporary folder that
-    `close` deletes. Raises `SettingsError` if there is no room for that folder.
+    Pages of editions are made on request, in a temporary folder that `close` deletes. Raises `SettingsError` if there
+    is no room for it.
     """
 
     def __init__(self, state: Path, everything: bool = False):
@@ -61,7 +52,6 @@ class Viewing:
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Deletes the pages that were made; afterwards no more pages can be made."""
         self._folder.cleanup()
 
     def overview(self) -> list[dict[str, Any]]:
@@ -73,10 +63,9 @@ class Viewing:
         return overview_page(str(self.state.absolute()), self.overview())
 
     def file(self, parts: tuple[str, ...]) -> Path | None:
-        """Returns the file to send for a requested address, split at slashes into *parts*.
+        """Returns the file to send for the *parts* of an address, such as ``("editions", KEY, "index.html")``.
 
-        An example of *parts* is ``("editions", KEY, "index.html")``. Returns None if there is no such file, or if a
-        link leads to it. Returns None too if it is no page of an edition and no file that its release's manifest names.
+        Returns None unless it is a page of an edition, or a file that its release's manifest names, without links.
         Raises `GreBenchError` if an edition has no pages to show, or a release's manifest was altered.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
@@ -107,9 +96,7 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Yields one row, in the form of `overview`, for each edition that has releases but no store in the state
-        folder.
-        """
+        """Yields a row of `overview` for each edition that has releases but no store."""
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
@@ -122,11 +109,7 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder with the pages of edition *key*.
-
-        Pages are made again if the edition's store has changed since they were made, but at most every `FRESH_S`
-        seconds.
-        """
+        """Returns the folder of an edition's pages, made again if its store has changed, at most every `FRESH_S`."""
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
@@ -168,10 +151,7 @@ OF_RELEASES = {
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server of the pages of *viewing* that listens on *port* of this machine; the caller starts it.
-
-    *port*: 0 means any free port. Raises `SettingsError` if the port cannot be used.
-    """
+    """Returns a server on *port* of this machine, 0 for any free one; raises `SettingsError` if it cannot be used."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)

@@ -59,11 +59,8 @@ def why(
 ) -> Why:
     """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
-    - *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts; None returns all pairs
-      without these.
-    - *run*: the steps that score the pairs again; None leaves out the check by new scores.
-
-    Raises `SettingsError` for a candidate or paper without pairs.
+    *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts. *run*: the steps that score
+    the pairs again; None leaves this check out. Raises `SettingsError` for a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
@@ -105,9 +102,9 @@ def _check_mean(answer: Why) -> None:
 
 
 def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks by digests that the present texts and prompts are those that were scored; records the results in *answer*.
+    """Checks by digests that texts and prompts are those that were scored.
 
-    *kept*: the cases rebuilt from the present texts, by (paper, reference).
+    *kept*, here and below: the cases rebuilt from the present texts, by (paper, reference).
     """
     scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
@@ -126,10 +123,7 @@ def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Orig
 
 
 def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores the cases *kept* again, and records in *answer* whether the scores and the signature are unchanged.
-
-    *kept*: the cases rebuilt from the present texts, by (paper, reference).
-    """
+    """Scores the cases *kept* again, and records in *answer* whether scores and signature are unchanged."""
     today = signed_again(run, store, answer.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
@@ -163,14 +157,10 @@ TERMS = {
 
 @dataclass(slots=True)
 class Why:
-    """The evidence behind a candidate's number on a board.
+    """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
-    - *board*: the candidate's row on the board; None if the board has none.
-    - *run*: the last run that scored the candidate.
-    - *pairs*: the candidate's pairs, with scores.
-    - *details*: texts, prompts and log-probabilities of each pair of one paper.
-    - *paper*, *reviews*: where the texts of that paper come from.
-    - *checks*: the result of each check: what was checked, whether it holds, and a detail.
+    *details*: texts, prompts and log-probabilities of each pair of one paper. *paper*, *reviews*: where its texts come
+    from.
     """
 
     edition: str
@@ -189,16 +179,13 @@ class Why:
         return all(row["holds"] for row in self.checks)
 
     def check(self, claim: str, holds: bool, detail: str = "") -> None:
-        """Records the result of one check: *claim* was checked, whether it *holds*, and a *detail* for readers."""
         self.checks.append({"what": claim, "holds": holds, "detail": detail})
 
 
 def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds the evidence for each pair of *answer* to ``found.details``, and checks the sums in this evidence.
+    """Adds the evidence for each pair of *answer* that has a case, and checks the sums in it.
 
-    The evidence is the pair's texts, prompts, log-probabilities, and how much each token gains from the candidate's
-    review. The checks: tokens add up to the log-probabilities, and these give the score. *kept*: the cases by (paper,
-    reference). A pair without a case is left out. Raises `SettingsError` if log-probabilities are missing in *store*.
+    Raises `SettingsError` if log-probabilities are missing in *store*.
     """
     recipe = recipe_of(answer.signature["metric"])
     split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
@@ -232,9 +219,7 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the spans behind the score of the pair *row*, in the order of its predictions.
 
-    *recipe*: the metric's formula. If the store has spans of several evaluation LMs, those that give the stored score
-    are returned. If none do, the first complete ones are returned. Raises `SettingsError` if the store has no complete
-    spans.
+    Of several evaluation LMs, they are of the one that gives the stored score, else of the first with all spans.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
@@ -248,11 +233,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one row per token of the reference: its log-probability with and without the review, and the gain (nats).
-
-    *terms*: the reference's tokens after the candidate's review, and without it. The result is empty if their numbers
-    of tokens differ.
-    """
+    """Returns each token's log-probability with and without the review, and its gain; empty if the tokens differ."""
     given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -264,7 +245,7 @@ def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def trace(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds to *answer* where the texts come from: the paper's row, and the version and hash of each review."""
+    """Adds to *answer* where the texts of a paper come from."""
     answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
     if candidate_id == HUMAN:
@@ -274,7 +255,6 @@ def trace(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> Non
 
 
 def same(first: float, second: float) -> bool:
-    """Returns whether two numbers that should be equal differ by no more than rounding."""
     return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-9)
 
 
@@ -284,10 +264,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a candidate's scores come from.
-
-    *job*: a job with the settings under which the pairs were scored. *run*: the last run that scored them.
-    """
+    """The last run that scored a candidate's pairs, and a job with its settings."""
 
     job: Job
     run: Row
@@ -298,10 +275,7 @@ class Origin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
-    """Returns the job and the last run that scored a candidate's pairs under *signature*.
-
-    Raises `StoreError` if no run scored them.
-    """
+    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if no run scored them."""
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -311,10 +285,7 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """Returns the cases of *candidate* under *signature*, made from the texts that the store holds now.
-
-    The cases are in the edition's order. If a text of a pair is missing, the pair gets no case.
-    """
+    """Returns the cases of *candidate* from the texts that the store holds now; a pair without a text has none."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -328,11 +299,7 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: O
 def _moved(
     store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """Returns the review from another paper that each paper's chance score uses: (candidate, paper) → review.
-
-    The review is by *candidate*. The paper in the key is the one on which the review is scored, not the one it is
-    about.
-    """
+    """Returns (candidate, paper) → the candidate's review of another paper that is scored on this paper."""
     responses = (response_of(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in responses if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
@@ -342,11 +309,7 @@ def _moved(
 
 
 def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
-    """Computes the signature of a metric again, as it would be today; returns the fields of the new signature.
-
-    *source* gives the settings. The fields differ from *signature* if the evaluation LM or the engine has changed
-    since.
-    """
+    """Returns the fields of the signature as it would be today: others if the evaluation LM or engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
@@ -357,17 +320,16 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
 
 
 def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
-    """Scores the cases *due* again and returns the result; no stored log-probability is used."""
+    """Scores the cases *due* again, without any stored log-probability."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
-    """Compares new scores with stored ones, and adds each new score to its row of *pairs* under the key *recount*.
+    """Adds new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
 
-    Returns (row, relative difference) for each pair that has a stored score and was scored again. The difference of the
-    two scores is divided by the sum of the absolute log-probabilities behind the new score. If there are none, it is
-    divided by the absolute stored score instead.
+    The difference is relative to the absolute log-probabilities behind the new score, or to the stored score if there
+    are none.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     rows = []
@@ -386,10 +348,9 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
 
 
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
-    """Scores *count* pairs of the board again, sampled with *seed*; returns how many were scored.
+    """Scores *count* pairs of the board again, or all of fewer, sampled with *seed*; returns how many.
 
-    If the board has fewer pairs than *count*, all are scored. Raises `StoreError`, which names the first pair whose
-    score differs or whose texts are missing.
+    Raises `StoreError`, which names the first pair whose score differs or whose texts are missing.
     """
     drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
@@ -424,6 +385,4 @@ def _unlike(key: str, metric: str, row: Row) -> str:
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
-    """Returns the planned candidate with the id *candidate_id*."""
-    rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
-    return Candidate(**rows[0])
+    return Candidate(**store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)[0])

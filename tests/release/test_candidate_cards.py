@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gre_bench.release.pages.board import page_of
-from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import write_edition_pages
 from tests.release.made_up import make
 
 ASKED = "openai/gpt-4o-2024-05-13+reflect5+ensemble5"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError
 from gre_bench.release.figures import CHARACTER, LINE, POINT, SHAPES, drawn, families, placed, write_figures
 from gre_bench.release.pages.board import Board, Entry, across, as_csv, page_of, ticks
-from gre_bench.reports.edition_pages import plot_table, printed_boards
+from gre_bench.reports.publishing import plot_table, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 

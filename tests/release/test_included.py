@@ -64,12 +64,12 @@ def test_what_is_no_release_is_one_line_that_names_those_that_there_are(tmp_path
 
 
 def test_a_release_of_scores_only_has_neither_texts_nor_pages_of_papers(own, call):
-    code, printed, said = call("publish", "ICLR-2025", "--scores-only", "--state", own)
+    code, _, said = call("publish", "ICLR-2025", "--scores-only", "--state", own)
     assert code == 0, said
     release = own / "releases" / "ICLR-2025-r2"
     assert not (release / "papers").exists() and "papers/" not in (release / "index.html").read_text()
     with opened(release) as run:
         assert run.sql("select count(text), (select count(*) from spans) from reviews").fetchall() == [(0, 0)]
-    code, printed, said = call("verify", release, "--store", "--state", own)
+    code, _, said = call("verify", release, "--store", "--state", own)
     assert code == 0, said
     assert call("publish", "ICLR-2025", "--scores-only", "--all-texts", "--state", own)[0] == 2

@@ -7,7 +7,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT, SHARED

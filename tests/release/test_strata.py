@@ -16,7 +16,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.stats.intervals import clustered_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.tasks import steps

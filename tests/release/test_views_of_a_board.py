@@ -19,8 +19,7 @@ from gre_bench.release.pages.board_data import by_paper, comparisons, leads
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.claims import edition_claims
 from gre_bench.reports.contrasts import compare_candidates
-from gre_bench.reports.edition_pages import write_edition_pages
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publishing import publish_edition, write_edition_pages
 from gre_bench.store import Store
 from tests.release import browser
 from tests.release.made_up import make

@@ -75,7 +75,7 @@ def leaderboard(
     if figures is not None:
         if metric or out or form is not Format.table:
             raise SettingsError("--figures draws the whole board: leave out --metric, --format and --out")
-        from gre_bench.reports.edition_pages import plot_edition
+        from gre_bench.reports.publishing import plot_edition
 
         drawn = plot_edition(store, folder_to_write(figures))
         return Answer([str(path) for path in drawn], lambda paths: show_written(paths, store.key))

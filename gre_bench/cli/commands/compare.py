@@ -78,7 +78,7 @@ def compare(
     if figures is not None:
         if len(published) != 1 or names or benchmarks or edition:
             raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
-        from gre_bench.reports.edition_pages import plot_table
+        from gre_bench.reports.publishing import plot_table
 
         drawn = plot_table(published[0], folder_to_write(figures))
         return Answer([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))

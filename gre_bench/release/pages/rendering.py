@@ -222,8 +222,8 @@ def verdict(validation: str) -> str:
 def changes(validations: Sequence[Row]) -> dict[str, list[Row]]:
     """Returns the changes that were tried with any metric, by family: an effect of each, with its name and title."""
     by_change = {effect["change"]: effect for row in validations for effect in row["effects"]}
-    tried = sorted({effect["family"] for effect in by_change.values()})
-    return {family: [item for item in by_change.values() if item["family"] == family] for family in tried}
+    families_shown = sorted({effect["family"] for effect in by_change.values()})
+    return {family: [item for item in by_change.values() if item["family"] == family] for family in families_shown}
 
 
 def effects_span(validations: Sequence[Row]) -> tuple[float, float]:
