@@ -158,11 +158,16 @@ def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, gr
     heads = show("", columns, styles, breaks=breaks)
     if "note" not in heads and (notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row))]):
         say(" · ".join(notes))
-    controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
-    ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
-    if controls and ranked and max(controls) > min(ranked):
+    if _a_copier_leads(rows):
         say(CONTROLS)
     screen.say_all([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
+
+
+def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
+    """Returns whether a control scores above a candidate that is ranked."""
+    controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
+    ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
+    return bool(controls and ranked) and max(controls) > min(ranked)
 
 
 def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
