@@ -18,7 +18,6 @@ from gre_bench.core.settings import edition_parts
 from gre_bench.ranking.published import beside, tables
 from gre_bench.reports.comparisons import (
     TABLES,
-    Side,
     correlated,
     from_run,
     from_table,
@@ -102,7 +101,7 @@ def compare(
         return Answer(compare_releases((names[0], names[1]), state), shown.show_releases)
     if not published:
         _look_like_boards(names)
-    return Answer(_compared(_sides(names, published, benchmarks, state), benchmarks), shown.show_sides)
+    return Answer(_compared(names, published, benchmarks, state), shown.show_sides)
 
 
 def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
@@ -134,19 +133,16 @@ def _look_like_boards(names: Sequence[str]) -> None:
             ) from error
 
 
-def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns the sides to compare: boards or effects of changes, first of the published *tables*, then of *runs*."""
+def _compared(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> dict[str, Any]:
+    """Returns the comparison of two sides, first the published *tables*; or of one with the file *benchmarks*."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
-        return [printed_study(tables[0]), run_study(runs[0], tables[0], state)]
-    published = [from_table(name) for name in tables]
-    kind = "effects" if any(side.kind == "effects" for side in published) and benchmarks is None else "board"
-    return [*published, *(from_run(name, kind, state) for name in runs)]
-
-
-def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Returns the comparison of two sides, or of one with the scores in the file *benchmarks*."""
+        sides = [printed_study(tables[0]), run_study(runs[0], tables[0], state)]
+    else:
+        sides = [from_table(name) for name in tables]
+        kind = "effects" if any(side.kind == "effects" for side in sides) and benchmarks is None else "board"
+        sides += [from_run(name, kind, state) for name in runs]
     if benchmarks is not None:
         report = correlated(sides, benchmarks)
     elif len(sides) != 2:

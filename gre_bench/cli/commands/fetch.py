@@ -16,7 +16,7 @@ from gre_bench.cli.commands.running import code_of
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import following_fetch
 from gre_bench.cli.views.fitted import table
-from gre_bench.cli.views.screen import say, show_changes, show_found
+from gre_bench.cli.views.screen import number, say, show_changes, show_found
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.settings import Settings
@@ -191,10 +191,11 @@ def _show_plan(plan: dict[str, Any]) -> None:
         say(f"fetch: {plan['fetch']['pdfs']} PDFs; all of the fetch takes {wait} at these limits")
     for row in plan["writing"]:
         tokens = f"{row['prompt_tokens'] / 1e6:.2f} M tokens read, {row['reply_tokens'] / 1e6:.2f} M written"
-        say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {_usd(row['usd'])}")
+        cost = number(row["usd"], ".2f", "price not known", " USD")
+        say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {cost}")
         if row["fits"] is False:
             say(f"write: {row['what']} by {row['model']}: a prompt of usual length does not fit its context")
-    total = "total unknown, as a price is unknown" if plan["usd"] is None else f"{_usd(plan['usd'])} in all"
+    total = "total unknown, as a price is unknown" if plan["usd"] is None else f"{plan['usd']:.2f} USD in all"
     say(f"write: {total}" if plan["writing"] else "write: nothing by an LM")
     screen.say_all(plan["over_budget"], "write: ")
     hours = plan["scoring"]["gpu_hours"]
@@ -202,10 +203,6 @@ def _show_plan(plan: dict[str, Any]) -> None:
     screen.say_all(plan["learnt"], "note: ")
     screen.say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
     screen.say_all(plan["assumed"], "assumed: ")
-
-
-def _usd(amount: float | None) -> str:
-    return "price not known" if amount is None else f"{amount:.2f} USD"
 
 
 def _show_experiments(plan: dict[str, Any]) -> None:

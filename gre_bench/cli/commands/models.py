@@ -13,7 +13,7 @@ from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import following_training, progress
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.screen import number, say
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.pretrained import SETTINGS, Pretrained, cache, entries, entry_of, held, located, placed
 from gre_bench.core.settings import BudgetSettings, budget_of, evaluation_lm_of
@@ -341,8 +341,8 @@ def _show_bench(report: dict[str, Any]) -> None:
         [
             (
                 name, f"{row['pairs_per_s']:.2f}",
-                *(_given(row[f"{part}_ratio"], "{:.2f}×") for part in ("wall", "cpu", "work")),
-                _given(row["peak_fraction"], "{:.0%}"), _gibibytes(row["peak_memory_bytes"]),
+                *(number(row[f"{part}_ratio"], ".2f", "", "×") for part in ("wall", "cpu", "work")),
+                number(row["peak_fraction"], ".0%", ""), _gibibytes(row["peak_memory_bytes"]),
                 f"{row['largest_disagreement']:.0e}", f"{row['hours_per_edition']:.1f} h",
             )
             for name, row in report["methods"].items()
@@ -357,10 +357,6 @@ def _show_bench(report: dict[str, Any]) -> None:
             f"engine on {row['papers']} papers: {row['wall_s']:.1f} s, CPU {row['cpu_s']:.1f} s, "
             f"memory {_gibibytes(row['peak_memory_bytes'])}"
         )
-
-
-def _given(value: float | None, form: str) -> str:
-    return "" if value is None else form.format(value)
 
 
 def _gibibytes(count: int | None) -> str:

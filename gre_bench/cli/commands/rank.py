@@ -13,7 +13,7 @@ from gre_bench.cli.commands.running import code_of, confirm, settings_of, stored
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import following
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
@@ -109,13 +109,11 @@ def _show_understood(report: Row) -> None:
         say(f"all refused rows: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):
-        human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
+        medians = {name: number(row["median_lines"], ".0f", "none") for name, row in judged.items()}
+        human = f" (human {medians[HUMAN]})" if HUMAN in judged else ""
         share = f"in {own['judged']} of {counted(own['reviews'], 'review')}"
-        say(f"judgments a review: {_lines(own)}{human}, {share}, by {report['judged']['writer']}")
-
-
-def _lines(row: Row) -> str:
-    return "none" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
+        median = medians[report["candidate"]]
+        say(f"judgments a review: {median}{human}, {share}, by {report['judged']['writer']}")
 
 
 def _show_one(report: dict[str, Any], state: Path) -> None:

@@ -22,7 +22,7 @@ from gre_bench.board.words import (
 )
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
@@ -168,12 +168,16 @@ def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, gr
     heads = show("", columns, styles, breaks=breaks)
     if "note" not in heads and (notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row))]):
         say(" · ".join(notes))
+    if _a_copier_leads(rows):
+        say(CONTROLS)
+    screen.say_all([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
+
+
+def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
+    """Returns whether a control scores above a candidate that is ranked."""
     controls = [row["score"] for row in rows if row["kind"] == "control" and row["score"] is not None]
     ranked = [row["score"] for row in rows if row["rank"] is not None and row["score"] is not None]
-    if controls and ranked and max(controls) > min(ranked):
-        say(CONTROLS)
-    if few := few_papers(row["papers"] for row in rows if row["rank"] is not None):
-        say(few)
+    return bool(controls and ranked) and max(controls) > min(ranked)
 
 
 def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
@@ -224,8 +228,7 @@ def _cautions(
             f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
             f"others, paired over {counted(gap['papers'], 'paper')}; --board all ranks them too"
         )
-    if each := references_line(rows):
-        say(each)
+    screen.say_all([references_line(rows)])
     lm = signature["evaluation_lm"]
     by = f"{lm}{NGRAM}" if lm.startswith("cache-ngram") else "rule" if lm == "none" else lm
     say(f"by {by}: {rows[0]['validation']}", style="green" if is_validated(rows) else "yellow")
@@ -288,7 +291,7 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
     columns = [Column(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in DETAILS]
     show("", columns, [""] * len(shown))
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
-        screen.say(
+        say(
             f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
             f"would be a guess, for under {FEWEST_PAPERS} papers, or no text of the candidate's is as short or as "
             "long; lines: median of judgments a review; kept: share "
@@ -320,30 +323,22 @@ def _at_length(row: LeaderboardRow) -> str:
     return "" if at is None or high is None or guess else f"{at:+.2f} ±{high - at:.2f}"
 
 
-def _lines(row: LeaderboardRow) -> str:
-    return "–" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
-
-
 def _share(part: int | None, whole: int | None) -> str:
     return "–" if not whole or part is None else f"{part / whole:.1%}"
-
-
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
 
 
 DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
     ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
     ("at human length", _at_length, 0, "number"),
-    ("lines", _lines, 0, "number"),
-    ("kept", lambda row: "–" if row["covered"] is None else f"{row['covered']:.0%}", 1, "number"),
+    ("lines", lambda row: number(row["median_lines"], ".0f"), 0, "number"),
+    ("kept", lambda row: number(row["covered"], ".0%"), 1, "number"),
     ("unusable", lambda row: _share(row["unusable"], row["asked"]), 3, "number"),
     ("no judgment", lambda row: _share(row["unparsable"], row["judged"]), 2, "number"),
     ("strays", lambda row: _share(row["strays"], row["lines"]), 6, "number"),
-    ("tokens in", lambda row: _count(row["prompt_tokens"]), 7, "number"),
-    ("out", lambda row: _count(row["reply_tokens"]), 8, "number"),
-    ("USD", lambda row: "–" if row["usd"] is None else f"{row['usd']:.2f}", 4, "number"),
+    ("tokens in", lambda row: number(row["prompt_tokens"], ","), 7, "number"),
+    ("out", lambda row: number(row["reply_tokens"], ","), 8, "number"),
+    ("USD", lambda row: number(row["usd"], ".2f"), 4, "number"),
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
@@ -414,8 +409,8 @@ def show_correctness(results: Results) -> None:
             ),
             Column("nulls", [f"{row['other']['value']:+.2f}, {row['again']['value']:+.2f}" for row in rows], 4),
             Column("specific", [_score(row["specific"]) for row in rows], 5),
-            Column("detected", [_percent(row["detected"]) for row in rows]),
-            Column("rate", [_percent(row["rate"]) for row in rows]),
+            Column("detected", [number(row["detected"], ".0%") for row in rows]),
+            Column("rate", [number(row["rate"], ".0%") for row in rows]),
         ]
         first = next((index for index, row in enumerate(rows) if row["control"]), 0)
         styles = ["dim" if row["control"] else "" for row in rows]
@@ -435,7 +430,3 @@ def _score(test: Tested | None, is_family: bool = False) -> str:
     if is_family:
         return f"{test['value']:+.2f}{'*' if test['value'] > 0 and (test['p_holm'] or 0) < 0.05 else ''}"
     return f"{test['value']:+.2f} ±{test['high'] - test['value']:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"

@@ -6,12 +6,13 @@ A side of a comparison is a board, or the effects of changes on scores. It comes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from gre_bench.board.words import p_value
 from gre_bench.cli.views.fitted import table
-from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.screen import number, say, say_all
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ALPHA
 from gre_bench.stats.intervals import few_papers
@@ -24,6 +25,9 @@ LEVELS = {
     "ranks": "two signatures: ranks compare, scores do not",
 }
 _WITHIN = {True: "yes", False: "no", None: ""}
+_signed, _led = partial(number, form="+.3f"), partial(number, form="+.2f", lacking="")
+_rho = partial(number, form=".3f", lacking="not defined")
+"""A correlation; it is not defined for fewer than three models, or if all scores are equal."""
 
 
 def show_sides(report: Row) -> None:
@@ -32,7 +36,7 @@ def show_sides(report: Row) -> None:
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
         table(("metric", "models", "Spearman", "p", "the text prints"), [
-            (row["metric"], row["n"], _coefficient(row["spearman"]), p_value(row["p"]), _number(row["printed"], 2))
+            (row["metric"], row["n"], _rho(row["spearman"]), p_value(row["p"]), number(row["printed"], ".2f", ""))
             for row in rows
         ])  # fmt: skip
         for name, key in ((first, "only_first"), (other, "only_second")):
@@ -47,8 +51,8 @@ def show_sides(report: Row) -> None:
         say(f"correlation of {first} with other benchmarks")
         heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
         table(heads, [
-            (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
-             _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
+            (row["metric"], row["benchmark"], row["n"], row["left_out"], _rho(row["spearman"]),
+             _rho(row["pearson"]), number(row["printed"], ".2f", "")) for row in rows
         ], names=("benchmark",))  # fmt: skip
         if report["models_not_on_the_board"]:
             say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
@@ -69,7 +73,12 @@ def show_candidates(report: Row) -> None:
             continue
         say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
         say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
-        say(f"  {_p_values(row)}")
+        alone, board = f"p {p_value(row['p'])} alone, for one question asked beforehand", row["board"]
+        if board:
+            corrected = f"corrected for its {counted(board['tests'], 'test')} (Holm)"
+            say(f"  p {p_value(board['p_holm'])} as on the board, {corrected}; {alone}")
+        else:
+            say(f"  {alone}; the board does not rank the two together, so it has no corrected p")
         for name in ("chance", "above_chance"):
             if part := row[name]:
                 say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
@@ -78,8 +87,7 @@ def show_candidates(report: Row) -> None:
             leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
             say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
     say("")
-    if few := few_papers(row["papers"] for row in report["candidates"] if not row["problem"]):
-        say(few)
+    say_all([few_papers(row["papers"] for row in report["candidates"] if not row["problem"])])
 
 
 def _verdict(row: Row, leader: str) -> str:
@@ -92,14 +100,6 @@ def _verdict(row: Row, leader: str) -> str:
     return "not told apart"
 
 
-def _p_values(row: Row) -> str:
-    alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
-    if not row["board"]:
-        return f"{alone}; the board does not rank the two together, so it has no corrected p"
-    tests = counted(row["board"]["tests"], "test")
-    return f"p {p_value(row['board']['p_holm'])} as on the board, corrected for its {tests} (Holm); {alone}"
-
-
 def _interval(test: Row) -> str:
     return f"{test['difference']:+.2f} (90% {test['low']:+.2f} to {test['high']:+.2f})"
 
@@ -109,8 +109,8 @@ def _beside(first: str, other: str, rows: Sequence[Row]) -> None:
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
-        (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]), _number(row["difference"]),
-         _WITHIN[row["within"]],
+        (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]),
+         number(row["difference"], ".3f", ""), _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
     ], names=("of",))  # fmt: skip
@@ -127,16 +127,7 @@ def _figure(figure: Row | None) -> tuple[str, str]:
     if figure is None:
         return "", ""
     ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
-    return _number(figure["value"]), ends
-
-
-def _coefficient(value: float | None) -> str:
-    """Returns a correlation; it is not defined for fewer than three models or equal scores."""
-    return "not defined" if value is None else _number(value)
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+    return number(figure["value"], ".3f", ""), ends
 
 
 def show_releases(report: Row) -> None:
@@ -151,9 +142,23 @@ def show_releases(report: Row) -> None:
             say(f"  {field}: {value} | {other_value}")
         if (rho := row["agreement"].get("spearman")) is not None:
             say(f"  Spearman of the ranks of {counted(row['agreement']['shared'], 'candidate')}: {rho:.3f}")
-        {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, first, second)
-        if row["compares"] != "ranks" and (few := few_papers(row["papers"])):
-            say(f"  {few}")
+        lines = row["candidates"]
+        if row["compares"] == "scores":
+            _scores(row, first, second)
+        elif row["compares"] == "differences":
+            heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
+            table(heads, [
+                (line["candidate"], *map(_against_human, line["differences"]), *_change(line["change"]),
+                 *map(_signed, line["above_chance"]))
+                for line in lines if any(line["differences"])
+            ])  # fmt: skip
+        else:
+            table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
+                (line["candidate"], *map(number, line["rank"]), *map(_signed, line["above_chance"]))
+                for line in lines if any(line["rank"])
+            ])  # fmt: skip
+        if row["compares"] != "ranks":
+            say_all([few_papers(row["papers"])], "  ")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
             say(f"only in {name}: {', '.join(report[key])}")
@@ -170,8 +175,8 @@ def _scores(row: Row, first: str, second: str) -> None:
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
     table(heads, [
-        (line["candidate"], *map(_signed, line["score"]), *map(_plain, line["rank"]),
-         *map(_signed, line["above_chance"]), *map(_plain, line["scored"]),
+        (line["candidate"], *map(_signed, line["score"]), *map(number, line["rank"]),
+         *map(_signed, line["above_chance"]), *map(number, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
     ])  # fmt: skip
     say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
@@ -185,37 +190,13 @@ def has_changed(line: Row) -> bool:
     return is_new or line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own)
 
 
-def _differences(row: Row, first: str, second: str) -> None:
-    heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
-    table(heads, [
-        (line["candidate"], *map(_against_human, line["differences"]), *_change(line["change"]),
-         *map(_signed, line["above_chance"]))
-        for line in row["candidates"] if any(line["differences"])
-    ])  # fmt: skip
-
-
-def _ranks(row: Row, first: str, second: str) -> None:
-    table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
-        (line["candidate"], *map(_plain, line["rank"]), *map(_signed, line["above_chance"]))
-        for line in row["candidates"] if any(line["rank"])
-    ])  # fmt: skip
-
-
 def _differing(title: str, key: str, rows: list[Row]) -> None:
     if rows:
         say(f"\n{title}")
     for row in rows[:SHOWN_ROWS]:
-        say(f"  {row[key]}: {_plain(row['first'])} | {_plain(row['second'])}")
+        say(f"  {row[key]}: {number(row['first'])} | {number(row['second'])}")
     if len(rows) > SHOWN_ROWS:
         say(f"  and {len(rows) - SHOWN_ROWS} more; --json has all")
-
-
-def _plain(value: object) -> str:
-    return "–" if value is None else str(value)
-
-
-def _signed(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:+.{digits}f}"
 
 
 def _against_human(row: Row | None) -> str:
@@ -242,38 +223,29 @@ def show_lms(report: Row) -> None:
         if row["problem"]:
             say(f"nothing compares: {row['problem']}")
             continue
-        _show_order(row)
+        if agreement := row["agreement"]:
+            say(
+                f"order of {counted(agreement['candidates'], 'candidate')}: Spearman {agreement['spearman']:.3f} "
+                f"(90% {agreement['low']:.3f} to {agreement['high']:.3f}, papers resampled), "
+                f"Kendall {agreement['kendall']:.3f}"
+            )
+        order = row["order"]
+        say(
+            f"of two candidates each, sure at 5% after Holm: both and agreed {order['both']}, only 1 "
+            f"{order['only_first']}, only 2 {order['only_second']}, neither {order['neither']}, both and contradicting "
+            f"each other {len(order['contradict'])}"
+        )
+        for first, second in order["contradict"]:
+            say(f"  1 puts {first} above {second}, 2 the other way round")
         table(("candidate", "rank by 1", "by 2", "lead by 1", "by 2", "pairs", "Spearman"), [
-            (line["candidate"], *line["ranks"], *map(_points, line["leads"]), line["pairs"], _points(line["spearman"]))
+            (line["candidate"], *line["ranks"], *map(_led, line["leads"]), line["pairs"], _led(line["spearman"]))
             for line in row["candidates"]
         ])  # fmt: skip
-        if few := few_papers([row["papers"]]):
-            say(few)
+        say_all([few_papers([row["papers"]])])
     say(
         "lead: over the human baseline, in standard errors by paper; Spearman: of the two LMs' scores, pair by pair. "
         "Their scores have different units and are not set beside each other."
     )
-
-
-def _show_order(row: Row) -> None:
-    if agreement := row["agreement"]:
-        say(
-            f"order of {counted(agreement['candidates'], 'candidate')}: Spearman {agreement['spearman']:.3f} "
-            f"(90% {agreement['low']:.3f} to {agreement['high']:.3f}, papers resampled), "
-            f"Kendall {agreement['kendall']:.3f}"
-        )
-    order = row["order"]
-    say(
-        f"of two candidates each, sure at 5% after Holm: both and agreed {order['both']}, only 1 "
-        f"{order['only_first']}, only 2 {order['only_second']}, neither {order['neither']}, both and contradicting "
-        f"each other {len(order['contradict'])}"
-    )
-    for first, second in order["contradict"]:
-        say(f"  1 puts {first} above {second}, 2 the other way round")
-
-
-def _points(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}"
 
 
 def show_contrasts(report: Row) -> None:
@@ -308,8 +280,7 @@ def show_contrasts(report: Row) -> None:
     tests = max((row["tests"] for row in report["contrasts"]), default=0)
     say(f"\nmean differences by paper with 95% intervals; p: Holm-corrected over {counted(tests, 'test')} of an LM")
     say("at equal length: one slope for all candidates; own: the two candidates' own slopes; p: of both together")
-    if few := few_papers(row["papers"] for row in report["contrasts"]):
-        say(few)
+    say_all([few_papers(row["papers"] for row in report["contrasts"])])
 
 
 def _interval_95(test: Row, name: str = "difference") -> str:

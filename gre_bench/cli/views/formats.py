@@ -37,7 +37,14 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
     if form is Format.parquet:
         return _parquet(rows, names, out)
-    text = {Format.json: _json, Format.csv: _csv, Format.markdown: _markdown}[form](rows, names)
+    if form is Format.json:
+        text = json.dumps([{name: row[name] for name in names} for row in rows], indent=2, default=str) + "\n"
+    elif form is Format.csv:
+        text = csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
+    else:
+        cells = ([markdown_cell(row[name]) for name in names] for row in rows)
+        numeric = [any(is_number(row[name]) for row in rows) for name in names]
+        text = "".join(f"{line}\n" for line in markdown_table(list(map(markdown_cell, names)), cells, numeric))
     if out is None:
         sys.stdout.write(text)
         return
@@ -53,20 +60,6 @@ def show_written(files: Sequence[str], board: str) -> None:
         say(path)
     if not files:
         say(f"{board}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
-
-
-def _json(rows: Sequence[Row], names: Sequence[str]) -> str:
-    return json.dumps([{name: row[name] for name in names} for row in rows], indent=2, default=str) + "\n"
-
-
-def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
-    return csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
-
-
-def _markdown(rows: Sequence[Row], names: Sequence[str]) -> str:
-    cells = ([markdown_cell(row[name]) for name in names] for row in rows)
-    numeric = [any(is_number(row[name]) for row in rows) for name in names]
-    return "".join(f"{line}\n" for line in markdown_table(list(map(markdown_cell, names)), cells, numeric))
 
 
 def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:

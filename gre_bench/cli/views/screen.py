@@ -130,6 +130,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
+def number(value: Any, form: str = "", lacking: str = "–", unit: str = "") -> str:
+    """Returns *value* in the format *form*, with *unit* after it; the text *lacking* if it is None."""
+    return lacking if value is None else f"{value:{form}}{unit}"
+
+
 def is_number(value: object) -> bool:
     """Returns whether *value* is a number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -214,7 +219,7 @@ def estimate(plan: Row) -> None:
     for kind, count in plan["to_write"].items():
         say(f"to be written first: {count} {kind}")
     for row in plan["to_buy"]:
-        cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
+        cost = number(row["usd"], ".2f", "price unknown", " USD")
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
     say_all(row["trouble"] for row in plan["fit"])
