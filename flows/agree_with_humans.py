@@ -37,9 +37,8 @@ from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
-from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
-from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.pipeline.writing import judge_responses

@@ -27,9 +27,8 @@ from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
 from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import Job, Progress, recorded
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
-from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.spending import in_flight_when_killed
 from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import check_runner, working

@@ -27,9 +27,8 @@ from gre_bench.metrics.validation import PairKey, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
-from gre_bench.pipeline.runs.job import Job, settings_of
+from gre_bench.pipeline.runs.job import Job, Progress, settings_of
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
-from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, counts, reasons_of, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record

@@ -18,8 +18,7 @@ from gre_bench.core.records import Candidate, Source, Written
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.cases import Entry, Lack, Response
-from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.writing import write
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS

@@ -192,15 +192,15 @@ def keep(
             stating.append(("forget_licences", {"kind": named, "item": ids}))
         elif licence is not None:
             stating.append(("put_licences", [{"kind": named, "item": item, "licence": licence} for item in ids]))
+    added = (
+        *(("paper", paper.paper_id, "") for paper in imported.papers),
+        *(("review", review.review_id, "") for review in imported.reviews),
+        *(("judgments", item.review_id, item.writer) for item in imported.judgments),
+    )
     by = {"run_id": run_id, "file": report["file"]}
     store.write(
         *before,
-        ("add_paper_additions", [by | {"item": paper.paper_id} for paper in imported.papers]),
-        ("add_review_additions", [by | {"item": review.review_id} for review in imported.reviews]),
-        (
-            "add_judgments_additions",
-            [by | {"item": item.review_id, "writer": item.writer} for item in imported.judgments],
-        ),
+        ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
         ("put_papers", imported.papers),
         ("put_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),

@@ -38,8 +38,7 @@ from gre_bench.pipeline.intake import (
     row_range,
 )
 from gre_bench.pipeline.planning import sampled_papers
-from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXTS
 from gre_bench.tasks.protocol import Steps

@@ -18,8 +18,7 @@ from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.scoring import MetricWork, Scored, needed
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
-from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
 from gre_bench.store import Store, now
 from gre_bench.store.queries import (

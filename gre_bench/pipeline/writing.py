@@ -18,8 +18,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Paper, Review, Written
 from gre_bench.metrics.cases import Entry, Response
 from gre_bench.pipeline.intake import judged
-from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps

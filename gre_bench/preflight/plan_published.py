@@ -31,8 +31,7 @@ from gre_bench.preflight.bill import (
     judgments,
     refresh_texts,
 )
-from gre_bench.studies.examiners.inputs import grid
-from gre_bench.studies.examiners.settings import load_study
+from gre_bench.studies.examiners.inputs import grid, load_study
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
 

@@ -22,7 +22,7 @@ from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepared
 from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
-from gre_bench.store.binding import as_arrow, columns
+from gre_bench.store.queries import as_arrow, columns
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",

@@ -30,7 +30,6 @@ from gre_bench.reports.comparisons import run_study
 from gre_bench.reports.contrasts import leads
 from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, decided, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
-from gre_bench.store.binding import QueryRow
 from gre_bench.store.queries import (
     AGREEMENTS,
     CANDIDATE_PAIRS,
@@ -39,6 +38,7 @@ from gre_bench.store.queries import (
     PLANNED_SIGNATURES,
     EffectRow,
     Query,
+    QueryRow,
     SignatureRow,
 )
 

@@ -49,7 +49,7 @@ class ReviewerResult(TypedDict):
 
 
 class Results(TypedDict):
-    """The results of a study: see `gre_bench.studies.flaws.results`."""
+    """The results of a study: see `gre_bench.studies.flaws`."""
 
     edition: str
     flaws_edition: str

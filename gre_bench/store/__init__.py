@@ -11,14 +11,13 @@ asking      sends a user's own query to a separate process and reads the answer
 sandbox     the program of this separate process
 schema      tables, views and their version
 statements  SQL by name
-queries     the queries of ``sql/queries`` by name, and the types of their rows
-binding     converts records to columns for DuckDB, and DuckDB's rows to dictionaries
+queries     the queries of ``sql/queries`` by name, their rows, and records as columns for DuckDB
 files       the lock, the status file of a run, and errors of writing
 """
 
-from gre_bench.store.binding import Row, fetch, fetch_columns
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted
 from gre_bench.store.edition import INCLUDED_EDITION, Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
+from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import kept_open
 from gre_bench.store.schema import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement

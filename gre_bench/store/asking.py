@@ -25,8 +25,7 @@ from uuid import UUID
 
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import QuerySettings
-from gre_bench.store.binding import Row, distinct
-from gre_bench.store.queries import PARSED_QUERY
+from gre_bench.store.queries import PARSED_QUERY, Row, distinct
 from gre_bench.store.statements import statement
 
 PROGRAM = Path(__file__).with_name("sandbox.py")

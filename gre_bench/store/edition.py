@@ -20,10 +20,9 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
-from gre_bench.store.binding import QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.database import Database, of_statement, reader
 from gre_bench.store.files import putting
-from gre_bench.store.queries import Query
+from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
 from gre_bench.store.statements import statement
 

@@ -8,8 +8,7 @@ from functools import cache
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.store.binding import fetch
-from gre_bench.store.queries import DEFINITIONS, VERSION
+from gre_bench.store.queries import DEFINITIONS, VERSION, fetch
 from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 9

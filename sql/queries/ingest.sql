@@ -91,23 +91,13 @@ values (
     greatest($happened_at, (select coalesce(max(happened_at) + interval 1 microsecond, $happened_at) from imports))
 );
 
--- name: add_paper_additions
--- records which import added the incoming papers, for those that are not there yet
+-- name: note_additions
+-- records which import added the incoming papers, reviews and judgments; papers and reviews that are there already stay
 insert or replace into additions by name
-select run_id, file, 'paper' as kind, item, '' as writer
+select *
 from incoming
-where item not in (select paper_id from papers);
-
--- name: add_review_additions
--- records which import added the incoming reviews, for those that are not there yet
-insert or replace into additions by name
-select run_id, file, 'review' as kind, item, '' as writer
-from incoming
-where item not in (select review_id from reviews);
-
--- name: add_judgments_additions
--- records which import added the incoming judgments
-insert or replace into additions by name select run_id, file, 'judgments' as kind, item, writer from incoming;
+where (kind <> 'paper' or item not in (select paper_id from papers))
+  and (kind <> 'review' or item not in (select review_id from reviews));
 
 -- name: points
 -- one row per labelled point, in the order of papers, reviews and places

@@ -18,7 +18,7 @@ from typing import Any
 
 from gre_bench.core.known_names import resolved
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.comparisons.contrasts import columns_of, load, paired
+from gre_bench.reports.contrasts import columns_of, load, paired
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
 

@@ -93,7 +93,7 @@ def _timed_signing() -> list[float]:
 
 def _tell_stages() -> None:
     """Makes each stage print a line when it begins."""
-    from gre_bench.pipeline.runs.progress import Progress
+    from gre_bench.pipeline.runs.job import Progress
 
     stage = Progress.stage
 

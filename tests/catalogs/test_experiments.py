@@ -15,7 +15,7 @@ from gre_bench.guidelines.review_quality import GROUPS
 from gre_bench.prompts.conditions import condition
 from gre_bench.ranking import published
 from gre_bench.reports.comparisons import TABLES
-from gre_bench.studies.examiners.settings import load_study
+from gre_bench.studies.examiners.inputs import load_study
 
 ALL = {one.path.stem: one for one in experiments()}
 

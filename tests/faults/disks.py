@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Progress
 from tests.faults.commands import Before
 
 BALLAST = "ballast"

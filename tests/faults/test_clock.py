@@ -18,7 +18,7 @@ from gre_bench.core.errors import BudgetReached, Paused
 from gre_bench.http.rate_limits import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.pipeline import reading
-from gre_bench.pipeline.runs import job, progress
+from gre_bench.pipeline.runs import job
 from gre_bench.store import Store
 from gre_bench.store import edition as stores
 from gre_bench.store.queries import CURRENT_SIGNATURES, LAST_SETTINGS

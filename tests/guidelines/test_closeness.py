@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.closeness import closeness, differences, rmse
-from gre_bench.guidelines.outcomes import compared, human_means, moving_ratio, outcomes, wording, words, yardstick
+from gre_bench.guidelines.outcomes import (
+    closeness,
+    compared,
+    differences,
+    human_means,
+    moving_ratio,
+    outcomes,
+    rmse,
+    wording,
+    words,
+    yardstick,
+)
 from gre_bench.guidelines.ratings import Given, Rating, condition_of, given_ratings, shortened
 
 

@@ -11,8 +11,7 @@ import duckdb
 import pytest
 
 from gre_bench.store import Store, queries
-from gre_bench.store.binding import as_arrow
-from gre_bench.store.queries import Plain, Query
+from gre_bench.store.queries import Plain, Query, as_arrow
 from gre_bench.store.schema import TABLES, define
 from gre_bench.store.statements import CHANGES, statements
 from tests.flows.refreshing import refreshed

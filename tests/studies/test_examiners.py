@@ -28,9 +28,8 @@ from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store
-from gre_bench.studies.examiners.inputs import grid
+from gre_bench.studies.examiners.inputs import grid, load_study, parse_study
 from gre_bench.studies.examiners.job import ExaminerJob, estimate
-from gre_bench.studies.examiners.settings import load_study, parse_study
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT, SHARED

@@ -18,8 +18,17 @@ from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import SAMPLE
-from gre_bench.studies.flaws.edition import RECORD, FlawStudy, elsewhere, job_of, plant_edition, read_record
-from gre_bench.studies.flaws.results import flaw_scores, study_results, write_results
+from gre_bench.studies.flaws import (
+    RECORD,
+    FlawStudy,
+    elsewhere,
+    flaw_scores,
+    job_of,
+    plant_edition,
+    read_record,
+    study_results,
+    write_results,
+)
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT

@@ -60,9 +60,9 @@ def compare(
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
     configure_prefect(state)
     from gre_bench.flows.examiner_study import examiner_study, study
+    from gre_bench.studies.examiners.inputs import StudySettings as Chosen
+    from gre_bench.studies.examiners.inputs import load_study
     from gre_bench.studies.examiners.job import ExaminerJob, estimate
-    from gre_bench.studies.examiners.settings import StudySettings as Chosen
-    from gre_bench.studies.examiners.settings import load_study
     from gre_bench.tasks import steps
 
     chosen = load_study(settings) if settings else Chosen()

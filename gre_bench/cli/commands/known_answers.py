@@ -156,8 +156,7 @@ def flaws(
     """
     configure_prefect(state)
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.studies.flaws.edition import SCRIPTS, FlawStudy, job_of, plant_edition
-    from gre_bench.studies.flaws.results import study_results, write_results
+    from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
     from gre_bench.tasks import steps
 
     chosen = settings_of(None, edition, override, state)

@@ -13,8 +13,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_over
 from gre_bench.store import Store
-from gre_bench.store.binding import QueryRow
-from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query
+from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query, QueryRow
 from gre_bench.writing.spend_log import SpendLog, Spent, remaining, spend_log_of, stop_at
 
 TICK_S = 10.0

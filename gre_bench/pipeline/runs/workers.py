@@ -31,8 +31,7 @@ from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import Scored
-from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.job import Job, Progress, recorded
 from gre_bench.store import Store
 from gre_bench.tasks.protocol import Backends, Steps
 

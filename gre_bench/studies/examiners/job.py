@@ -17,10 +17,9 @@ from gre_bench.examiners import pairwise
 from gre_bench.examiners.examiner import Examiner, chats, filter_chat
 from gre_bench.examiners.grading import filter_sampling, samplings
 from gre_bench.pipeline.runs.studies import over_budget, quoted
-from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file, grid
+from gre_bench.studies.examiners.inputs import GradedItems, StudySettings, from_edition, from_file, grid
 from gre_bench.studies.examiners.panel import check_panel, pairs_of
 from gre_bench.studies.examiners.results import KIND
-from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
 
 if TYPE_CHECKING:

@@ -38,8 +38,14 @@ from gre_bench.examiners.results import Column
 from gre_bench.ingest.datasets.rated import GradedText
 from gre_bench.metrics.overlap import Overlap, measure_of
 from gre_bench.metrics.scoring import Metric
-from gre_bench.studies.examiners.inputs import GradedItems, Grid
-from gre_bench.studies.examiners.settings import Baseline, PairwiseSettings, PanelSettings, StudySettings
+from gre_bench.studies.examiners.inputs import (
+    Baseline,
+    GradedItems,
+    Grid,
+    PairwiseSettings,
+    PanelSettings,
+    StudySettings,
+)
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext
 

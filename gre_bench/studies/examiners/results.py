@@ -24,8 +24,7 @@ from gre_bench.examiners.panel import Panel
 from gre_bench.examiners.results import KINDS, Column, Difference, Estimate, ExaminerResult, differences, outcome, title
 from gre_bench.examiners.tables import Sheet, filled
 from gre_bench.examiners.tables import sheet as error_sheet
-from gre_bench.studies.examiners.inputs import GradedItems, Grid
-from gre_bench.studies.examiners.settings import StudySettings
+from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
 from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
 
 KIND = "examiners"

@@ -29,9 +29,9 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.studies import study_rows
 from gre_bench.store import Store
+from gre_bench.studies.examiners.inputs import parse_study
 from gre_bench.studies.examiners.job import ExaminerJob
 from gre_bench.studies.examiners.job import estimate as estimate_grades
-from gre_bench.studies.examiners.settings import parse_study
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
