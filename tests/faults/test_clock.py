@@ -73,7 +73,7 @@ class HandSet:
 @pytest.fixture
 def hand_set(monkeypatch):
     clock = HandSet()
-    for module in (stores, job, progress, reading):
+    for module in (stores, job, reading):
         monkeypatch.setattr(module, "now", clock)
     return clock
 
