@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
@@ -15,9 +14,6 @@ from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import RETRIED, step
 from gre_bench.tasks.protocol import Backends
 from gre_bench.writing.catalog import open_examiner
-
-if TYPE_CHECKING:
-    from gre_bench.examiners.examiner import Examiner
 
 
 @step("sign metrics", None, 1, "evaluation-lm")
@@ -33,64 +29,41 @@ def sign_metrics(
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
-        name: signature(recipe, identity if recipe.formula else _identity(recipe, backends, scoring), scoring, writer,
+        name: signature(recipe, identity if recipe.formula else _other(recipe, backends, scoring)[0], scoring, writer,
                         assw_writer)
         for name, recipe in recipes.items()
     }  # fmt: skip
 
 
-def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
-    """Returns the identity of the backend that the metric *recipe* uses instead of an evaluation LM."""
-    if recipe.asks == "embedder":
-        from gre_bench.lm.embedders import open_embedder
+def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tuple[LMIdentity, Callable[[str], Metric]]:
+    """Opens what the metric *recipe* uses instead of an evaluation LM.
 
-        return open_embedder(backends.embedder).identity
-    if recipe.name.startswith(EXAMINER):
-        from gre_bench.examiners.metric import check_metric
-
-        examiner = _examiner(recipe, scoring)
-        check_metric(examiner)
-        return grader_of(examiner, scoring.examiner, backends.writer_context)[1]
-    if recipe.asks == "writer":
-        from gre_bench.metrics.lm_examiner import PROMPT
-
-        return open_examiner(scoring.examiner, backends.writer_context).identity(PROMPT)
-    from gre_bench.metrics.overlap import measure_of
-
-    return replace(NOTHING, engine_version=measure_of(recipe).identity)
-
-
-def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: ScoringSettings) -> Metric:
-    """Opens the metric that *recipe* describes; the metric must be one that uses no evaluation LM."""
+    Returns its identity, and signature id → the metric. Raises `SettingsError` if the options of an examiner conflict.
+    """
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders import open_embedder
         from gre_bench.metrics.bertscore import BertScore
 
-        return BertScore(open_embedder(backends.embedder), signature_id, tokens=recipe.name == "bertscore_tokens")
+        embedder, tokens = open_embedder(backends.embedder), recipe.name == "bertscore_tokens"
+        return embedder.identity, lambda signed: BertScore(embedder, signed, tokens=tokens)
     if recipe.name.startswith(EXAMINER):
-        from gre_bench.examiners.metric import ExaminerMetric
+        from gre_bench.examiners.examiner import examiner_of
+        from gre_bench.examiners.metric import ExaminerMetric, check_metric
 
-        examiner = _examiner(recipe, scoring)
-        return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, backends.writer_context)[0], signature_id)
+        name = recipe.name.removeprefix(EXAMINER)
+        examiner = examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
+        check_metric(examiner)
+        grader, identity = grader_of(examiner, scoring.examiner, backends.writer_context)
+        return identity, lambda signed: ExaminerMetric(examiner, grader, signed)
     if recipe.asks == "writer":
-        from gre_bench.metrics.lm_examiner import LMExaminer
+        from gre_bench.metrics.lm_examiner import PROMPT, LMExaminer
 
         opened = open_examiner(scoring.examiner, backends.writer_context)
-        return LMExaminer(opened.writer, opened.sampling, signature_id)
+        return opened.identity(PROMPT), lambda signed: LMExaminer(opened.writer, opened.sampling, signed)
     from gre_bench.metrics.overlap import Overlap, measure_of
 
-    return Overlap(measure_of(recipe), signature_id)
-
-
-def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
-    """Returns the examiner in *scoring* that the metric *recipe* names.
-
-    Raises `SettingsError` if the examiner's options conflict.
-    """
-    from gre_bench.examiners.examiner import examiner_of
-
-    name = recipe.name.removeprefix(EXAMINER)
-    return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
+    measure = measure_of(recipe)
+    return replace(NOTHING, engine_version=measure.identity), lambda signed: Overlap(measure, signed)
 
 
 @step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
@@ -107,6 +80,6 @@ def score_papers(
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:
-        return _opened(recipe, signature_id, backends, scoring)
+        return _other(recipe, backends, scoring)[1](signature_id)
 
     return score(works, scoring, lambda: open_lm(backends.evaluation_lm), other, known)
