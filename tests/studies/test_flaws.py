@@ -196,13 +196,15 @@ def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):
     assert code == 2 and "no script 'loud-50'" in error
 
 
-def test_a_dry_run_plants_and_estimates_the_rest(state):
-    shutil.rmtree(state / "editions" / f"{EDITION}-flaws")
+def test_a_dry_run_plants_and_estimates_the_rest_and_leaves_nothing(state):
+    folder = state / "editions" / f"{EDITION}-flaws"
+    shutil.rmtree(folder)
     asked = ("study", "flaws", "--edition", EDITION, "--papers", 3, "--dry-run", "--state", state)
     code, out, error = call(*asked)
     assert code == 0 and "3 papers, four texts each" in out, error
-    code, out, _ = call(*asked, "--json")
-    assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 3
+    assert not folder.exists()
+    code, out, _ = call(*asked, "--papers", 2, "--json")
+    assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 2
 
 
 def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):

@@ -162,10 +162,13 @@ def flaws(
     chosen = settings_of(None, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
     job = job_of(Job(chosen, state.resolve()), study)
+    is_new = not job.store.exists
     record = plant_edition(job, study, steps.undecorated())
     report = {"edition": study.edition.key, "planted": record}
     if dry_run:
         plan = estimated(job.settings, state, None, None, False)
+        if is_new:  # a dry run fixes nothing: the next one may ask for other papers
+            job.store.discard()
 
         def show_plan(_: Any) -> None:
             _show_planting(study.edition.key, record)
