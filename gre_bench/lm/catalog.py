@@ -16,7 +16,7 @@ from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.pretrained import located, named
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.lm.weights import ADAPTER, BASE, RECORD, check_files, read_adapter
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, read_adapter
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
@@ -69,9 +69,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    folder = _folder_of(settings)
-    dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
-    return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
+    return _transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
 
 
 BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
@@ -84,6 +82,12 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 def _folder_of(settings: EvaluationLMSettings) -> Path | None:
     """Returns the folder of *settings*, or that of the adapter that comes with the program; None for neither."""
     return settings.folder or (_GEM_SMOLLM2 if settings.backend == "gem-smollm2" else None)
+
+
+def dtype_of(settings: EvaluationLMSettings) -> DType:
+    """Returns the precision in which the model of *settings* is opened: bfloat16 for gem-smollm2 if they state none."""
+    own = settings.backend == "gem-smollm2" and "dtype" not in settings.model_fields_set
+    return "bfloat16" if own else settings.dtype
 
 
 def check_here(settings: EvaluationLMSettings) -> None:

@@ -46,6 +46,8 @@ from gre_bench.store.queries import LAST_SETTINGS
 
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
+MOST_SLOWER = 3
+"""A precision that this CPU computes more times slower than float32 is named."""
 MOST_BEHIND_S = 120.0
 """Seconds that the clock may be behind the newest file."""
 MOST_APART_S = 60.0
@@ -139,7 +141,8 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
     the settings name the device cuda.
     """
-    from gre_bench.lm.weights import torch_here
+    from gre_bench.lm.catalog import dtype_of
+    from gre_bench.lm.weights import times_slower, torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
@@ -161,6 +164,12 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("gpu", "problem", "none, and the settings ask for cuda", todo)
     elif lm.backend in TORCH_BACKENDS:
         yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
+        dtype = dtype_of(lm)
+        if dtype != "float32" and (slower := times_slower(dtype)) > MOST_SLOWER:
+            todo = "set evaluation_lm.dtype=float32, whose scores have a signature of their own"
+            yield Finding(
+                "arithmetic", "warning", f"this CPU computes {dtype} {slower:.0f} times slower than float32", todo
+            )
     else:
         yield Finding("gpu", "ok", f"none, and {lm.backend} does not need one")
 

@@ -239,6 +239,17 @@ def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch
     assert any(line.startswith(part) for line in lines(doctor.gpu, chosen(override), tmp_path))
 
 
+def test_a_precision_that_the_cpu_emulates_is_named_with_the_other_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("gre_bench.lm.weights.torch_here", lambda: Torch("2.13.0", None, ()))
+    monkeypatch.setattr("gre_bench.lm.weights.times_slower", lambda dtype: {"bfloat16": 68.0}[dtype])
+    backend = "evaluation_lm.backend=gem-smollm2"
+    said = lines(doctor.gpu, chosen(backend), tmp_path)[-1]
+    assert said.startswith(
+        "warning arithmetic: this CPU computes bfloat16 68 times slower than float32 → set evaluation_lm"
+    )
+    assert "arithmetic" not in lines(doctor.gpu, chosen(backend, "evaluation_lm.dtype=float32"), tmp_path)[-1]
+
+
 def test_a_prefect_server_of_the_environment_must_be_healthy(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     assert lines(doctor.prefect_server, chosen(), tmp_path)[0].startswith(
