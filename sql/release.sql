@@ -9,6 +9,10 @@ from duckdb_tables()
 where database_name = current_database() and not temporary
 order by table_name;
 
+-- name: this_database
+-- one row: the name of the database that is open
+select current_database();
+
 -- name: unpacked
 -- one row: how many values the Parquet files hold, and the bytes of their pages when unpacked
 select

@@ -15,7 +15,8 @@ from gre_bench.core.resources import resource
 from gre_bench.release import manifest
 from gre_bench.release.database import checked_tables
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, Store, connect, lacks, quoted, statement
+from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, Store, connect, fetch, lacks, quoted, statement
+from gre_bench.store.queries import VERSION
 
 INCLUDED = resource("data", "releases")
 """The folder of the releases that come with the program."""
@@ -72,7 +73,7 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        (own,) = connection.execute("select current_database()").fetchall()[0]
+        (own,) = connection.execute(statement("release", "this_database")).fetchall()[0]
         for table in TABLES:
             connection.execute("use shape")
             connection.execute(statement("schema", table))
@@ -88,7 +89,7 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
         connection.execute(statement("release", "run_of_a_release"), run)
         for view in VIEWS:
             connection.execute(statement("views", view))
-        (version,) = connection.execute("select any_value(schema_version) from meta").fetchall()[0]
+        version = next((row["schema_version"] for row in fetch(connection, VERSION)), None)
         if version != SCHEMA_VERSION:
             todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
             raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")

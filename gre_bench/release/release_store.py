@@ -152,10 +152,10 @@ class ReleaseStore:
         releases of the edition were published here.
         """
         with self.lock():
-            here, log = self.folder / name, folder.parent / self.log.path.name
-            if here.exists():
-                if digest_of(here) != digest_of(folder):
-                    raise SettingsError(f"{here} is another release of this name; load {folder} into another --state")
+            own, log = self.folder / name, folder.parent / self.log.path.name
+            if own.exists():
+                if digest_of(own) != digest_of(folder):
+                    raise SettingsError(f"{own} is another release of this name; load {folder} into another --state")
                 return
             if self.names():
                 raise SettingsError(f"{self.folder} has releases of {self.edition}; load {folder} into another --state")

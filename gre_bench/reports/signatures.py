@@ -66,9 +66,9 @@ def the_edition(edition: str | None, state: Path) -> str:
     """
     if edition is not None:
         return edition
-    there = [Store(state, key) for key in find_editions(state)]
-    known = [store.key for store in there if store.status_file.is_file()]
-    known = known or [store.key for store in there if store.is_loaded]
+    stores = [Store(state, key) for key in find_editions(state)]
+    known = [store.key for store in stores if store.status_file.is_file()]
+    known = known or [store.key for store in stores if store.is_loaded]
     if len(known) != 1:
         none = f"no editions in {state.absolute()}; try: gre-bench refresh"
         raise SettingsError(f"name an edition: {', '.join(known)}" if known else none)
