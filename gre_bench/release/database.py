@@ -279,9 +279,7 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
     for name, values in tables.items():
         connection.execute(statement("release", f"make_{name}"))
         if values:
-            connection.register("added", as_arrow(columns(values)))
-            connection.execute(f"insert into {name} by name from added")
-            connection.unregister("added")
+            connection.from_arrow(as_arrow(columns(values))).insert_into(name)
 
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
