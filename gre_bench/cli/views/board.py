@@ -111,8 +111,9 @@ def show_headline(store: Store) -> None:
 def next_steps(edition: str, state: Path) -> None:
     """Prints what a user may do with the new board of *edition* in the folder *state*."""
     where = screen.in_state(state)
+    view = "gre-bench view" + where
     screen.say(f"next: gre-bench leaderboard --all {edition}{where}   # the other boards")
-    screen.say(f"      gre-bench view{where}   # the board as a page, in a browser")
+    screen.say(f"      {view}   # the board as a page, in a browser")
     screen.say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
