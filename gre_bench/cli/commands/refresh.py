@@ -97,7 +97,10 @@ def estimated(
 
 
 def demo(state: Path, quiet: bool, no_prefect: options.NoPrefect = False) -> Answer:
-    """Show a real board, then score the 30 sample papers and show theirs. No key or GPU."""
+    """Show a real board, then score the 30 sample papers.
+
+    The real board comes with the program, as edition ICLR-2022-llms. No key or GPU is needed.
+    """
     if not quiet:
         _show_included(state)
     return first_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
