@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,23 @@ def load_release(folder: Path, state: Path) -> Store:
     """
     about = manifest.verify(folder)
     store = Store(state, about["edition"])
+    if not re.fullmatch(re.escape(store.key) + r"-r[1-9]\d*", about["release"]):
+        raise SourceError(f"{folder}: {about['release']!r} is no name of a release of {store.key}; get it again")
     if store.file.is_file():
         raise SettingsError(
             f"{Path(state).absolute()} has an edition {store.key} of its own; load the release into another --state"
         )
     tables = checked_tables(folder)
     releases = ReleaseStore(Path(state) / "releases", store.key)
-    if (releases.folder / about["release"]).resolve() != folder.resolve():
-        releases.take_in(folder, about["release"])
-    with store.loading(about["release"]) as beside:
-        _write(folder, tables, about, beside)
+    try:
+        with store.loading(about["release"]) as beside:
+            _write(folder, tables, about, beside)
+            if (releases.folder / about["release"]).resolve() != folder.resolve():
+                releases.take_in(folder, about["release"])
+    except BaseException:
+        if not store.exists:
+            store.discard()
+        raise
     return store
 
 

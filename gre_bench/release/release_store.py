@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import edition_of
+from gre_bench.core.whole_files import put
 from gre_bench.release.manifest import digest_of
 from gre_bench.release.signing import SigningKey, check_signer, is_signed
 from gre_bench.store import now
@@ -160,9 +162,13 @@ class ReleaseStore:
             if self.names():
                 raise SettingsError(f"{self.folder} has releases of {self.edition}; load {folder} into another --state")
             beside = self.building_folder(name)
-            shutil.copytree(folder, beside, dirs_exist_ok=True)
-            if log.is_file():
-                shutil.copyfile(log, self.log.path)
+            try:
+                shutil.copytree(folder, beside, dirs_exist_ok=True)
+            except (OSError, shutil.Error) as error:
+                why = getattr(error, "strerror", None) or "a file cannot be copied"
+                raise SourceError(f"{folder} cannot be copied to {self.folder}: {why}") from None
+            if log.exists():
+                put(self.log.path, read_bytes(log))
             self.move_in(beside, name)
             self.point()
 

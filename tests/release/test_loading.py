@@ -7,8 +7,9 @@ import shutil
 import duckdb
 import pytest
 
-from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.pipeline.ranking import reading
+from gre_bench.release import manifest
 from gre_bench.release.loading import load_release
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
@@ -98,3 +99,33 @@ def test_a_damaged_release_leaves_no_edition(state, tmp_path):
     with pytest.raises(SourceError, match="scores.parquet"):
         load_release(copy, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere" / "editions").exists()
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside", f"{EDITION}-r0", "ICLR-2024-r1", ""])
+def test_a_release_with_a_foreign_name_writes_nothing(state, tmp_path, name):
+    copy = tmp_path / RELEASE
+    shutil.copytree(state / "releases" / RELEASE, copy)
+    about = {key: value for key, value in manifest.read(copy).items() if key not in ("files", "signed_by")}
+    for file in (copy, *copy.rglob("*")):
+        file.chmod(0o755)
+    for sealed in ("manifest.json", "manifest.sha256"):
+        (copy / sealed).unlink()
+    manifest.seal(copy, about | {"release": name}, None)
+    with pytest.raises(SourceError, match="is no name of a release"):
+        load_release(copy, tmp_path / "elsewhere")
+    assert {path.name for path in tmp_path.iterdir()} == {RELEASE}
+
+
+def test_a_release_of_another_schema_leaves_neither_edition_nor_release(state, tmp_path, monkeypatch):
+    monkeypatch.setattr("gre_bench.release.loading.SCHEMA_VERSION", 99)
+    with pytest.raises(StoreError, match="has schema version .*, this program reads 99"):
+        load_release(state / "releases" / RELEASE, tmp_path / "elsewhere")
+    assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
+
+
+def test_a_loaded_edition_is_not_taken_for_the_only_one_of_ones_own(loaded, call):
+    make(loaded, "ICLR-2026", papers=5, candidates=3).save_status(
+        {"edition": "ICLR-2026", "state": "done", "stage": "ended", "metrics": [], "message": ""}
+    )
+    code, printed, said = call("leaderboard", "--state", loaded)
+    assert code == 0 and printed.startswith("ICLR-2026"), said
