@@ -329,16 +329,15 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
-        reweighted: dict[str, tuple[np.ndarray, Any]] = {}
+        reweighted: dict[str, np.ndarray] = {}
         for x, y in pairs:
             if (x, y) not in copies:
                 continue
             if x not in reweighted:
-                factors = np.exp(features[x] @ boosts)
-                reweighted[x] = factors, model.backoff.norms(factors)
-            factors, norms = reweighted[x]
-            reply, (others, spelled) = replies[y], copies[x, y]
-            norm = model.backoff.norms_at(norms, reply.contexts)
+                reweighted[x] = np.exp(features[x] @ boosts)
+            factors, reply = reweighted[x], replies[y]
+            others, spelled = copies[x, y]
+            norm = model.backoff.norms(factors, reply.contexts)
             whole = share * reply.trigram * factors[reply.text.ids] / norm
             escape = share * spelled * factors[0] / norm
             total = others + whole + escape

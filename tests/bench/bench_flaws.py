@@ -38,7 +38,7 @@ from gre_bench.writing.rules.judgments import judgments_of
 KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "listing")
 LEXICAL = "words in common"
 METRICS = ("gem", "gem_s_abstract", LEXICAL)
-SIZES, SHARES = (20, 60, 120), (0.0, 0.25, 0.5, 1.0)
+SIZES, SHARES = (20, 30, 60, 120), (0.0, 0.25, 0.5, 1.0)
 
 
 def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int) -> dict[str, Any]:

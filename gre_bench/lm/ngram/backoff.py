@@ -9,7 +9,7 @@ its context, less a discount; 0 for a trigram that is not in the model. ``rest``
 words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney 1995).
 
 To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm Z(a
-b) makes the probabilities sum to 1 (unigram rescaling). The norms of all contexts are computed at once.
+b) makes the probabilities sum to 1 (unigram rescaling).
 
 A word of the reply may be copied from the earlier reply or from the known text. For each position of the reply, the
 functions return the probability of the word that stands at that position. The probability is NaN where there is nothing
@@ -55,6 +55,15 @@ class _Table:
         index = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
         return np.where(self.contexts[index] == context, index, -1)
 
+    def of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the n-grams of the contexts *rows*, as `Contexts` describes them in ``kept``."""
+        known = np.flatnonzero(rows >= 0)
+        distinct, row_of = np.unique(rows[known], return_inverse=True)
+        lengths = np.append(self.starts, len(self.keys))[distinct + 1] - self.starts[distinct]
+        starts = np.cumsum(lengths) - lengths
+        keys = np.arange(lengths.sum()) + np.repeat(self.starts[distinct] - starts, lengths)
+        return known, keys, starts, row_of
+
     def rests(self, rows: np.ndarray) -> np.ndarray:
         return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves everything to the lower order
 
@@ -64,6 +73,8 @@ class Contexts:
 
     - `keys`: two arrays of integers, the bigram and the trigram context at each position (see `_Table`).
     - `rows`: two arrays, the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
+    - `kept`: two tuples: the positions with a known context; the n-grams of these contexts, as indices into ``keys`` of
+      the table; where each context's n-grams start among them; and which context each of the positions has.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -71,6 +82,7 @@ class Contexts:
         earlier = np.concatenate(([NEWLINE_ID], before[:-1]))
         self.keys = (before, earlier * size + before)
         self.rows = tuple(table.row(key) for table, key in zip(tables, self.keys, strict=True))
+        self.kept = tuple(table.of_rows(rows) for table, rows in zip(tables, self.rows, strict=True))
 
 
 class Backoff:
@@ -94,24 +106,17 @@ class Backoff:
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
         return chance
 
-    def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Returns the norm Z(context) = Σ_w P(w | context) · ``factors[w]`` of every context in the model.
-
-        The three parts are the norm of the empty context, and arrays of those of bigram and of trigram contexts.
-        """
-        none = float(self.unigram @ factors)
-        two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
-        two = two + self.tables[0].rest * none
-        return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
-
-    def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm at each position of a text with these *contexts*, given the result of `norms`.
+    def norms(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
+        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position of a text with these *contexts*.
 
         Each position takes the norm of the longest context that the model knows.
         """
-        none, two, three = norms
-        second, third = contexts.rows
-        return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
+        norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
+        for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):
+            if len(starts):
+                sums = np.add.reduceat(table.kept[keys] * factors[table.words[keys]], starts)[row_of]
+                norm[known] = sums + table.rest[rows[known]] * norm[known]
+        return norm
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
         """Returns Σ_i ``weights[i]`` · P(w | context at position i of a text) for every word w, shape (`size`,)."""

@@ -98,10 +98,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The effect of a known text: the factor of each word, the norms with these factors, and the copies from it."""
+    """The effect of a known text: the factor of each word, and the copies from it."""
 
     factors: np.ndarray
-    norms: tuple[float, np.ndarray, np.ndarray]
     copies: Copies
 
 
@@ -236,7 +235,7 @@ class CacheNgram:
         if not (self._weights(reading) > 0).any():
             return None
         factors = np.exp(self.known_text.features(reading) @ self.boosts)
-        return Known(factors, self.backoff.norms(factors), Copies(reading.words, self._weights(reading), NEWLINE_ID))
+        return Known(factors, Copies(reading.words, self._weights(reading), NEWLINE_ID))
 
     def read(self, text: str) -> Reading:
         """Returns the tokens of *text* as integers, without the token for the end of the text."""
@@ -254,8 +253,7 @@ class CacheNgram:
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
-        norms = self.backoff.norms_at(known.norms, reply.contexts)
-        factors = known.factors
+        factors, norms = known.factors, self.backoff.norms(known.factors, reply.contexts)
         reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))

@@ -187,7 +187,8 @@ NONE = len(STANCES)
 SCALE = 100
 """The file holds each weight times this, rounded to a whole number."""
 
-_WORD = re.compile(r"[a-z0-9]+(?:[-'’][a-z0-9]+)*|\?")
+_NUMBER = re.compile(r"[0-9]+")
+_WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|\?")
 _WORDS_READ = 60
 _STEM = 5
 _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
@@ -220,7 +221,7 @@ class StanceModel:
 
 def features(clause: Clause, clauses: int) -> set[str]:
     """Returns the names of the features of *clause*, which is one of *clauses* in its review."""
-    words = [re.sub(r"\d+", "0", word).replace("’", "'") for word in _WORD.findall(clause.text.lower())[:_WORDS_READ]]
+    words = _WORD.findall(_NUMBER.sub("0", clause.text.lower()).replace("’", "'"))[:_WORDS_READ]
     present = {"(any)", f"(section {clause.kind})", f"(length {min(len(words) // 4, 7)})", *words}
     present |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}
     present |= {f"{first} {second}" for first, second in pairwise(["^", *words, "$"])}

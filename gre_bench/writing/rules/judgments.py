@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from gre_bench.writing.rules.clauses import (
 __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
 WRITER = "rule-judgments-3"
+
+_REMEMBERED = 2_000
+"""Number of reviews whose judgments are kept: an import describes the judgments that the next step stores."""
 
 _SURE = 0.19
 """Smallest probability at which a clause counts as having a stance; those of the five classes sum to 1."""
@@ -70,6 +74,7 @@ REQUESTS = re.compile(
 """Matches requests in the form of a question."""
 
 
+@lru_cache(_REMEMBERED)
 def judgments_of(review: str) -> str:
     """Returns the judgments of *review*, one on each line; empty if there are none.
 
