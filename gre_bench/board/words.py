@@ -7,7 +7,7 @@ that belong to no group; groups are ranked among themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gre_bench.core.terminal import counted
@@ -15,6 +15,17 @@ from gre_bench.store.queries import LeaderboardRow
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
+FEW = 30
+"""An interval with fewer independent units than this is shown with a warning.
+
+In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean less often than in 90%. At 4
+units it covers it in 75%, at 16 in 81%, at 30 in 84%, and at 60 in 86%. For a normal distribution, and Student's t with
+3 degrees of freedom, it covers 90% to 92%.
+"""
+FEW_MEANS = (
+    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
+    f"84% ({FEW})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +204,12 @@ def _unvalidated(rows: Sequence[LeaderboardRow]) -> str:
     """Returns ``not validated`` with what is known, such as ``(fail on ICLR-2020)``."""
     known = rows[0]["validation"].partition(": ")[2] if rows else ""
     return f"not validated ({known})" if known else "not validated"
+
+
+def few_papers(counts: Iterable[int | None]) -> str | None:
+    """Returns a warning if the smallest of *counts*, which are numbers of papers, is below `FEW`; else None.
+
+    The warning states the smallest count. A count of None or 0 is ignored.
+    """
+    fewest = min((count for count in counts if count), default=FEW)
+    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None

@@ -6,9 +6,9 @@ its entry names. Installed packages add metrics as entry points of the group ``g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.extensions import Catalogue
@@ -43,6 +43,8 @@ class Recipe:
     measure: str | None = None
 
 
+ALPHA = 0.05
+"""The level of a board's tests."""
 SPECIFIC = "_specific"
 """Suffix of the name of a metric that is the excess of another one over chance."""
 
@@ -117,3 +119,20 @@ def in_order(names: Iterable[str]) -> list[str]:
     """Returns the distinct *names* of metrics in the order of tables: first as in `METRICS`, then examiners by name."""
     order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
+
+
+def specific_of(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns the id of the signature in *signatures* that is the chance-corrected form of *signature*.
+
+    The chance-corrected form of a metric is the score less the score by chance. The score by chance is that of the
+    candidate's reviews of other papers. The two signatures differ only in the metric. Returns None if *signatures* has
+    no such signature.
+    """
+    wanted = signature["metric"] + SPECIFIC
+    rest = signature.keys() - {"metric", "chance", "signature_id"}
+    matching = (
+        row["signature_id"]
+        for row in signatures
+        if row["metric"] == wanted and all(row.get(name) == signature.get(name) for name in rest)
+    )
+    return next(matching, None)

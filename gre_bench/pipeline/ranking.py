@@ -18,7 +18,7 @@ from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import SPECIFIC, recipe_of
+from gre_bench.core.metrics import recipe_of, specific_of
 from gre_bench.core.records import HUMAN
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.lm.catalog import base_of
@@ -181,23 +181,6 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
     if name == HUMAN or name in CONTROLS:
         return None
     matching = (group for group, patterns in groups.items() if any(fnmatchcase(name, item) for item in patterns))
-    return next(matching, None)
-
-
-def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
-    """Returns the id of the signature in *signatures* that is the chance-corrected form of *signature*.
-
-    The chance-corrected form of a metric is the score less the score by chance. The score by chance is that of the
-    candidate's reviews of other papers. The two signatures differ only in the metric. Returns None if *signatures* has
-    no such signature.
-    """
-    wanted = signature["metric"] + SPECIFIC
-    rest = signature.keys() - {"metric", "chance", "signature_id"}
-    matching = (
-        row["signature_id"]
-        for row in signatures
-        if row["metric"] == wanted and all(row.get(name) == signature.get(name) for name in rest)
-    )
     return next(matching, None)
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
 from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
 from gre_bench.stats.ranks import rank_intervals
 
-ALPHA = 0.05
 POWER = 0.8
 RESAMPLES = 4000
 SEED = 0

@@ -37,9 +37,10 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.known_names import did_you_mean, resolved, whole
+from gre_bench.core.metrics import ALPHA, specific_of
 from gre_bench.core.records import HUMAN
-from gre_bench.pipeline.ranking import reading, specific_of, words_of
-from gre_bench.ranking.rank_statistics import ALPHA, SEED, Pairs, texts_of
+from gre_bench.pipeline.ranking import reading, words_of
+from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import LengthContrast, contrast_at_length, length_slope

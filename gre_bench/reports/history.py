@@ -13,11 +13,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.words import FEW
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import whole
 from gre_bench.core.settings import edition_of
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import FEW, Moment, change
+from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row, Store, find_editions
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
 

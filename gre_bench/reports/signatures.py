@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, resolved
-from gre_bench.pipeline.ranking import specific_of
+from gre_bench.core.metrics import specific_of
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
     BOARD_SETTINGS,

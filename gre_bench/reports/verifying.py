@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import recipe_of, specific_of
 from gre_bench.core.records import Signature
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.metrics.scoring import value
 from gre_bench.pipeline.learnt import Learnt
-from gre_bench.pipeline.ranking import specific_of, store_rank_statistics
+from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, code_version
 from gre_bench.pipeline.scoring import store_separation
 from gre_bench.release import manifest

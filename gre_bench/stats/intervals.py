@@ -19,34 +19,13 @@ the mean m, the standard error se and the number n of papers of each set:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from gre_bench.stats.samples import finite, group_indices
-
-FEW = 30
-"""An interval with fewer independent units than this is shown with a warning.
-
-In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean less often than in 90%. At 4
-units it covers it in 75%, at 16 in 81%, at 30 in 84%, and at 60 in 86%. For a normal distribution, and Student's t with
-3 degrees of freedom, it covers 90% to 92%.
-"""
-FEW_MEANS = (
-    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
-    f"84% ({FEW})"
-)
-
-
-def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning if the smallest of *counts*, which are numbers of papers, is below `FEW`; else None.
-
-    The warning states the smallest count. A count of None or 0 is ignored.
-    """
-    fewest = min((count for count in counts if count), default=FEW)
-    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from typing import Any
 from scipy import stats
 
 from gre_bench.api import open_lm
+from gre_bench.core.metrics import specific_of
 from gre_bench.core.records import Prediction
-from gre_bench.pipeline.ranking import reading, specific_of, words_of
+from gre_bench.pipeline.ranking import reading, words_of
 from gre_bench.reports.contrasts import columns_of
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import answer, headline, headline_lacks, with_half
+from gre_bench.board.words import answer, few_papers, headline, headline_lacks, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -23,7 +23,6 @@ from gre_bench.core.records import HUMAN
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
-from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Store
 from gre_bench.store.queries import (
     CLEAN_GAP,

@@ -15,22 +15,14 @@ from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_parts
-from gre_bench.ranking.published import beside, tables
-from gre_bench.reports.comparisons import (
-    TABLES,
-    correlated,
-    from_run,
-    from_table,
-    printed_study,
-    ranked,
-    run_study,
-)
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
 
 
 def _tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    from gre_bench.ranking.published import tables
+
     return list(tables())
 
 
@@ -135,6 +127,9 @@ def _look_like_boards(names: Sequence[str]) -> None:
 
 def _compared(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> dict[str, Any]:
     """Returns the comparison of two sides, first the published *tables*; or of one with the file *benchmarks*."""
+    from gre_bench.ranking.published import beside
+    from gre_bench.reports.comparisons import TABLES, correlated, from_run, from_table, printed_study, ranked, run_study
+
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import p_value, with_half
+from gre_bench.board.words import FEW, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -14,13 +14,11 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import following
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import ColumnNames, stated
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
-from gre_bench.ranking.rank_statistics import ALPHA
-from gre_bench.stats.intervals import FEW
 from gre_bench.store import Row
 from gre_bench.store.queries import CANDIDATE_COUNTS
 

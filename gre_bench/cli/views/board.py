@@ -12,7 +12,10 @@ from rich.box import SIMPLE_HEAD
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
+    FEW,
+    FEW_MEANS,
     answer,
+    few_papers,
     headline,
     headline_lacks,
     is_validated,
@@ -28,7 +31,6 @@ from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
 from gre_bench.reports.signatures import headline_metric, shown_signatures
-from gre_bench.stats.intervals import FEW, FEW_MEANS, few_papers
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
     CURRENT_SIGNATURES,

@@ -10,12 +10,11 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from gre_bench.board.words import p_value
+from gre_bench.board.words import few_papers, p_value
 from gre_bench.cli.views.fitted import table
 from gre_bench.cli.views.screen import number, say, say_all
+from gre_bench.core.metrics import ALPHA
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.rank_statistics import ALPHA
-from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row
 
 SHOWN_ROWS = 40

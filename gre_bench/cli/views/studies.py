@@ -8,7 +8,6 @@ from typing import Any
 from rich.box import HEAVY_HEAD
 
 from gre_bench.board.words import p_value
-from gre_bench.changes.catalog import CHANGES
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, grid, say
 from gre_bench.core.metrics import in_order, recipe_of
@@ -63,6 +62,8 @@ def show_validation(summary: Row) -> None:
 
 def _show_effects(family: str, rows: list[Row]) -> None:
     """Prints the effects in the layout of table 2 of Xu et al. 2025: a row per metric, a column per change."""
+    from gre_bench.changes.catalog import CHANGES
+
     changes = [name for name in CHANGES if any(row["change"] == name for row in rows)]
     cells = {(row["metric"], row["change"]): row for row in rows}
     grid(

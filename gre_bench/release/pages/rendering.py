@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.words import p_value
+from gre_bench.board.words import FEW, FEW_MEANS, p_value
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures import Drawings, families
 from gre_bench.release.pages.board import (
@@ -34,7 +34,6 @@ from gre_bench.release.pages.board import (
     ticks,
 )
 from gre_bench.release.pages.terms import PASSAGE, TERMS
-from gre_bench.stats.intervals import FEW, FEW_MEANS
 from gre_bench.store import Row
 
 FOLDER = Path(__file__).parent / "templates"
