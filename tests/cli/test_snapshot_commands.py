@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.fetching import budget_file
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
@@ -138,7 +138,7 @@ def _papers(tmp_path):
 
 def test_what_changed_is_shown_and_there_for_machines(call, loopback):
     call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect")
-    loopback.fixture_stores[2].edit("s01-r1", rating="1: poor")
+    loopback.stores[2].edit("s01-r1", rating="1: poor")
     code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--again")
     assert code == DONE and "1 edited Official_Review" in out and "→ '1: poor'" in out
     code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--json")

@@ -20,7 +20,7 @@ from prefect.utilities.callables import parameter_schema
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, parse
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor

@@ -15,39 +15,32 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import fetch_run
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
-from gre_bench.ingest.openreview.loopback.server import FAULTS, Loopback, fault
+from gre_bench.ingest.openreview.loopback import FAULTS, Limit, Loopback, fault
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS
 from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching
-from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
+from tests.flows.fetching import (
+    ACCOUNT,
+    IDEAL,
+    NOTES,
+    fetched,
+    opened,
+    pdf_of,
+    repeated,
+    served,
+    set_forward,
+    settings,
+)
 from tests.forks import CONTEXT
 
+pytestmark = pytest.mark.usefixtures("logged_in")
 PAPERS = sorted({note["forum"] for note in NOTES})
-IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
-"""16 papers: four pages of five (the count of the first says when all are there), three archives of five and one PDF."""
-PAUSES = {"429-retry-after", "429-headers", "429-body", "429-login"}
 STOPS = {"html", "challenge", "wrong-host"}
-
-
-@pytest.fixture(autouse=True)
-def logged_in(monkeypatch):
-    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
-    monkeypatch.setenv("OPENREVIEW_PASSWORD", ACCOUNT.password)
-    for name in ("TOKEN", "MFA_CODE", "TOTP_SECRET"):
-        monkeypatch.delenv(f"OPENREVIEW_{name}", raising=False)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """The digest of a fetch that nothing disturbed."""
-    digest, counts = fetching.undisturbed(tmp_path_factory.mktemp("undisturbed"))
-    assert counts == IDEAL
-    return digest
 
 
 def content_of(notes):
@@ -76,15 +69,15 @@ def test_a_fetch_that_is_done_sends_nothing_more(tmp_path):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbed, name):
-    with served(fault=[fault(name, seconds=0.2)]) as loopback:
-        triggered = loopback.faults.triggered
+    with served(faults=[fault(name, seconds=0.2)]) as loopback:
+        triggered = loopback.triggered
         if name in STOPS:
             with pytest.raises(SourceError) as error:
                 fetched(loopback.v2, tmp_path)
             assert "\n" not in str(error.value)
             # One line and no storm: nothing was asked after it.
             assert (triggered[name], loopback.counts["notes"]) == ((1, 1) if name == "wrong-host" else (1, 2))
-            loopback.faults.several = ()
+            loopback.faults = ()
         summary = fetched(loopback.v2, tmp_path)
         assert triggered[name], "nothing happened"
         if name == "edits":
@@ -127,11 +120,11 @@ def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, un
 
 
 def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path, undisturbed):
-    with served(fault=[fault("503", first=3, every=1)]) as loopback:
+    with served(faults=[fault("503", first=3, every=1)]) as loopback:
         summary = fetched(loopback.v2, tmp_path)
         assert summary["outcome"] == "incomplete" and "4 tries failed, the last with 503" in summary["message"]
         assert loopback.counts["notes"] == 2 + 4
-        loopback.faults.several = ()
+        loopback.faults = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == 4 + 4
 
@@ -177,9 +170,9 @@ def test_kills_at_random_moments_make_the_same_snapshot(tmp_path, undisturbed):
 def test_a_second_fetch_says_what_changed_and_asks_for_no_pdf_again(tmp_path):
     with served() as loopback:
         fetched(loopback.v2, tmp_path)
-        loopback.fixture_stores[2].edit("s01-r1", rating="1: poor")
-        loopback.fixture_stores[2].delete("s02-r1")
-        loopback.fixture_stores[2].edit("s03", venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
+        loopback.stores[2].edit("s01-r1", rating="1: poor")
+        loopback.stores[2].delete("s02-r1")
+        loopback.stores[2].edit("s03", venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
         summary = fetched(loopback.v2, tmp_path, again=True)
     assert (summary["requests"].get("attachment"), summary["requests"].get("pdf")) == (None, None)
     assert [line.split(":")[0] for line in summary["changes"]["lines"]] == [
@@ -252,10 +245,10 @@ def test_a_pdf_that_comes_without_its_end_is_asked_for_once_more(tmp_path):
 
 def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undisturbed, monkeypatch):
     with served() as loopback:
-        fixture_store = loopback.fixture_stores[2]
-        listed = fixture_store._with_details
+        store = loopback.stores[2]
+        listed = store._with_details
         monkeypatch.setattr(
-            fixture_store,
+            store,
             "_with_details",
             lambda note, query: note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query),
         )
@@ -266,10 +259,10 @@ def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undi
 def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path):
     rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:
-        loopback.fixture_stores[2].edit("s01-r1", rebuttal - 1000, summary="said before")
-        loopback.fixture_stores[2].edit("s01-r1", rebuttal + 1000, summary="said after")
-        loopback.fixture_stores[2].edit("s02-r1", rebuttal - 1000, summary="said in time")
-        loopback.fixture_stores[2].edit("s03", rebuttal + 1000, pdf="/pdf/another.pdf")
+        loopback.stores[2].edit("s01-r1", rebuttal - 1000, summary="said before")
+        loopback.stores[2].edit("s01-r1", rebuttal + 1000, summary="said after")
+        loopback.stores[2].edit("s02-r1", rebuttal - 1000, summary="said in time")
+        loopback.stores[2].edit("s03", rebuttal + 1000, pdf="/pdf/another.pdf")
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts["edits"] == 2
     snapshot = opened(summary)
@@ -398,10 +391,10 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
     with served(limits={"attachment": Limit(2, 600.0)}) as loopback, prefect_test_harness(server_startup_timeout=120):
         summary = fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "state", strict=True)
         assert summary["outcome"] == "paused"
-        loopback.faults.several = (fault("503", first=1, every=1),)
+        loopback.faults = (fault("503", first=1, every=1),)
         with pytest.raises(UnfinishedError, match="tries failed"):
             fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "other", strict=True)
-        loopback.faults.several = ()
+        loopback.faults = ()
         monkeypatch.delenv("OPENREVIEW_PASSWORD")
         named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.password=block:openreview-password")
         with pytest.raises(SettingsError, match="no Prefect Secret block 'openreview-password'"):
@@ -411,15 +404,9 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
 
 
 def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
-    from gre_bench.core.settings import load
-    from gre_bench.flows.annual_refresh import refresh
-    from gre_bench.pipeline.runs.job import Job
-    from gre_bench.store import Store
-    from gre_bench.tasks import steps
-
     rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:
-        loopback.fixture_stores[2].edit("s01-r1", rebuttal + 1000, summary="said after the rebuttal")
+        loopback.stores[2].edit("s01-r1", rebuttal + 1000, summary="said after the rebuttal")
         summary = fetched(loopback.v2, tmp_path / "elsewhere", papers=5)
     chosen = load(None, (
         "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=5", f"sources.snapshot={summary['snapshot']}",

@@ -19,7 +19,7 @@ from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
 from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page, RetryPolicy
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback, fault
+from gre_bench.ingest.openreview.loopback import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
@@ -222,7 +222,7 @@ def test_a_wrong_password_is_one_line_and_one_request(budget):
 @pytest.mark.parametrize("name", ["html", "challenge"])
 @pytest.mark.parametrize("login", [Login(), LOGIN])
 def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
-    with Loopback(NOTES, fault=[fault(name, first=1)]) as loopback:
+    with Loopback(NOTES, faults=[fault(name, first=1)]) as loopback:
         with pytest.raises(SourceError, match="browser check") as error:
             OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
         assert ("set OPENREVIEW_USERNAME" in str(error.value)) == (login is not LOGIN)
@@ -231,7 +231,7 @@ def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
 
 @pytest.mark.parametrize("name", ["expired-401", "expired-403"])
 def test_an_expired_token_is_renewed_once_and_the_request_asked_again(budget, name):
-    with Loopback(NOTES, account=ACCOUNT, fault=[fault(name, first=2)]) as loopback:
+    with Loopback(NOTES, account=ACCOUNT, faults=[fault(name, first=2)]) as loopback:
         door = OpenReview(2, loopback.v2, budget, LOGIN)
         door.page(SUBMISSIONS)
         assert len(door.forum("s01").notes) > 1
