@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from gre_bench.ingest.records.notes import creating, invitations_of, plain
+from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
 
 Api = Literal[1, 2]
 Note = dict[str, Any]
@@ -255,7 +255,7 @@ class FixtureStore:
             return False
         for key, value in query.items():
             if key.startswith("content."):
-                held = plain(note["content"].get(key.removeprefix("content.")))
+                held = fields_of(note).get(key.removeprefix("content."))
                 kept = value == held or (isinstance(held, list) and value in held)
             elif key in ("id", "forum"):
                 kept = note.get(key) == value
@@ -310,11 +310,6 @@ class FixtureStore:
         envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
         inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
         return {"id": version_id, "invitation": created_by(note), "note": inner} | envelope | dates
-
-
-def created_by(note: Mapping[str, Any]) -> str:
-    listed = invitations_of(note)
-    return creating(listed) if listed else ""
 
 
 def _number(query: Query, key: str, default: int) -> int:

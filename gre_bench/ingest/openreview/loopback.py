@@ -41,14 +41,13 @@ from gre_bench.ingest.openreview.answers import (
     Limit,
     Note,
     Refused,
-    created_by,
     html_page,
     invalid,
     not_found,
     refusal,
     say,
 )
-from gre_bench.ingest.records.notes import plain
+from gre_bench.ingest.records.notes import created_by, fields_of
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
 
@@ -342,7 +341,7 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
         elif name == "edits":
             reviews = sorted(key for key, note in store.notes.items() if created_by(note).endswith("Official_Review"))
             for review in {*reviews[:1], *reviews[-1:]}:
-                held = {key: plain(value) for key, value in store.notes[review]["content"].items()}
+                held = fields_of(store.notes[review])
                 longest = max(held, key=lambda key: len(held[key]) if isinstance(held[key], str) else 0)
                 store.edit(review, None, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
         elif name in ("empty-page", "duplicates") and "after" in query:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,16 +117,23 @@ def invitations_of(note: Mapping[str, Any]) -> list[str]:
     return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
 
 
-def creating(invitations: Sequence[str]) -> str:
-    """Returns which of a note's *invitations* created it: the first that is no edit."""
-    return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
+def created_by(note: Mapping[str, Any]) -> str:
+    """Returns the invitation that created a note of either API: the first that is no edit; empty if it has none."""
+    listed = invitations_of(note)
+    return next((invitation for invitation in listed if kind_of(invitation) != "Edit"), listed[0] if listed else "")
+
+
+def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns {name of a field: its `plain` value} of a note of either API; empty if it has no usable content."""
+    content = note.get("content")
+    return {name: plain(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
     listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    texts = [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
-    return creating(texts) if texts and len(texts) == len(listed or ()) else None
+    sound = isinstance(listed, list) and all(isinstance(entry, str) for entry in listed)
+    return (created_by({"invitations": listed}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
