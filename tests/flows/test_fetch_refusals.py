@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core.errors import SourceError
 from gre_bench.ingest.openreview.fetching import IN_A_ROW
 from gre_bench.ingest.openreview.loopback import Limit, fault
 from gre_bench.ingest.records.venues import venue_of
 from tests.flows.fetching import fetched, opened, pdf_of, served, set_forward
+from tests.one_line import one_line
 
 pytestmark = pytest.mark.usefixtures("logged_in")
 SINGLY = ("fetch.pdf_batch=1",)
@@ -117,14 +117,6 @@ def test_what_is_missing_is_final_for_the_take_and_asked_for_by_the_next(tmp_pat
         assert (again["digest"], again["requests"]["pdf"]) == (undisturbed, 1)
 
 
-def test_what_a_sound_archive_lacks_is_missing_without_another_request(tmp_path):
-    with served(pdf=lambda name: None if name in ("s01", "s03") else pdf_of(name)) as loopback:
-        summary = fetched(loopback.v2, tmp_path)
-        assert asked(loopback, "pdf") == {"s16": 1} and loopback.counts["attachment"] == 3
-    problems = {name: row["pdf_problem"] for name, row in opened(summary).papers().items() if row["pdf_problem"]}
-    assert problems == dict.fromkeys(("s01", "s03"), "the service has no PDF of it")
-
-
 def test_archives_that_stay_damaged_are_tried_twice_and_cost_only_what_is_damaged_in_them(tmp_path, undisturbed):
     with served(faults=[fault("bad-archive", every=1)]) as loopback:
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
@@ -161,9 +153,8 @@ def test_a_snapshot_that_shares_a_damaged_pdf_is_named_and_made_anew(tmp_path):
         file.chmod(0o644)
         with file.open("r+b") as shared:
             shared.write(b"%PDX")
-        with pytest.raises(SourceError, match=r"is not as it was written; .*: move that folder away") as error:
+        with one_line("is not as it was written; ", ": move that folder away"):
             fetched(loopback.v2, tmp_path)
-        assert "\n" not in str(error.value)
         folder.rename(tmp_path / "away")
         again = fetched(loopback.v2, tmp_path)
         assert again["snapshot"] == first["snapshot"] and opened(again).pdf("s01") == pdf_of("s01")

@@ -212,16 +212,6 @@ def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monk
         assert "secret" not in repr(loopback.account)
 
 
-def test_a_login_asks_for_the_code_of_an_authenticator_app():
-    with Loopback(made(2, 1), account=Account("me", "secret", code="123456")) as loopback:
-        known = {"username": "me", "password": "secret"}
-        who = client(loopback, 2, **known, mfa_code_provider=lambda method: {"totp": "123456"}[method])
-        assert who.get_note("paper00000").id == "paper00000"
-        with pytest.raises(openreview.OpenReviewException, match="Invalid verification code"):
-            client(loopback, 2, **known, mfa_code_provider=lambda _: "654321")
-        assert loopback.counts["mfa"] == 2
-
-
 @pytest.fixture
 def moment(monkeypatch):
     """The time by which windows open and close, alone in a list; it stands still unless a test moves it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -20,6 +19,7 @@ from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 from tests.conftest import SHARED
+from tests.one_line import one_line
 
 EDITION = Edition("SAMPLE", 2026)
 NOTES = [
@@ -53,15 +53,6 @@ def whole(tmp_path_factory):
 def copied(whole, tmp_path):
     shutil.copytree(whole.folder, tmp_path / "copy")
     return tmp_path / "copy"
-
-
-@contextmanager
-def refused(*says):
-    """The block ends in a `SourceError` of one line that says all of *says*."""
-    with pytest.raises(SourceError) as error:
-        yield
-    line = str(error.value)
-    assert "\n" not in line and all(part in line for part in says), line
 
 
 def test_what_is_frozen_comes_out_unchanged(whole):
@@ -172,7 +163,7 @@ def test_a_file_of_another_length_is_named_on_opening(copied, name, change):
     path.unlink()
     if change != "gone":
         path.write_bytes({"longer": content + b"\n", "shorter": content[:-1], "empty": b""}[change])
-    with refused(name):
+    with one_line(name):
         Snapshot.open(copied)
 
 
@@ -181,11 +172,11 @@ def test_verify_names_what_changed_after_opening(copied, tmp_path):
     for name in FILES[1:]:
         content = (copied / name).read_bytes()
         (copied / name).unlink()
-        with refused(name):
+        with one_line(name):
             opened.verify()
         (copied / name).write_bytes(content)
     shutil.copy(made(tmp_path, source="another").folder / "manifest.json", copied / "manifest.json")
-    with refused("manifest.json"):
+    with one_line("manifest.json"):
         opened.verify()
 
 
@@ -193,7 +184,7 @@ def test_verify_names_what_changed_after_opening(copied, tmp_path):
 def test_verify_names_a_file_that_does_not_belong(copied, name):
     (copied / name).parent.mkdir(exist_ok=True)
     (copied / name).write_bytes(b"x")
-    with refused(f"{name.removesuffix('/p1.pdf')} does not belong"):
+    with one_line(f"{name.removesuffix('/p1.pdf')} does not belong"):
         Snapshot.open(copied).verify()
 
 
@@ -212,7 +203,7 @@ def test_another_file_in_its_place_is_never_read(copied, name, read, tmp_path):
     (other.folder / PDF["p1"]).write_bytes(b"%PDF-1.7 of another")
     (other.folder / "papers.jsonl").write_text('{"paper_id": "p1", "pdf": null}\n')
     shutil.copy(other.folder / name, copied / name)
-    with refused(name):
+    with one_line(name):
         read(opened)
 
 
@@ -253,7 +244,7 @@ def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
 )
 def test_a_manifest_that_is_none_is_refused_in_one_line(copied, content, says):
     (copied / "manifest.json").write_bytes(content)
-    with refused(says):
+    with one_line(says):
         Snapshot.open(copied)
 
 
@@ -261,15 +252,15 @@ def test_a_manifest_with_another_digest_or_without_notes_is_refused(copied):
     files = json.loads((copied / "manifest.json").read_text())["files"]
     for listed, more in ((files, {"digest": "0" * 64}), (files[1:], {})):
         resealed(copied, listed, **more)
-        with refused("manifest.json is not as it was written"):
+        with one_line("manifest.json is not as it was written"):
             Snapshot.open(copied)
 
 
 def test_a_folder_that_is_there_is_not_touched(tmp_path):
-    with refused("no snapshot at ", "none: manifest.json cannot be read"):
+    with one_line("no snapshot at ", "none: manifest.json cannot be read"):
         Snapshot.open(tmp_path / "none")
     first = made(tmp_path, source="a\udcffb")
-    with refused("never changes"):
+    with one_line("never changes"):
         made(tmp_path, source="another")
     assert Snapshot.open(first.folder).manifest == first.manifest
     assert first.manifest.source == "a?b", "a source that is no valid text is told as far as it goes"
@@ -281,11 +272,11 @@ def test_a_folder_that_is_there_is_not_touched(tmp_path):
 )
 def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
     pdfs = {key: tmp_path / name for key, name in pdfs.items()}
-    with refused(says):
+    with one_line(says):
         make_snapshot(tmp_path / "snap", EDITION, notes, pdfs=pdfs, source="a test")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("x")
-    with refused("cannot be written"):
+    with one_line("cannot be written"):
         make_snapshot(tmp_path / "file" / "snap", EDITION, NOTES, source="a test")
 
 
@@ -296,7 +287,7 @@ def test_a_shared_pdf_that_is_not_what_its_name_says_is_never_frozen(tmp_path):
     assert make_snapshot(tmp_path / "one", EDITION, NOTES, **how).pdf("p1") == b"%PDF-1.7 as it came"
     file.unlink()
     file.write_bytes(b"%PDF-1.7 as it is now")
-    with refused("the PDF of paper 'p1'", "is not as it was received"):
+    with one_line("the PDF of paper 'p1'", "is not as it was received"):
         make_snapshot(tmp_path / "two", EDITION, NOTES, **how)
     assert not (tmp_path / "two").exists()
 
