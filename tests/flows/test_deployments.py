@@ -26,7 +26,7 @@ from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
-from tests.servers.prefect_server import answered, running, serving
+from tests.servers.processes import answered, running, serving
 
 FILE = ROOT / "deployments" / "prefect.yaml"
 DEPLOYMENTS = {item["name"]: item for item in yaml.safe_load(FILE.read_text())["deployments"]}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import json
 import socket
-import threading
 import time
 import zipfile
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +23,7 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 from tests.one_line import one_line
+from tests.servers.scripted import Handler, serving
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
@@ -47,35 +47,22 @@ def answering(status=200, body=b"{}", kind="application/json", headers=(), pause
     """A scripted server that answers every request alike; the list of what it was asked comes with its address."""
     asked = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Alike(Handler):
         def do_GET(self):
             asked.append((self.path, dict(self.headers)))
-            self.rfile.read(int(self.headers.get("content-length", 0)))
-            self.send_response(status)
-            for name, value in (("content-type", kind), *headers, ("content-length", length or len(body))):
-                self.send_header(name, str(value))
-            self.end_headers()
-            step = 8 if pause_s else len(body) or 1
+            self.read()
             with suppress(OSError):
-                for place in range(0, len(body), step):
+                self.raw(
+                    status, b"" if pause_s else body, kind, length or len(body) if pause_s else length, **dict(headers)
+                )
+                for place in range(0, len(body) if pause_s else 0, 8):
                     time.sleep(pause_s)
-                    self.wfile.write(body[place : place + step])
-            self.close_connection = length is not None
+                    self.wfile.write(body[place : place + 8])
 
         do_POST = do_GET
 
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Alike)) as server:
         yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_notes_come_as_the_service_sent_them(budget):
