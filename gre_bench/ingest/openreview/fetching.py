@@ -16,7 +16,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -437,16 +437,8 @@ def _fetch_pdfs(
     new = [paper_id for paper_id in missing if paper_id not in refused]
     for start in range(0, len(new), batch):
         some = new[start : start + batch]
-        archive = NONE
-        try:
-            # An archive of one paper is the PDF itself. A damaged one is requested once more.
-            for _ in range(2 if len(some) > 1 else 0):
-                archive = client.pdfs({name: known[name][0] for name in some}) or NONE
-                if archive is NONE or not archive.damaged:
-                    break
-        except Forbidden as error:
-            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
-            refusals.add(error)
+        # An archive of one paper is the PDF itself.
+        archive = _archive(client, {name: known[name][0] for name in some}, refusals) if len(some) > 1 else NONE
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
             # A download without a stated length can be cut off without an error.
@@ -458,3 +450,17 @@ def _fetch_pdfs(
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
     refusals.each([paper_id for paper_id in missing if paper_id in refused], ask)
+
+
+def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:
+    """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
+    archive = NONE
+    try:
+        for _ in range(2):
+            archive = client.pdfs(numbers) or NONE
+            if archive is NONE or not archive.damaged:
+                break
+    except Forbidden as error:
+        # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+        refusals.add(error)
+    return archive

@@ -156,8 +156,8 @@ class Loopback:
     *limits*: kind of request → limit. A window opens with the first request of its kind after the end of the last one.
     *faults*: those to inject. *port*: that of API v1; API v2 gets the next. 0: any free ports.
 
-    `triggered`: name of a fault → how often it struck. `early`: kind of request → number of requests sent too early,
-    after a refusal (429) and before the stated time.
+    `triggered`: name of a fault → how often it was injected. `early`: kind of request → number of requests sent too
+    early, after a refusal (429) and before the stated time.
     """
 
     def __init__(
