@@ -24,18 +24,7 @@ from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS
 from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching
-from tests.flows.fetching import (
-    ACCOUNT,
-    IDEAL,
-    NOTES,
-    fetched,
-    opened,
-    pdf_of,
-    repeated,
-    served,
-    set_forward,
-    settings,
-)
+from tests.flows.fetching import ACCOUNT, IDEAL, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
 from tests.forks import CONTEXT
 from tests.one_line import one_line
 

@@ -26,16 +26,7 @@ from typing import Any
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview, RetryPolicy
-from gre_bench.ingest.openreview.journal import (
-    Journal,
-    Kind,
-    Origin,
-    earlier,
-    lacking,
-    listed_of,
-    received,
-    run_for,
-)
+from gre_bench.ingest.openreview.journal import Journal, Kind, Origin, earlier, lacking, listed_of, received, run_for
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
 from gre_bench.ingest.records.notes import confirm_form, read_notes
