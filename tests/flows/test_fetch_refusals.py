@@ -16,6 +16,7 @@ from tests.flows.fetching import fetched, opened, pdf_of, served, set_forward
 from tests.one_line import one_line
 
 pytestmark = pytest.mark.usefixtures("logged_in")
+LISTING = "SAMPLE.cc/2026/Conference/-/Submission"
 SINGLY = ("fetch.pdf_batch=1",)
 REBUTTAL = venue_of("SAMPLE", 2026).rebuttal_ms
 
@@ -33,10 +34,8 @@ def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbe
         first = fetched(loopback.v2, tmp_path, how)
         assert first["outcome"] == "done"
         assert (first["counts"]["pdfs"], first["counts"]["pdf_problems"], first["counts"]["pdf_refused"]) == (15, 1, 1)
-        assert (
-            "refused (403), to be requested again by the next fetch: 1 PDFs and the versions of 0 notes"
-            in first["remarks"]
-        )
+        due = "refused (403), to be requested again by the next fetch: 1 PDFs and the versions of 0 notes"
+        assert due in first["remarks"]
         assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"
         again = fetched(loopback.v2, tmp_path, how)
         assert (again["digest"], again["requests"]) == (first["digest"], {"login": 1, "pdf": 1})
@@ -54,9 +53,8 @@ def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
             assert summary["message"].startswith("5 requests in a row were refused, the last with http://127.0.0.1")
             assert "ForbiddenError" in summary["message"] and "see what the account may read" in summary["message"]
-            assert {
-                kind: count for kind, count in summary["requests"].items() if kind in ("pdf", "attachment")
-            } == kinds
+            requests = summary["requests"].items()
+            assert {kind: count for kind, count in requests if kind in ("pdf", "attachment")} == kinds
         loopback.faults = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
 
@@ -140,9 +138,8 @@ def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again(tmp_path):
                 file.write_bytes(content)
             before = loopback.counts["pdf"]
             again = fetched(loopback.v2, tmp_path, again=content is None)
-            assert (
-                again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
-            )
+            assert again["digest"] == first["digest"]
+            assert again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
             assert file.read_bytes() == pdf_of("s01")
 
 
@@ -166,9 +163,7 @@ def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tm
         for asked in (2 + 3 + 1, 3 + 1):
             summary = fetched(loopback.v2, tmp_path)
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
-            assert (
-                "listed 10 of 16 under SAMPLE.cc/2026/Conference/-/Submission, then 3 empty pages" in summary["message"]
-            )
+            assert f"listed 10 of 16 under {LISTING}, then 3 empty pages" in summary["message"]
             # What is new, three empty pages, and what is counted now.
             assert summary["requests"]["notes"] == asked
         loopback.faults = ()
@@ -181,14 +176,9 @@ def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says
     with served(faults=[fault("empty-page", first=3, every=1)]) as loopback:
         assert "--set fetch.short_listing=true" in fetched(loopback.v2, tmp_path)["message"]
         summary = fetched(loopback.v2, tmp_path, "fetch.short_listing=true")
-        assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (
-            "done",
-            10,
-            16,
-        )
-        assert (
-            "listed 10 of 16 that the service counts under SAMPLE.cc/2026/Conference/-/Submission" in summary["remarks"]
-        )
+        counts = summary["counts"]
+        assert (summary["outcome"], counts["listed"], counts["listed_by_service"]) == ("done", 10, 16)
+        assert f"listed 10 of 16 that the service counts under {LISTING}" in summary["remarks"]
         assert opened(summary).manifest.remarks == summary["remarks"]
 
 

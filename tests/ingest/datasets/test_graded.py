@@ -131,21 +131,17 @@ def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes,
     assert [(refusal.number, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "item_id": st.sampled_from(["p1", "p2", "", 3, None]),
-                "review_id": st.sampled_from(["a", "b", None]),
-                "review": st.sampled_from(["x", "y", "", None, 1]),
-                "grade": st.sampled_from([1, 2.5, None, "?", "3"]),
-                "title": st.sampled_from(["T", "U", None]),
-            },
-        ),
-        max_size=10,
-    )
-)
+CELLS = {
+    "item_id": ["p1", "p2", "", 3, None],
+    "review_id": ["a", "b", None],
+    "review": ["x", "y", "", None, 1],
+    "grade": [1, 2.5, None, "?", "3"],
+    "title": ["T", "U", None],
+}
+OPTIONAL = {name: st.sampled_from(values) for name, values in CELLS.items()}
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=OPTIONAL), max_size=10))
 def test_every_row_is_added_unchanged_or_refused(tmp_path_factory, rows):
     rows = [ROW | {"grade": 1}, *rows]
     found = graded(tmp_path_factory.mktemp("graded"), *rows).imported

@@ -64,7 +64,7 @@ def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path)
     filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
     data = path.read_bytes()
-    for cut in range(0, len(data), 3):
+    for cut in range(0, len(data), 7):
         path.write_bytes(data[:cut])
         with Journal(tmp_path / "take", HERE) as journal:
             whole = data[:cut].count(b"\n")
