@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -35,7 +35,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.notes import creating, invitations_of, kind_of, plain, read_notes
+from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of, read_notes
 from gre_bench.ingest.records.row_files import is_text, read_texts
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.records.versions import versions_of
@@ -90,20 +90,14 @@ class Manifest(BaseModel):
         """Returns the manifest as the bytes of ``manifest.json``."""
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
-    def is_sound(self) -> bool:
-        """Whether digest and seal match the rest of the manifest, and the files include the notes."""
-        sealed = self.digest == _digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
-        return sealed and any(file.name == NOTES for file in self.files)
-
 
 def _read_manifest(folder: Path) -> Manifest:
     """Returns the manifest in *folder*; raises `SourceError` if it is missing, damaged or of another format."""
     try:
         data = read_bytes(folder / MANIFEST)
+        tree = json.loads(data)
     except OSError as error:
         raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
-    try:
-        tree = json.loads(data)
     except (ValueError, RecursionError):
         raise _changed(folder, MANIFEST) from None
     if isinstance(tree, dict) and tree.get("format") != FORMAT:
@@ -112,7 +106,9 @@ def _read_manifest(folder: Path) -> Manifest:
         manifest = Manifest.model_validate(tree)
     except ValidationError:
         raise _changed(folder, MANIFEST) from None
-    if not manifest.is_sound() or manifest.written() != data:
+    seals = _digest_of(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
+    whole = seals == (manifest.digest, manifest.seal) and any(file.name == NOTES for file in manifest.files)
+    if not whole or manifest.written() != data:
         raise _changed(folder, MANIFEST)
     return manifest
 
@@ -387,21 +383,6 @@ def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
     return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The parts of a note that are compared between snapshots.
-
-    - *status*: one of `STATUSES`, or empty, as its invitations or its field ``venueid`` state.
-    - *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
-    """
-
-    kind: str
-    forum: str
-    status: str
-    deleted: bool
-    fields: Mapping[str, tuple[str, str | None]]
-
-
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Returns the changes from the snapshot *before* to the snapshot *after* as a dictionary.
 
@@ -412,26 +393,24 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
     counts: Counter[str] = Counter()
-
-    def note(change: str, note_id: str, seen: _Seen, more: str = "") -> None:
-        counts[f"{change} {seen.kind}"] += 1
-        where = "" if note_id == seen.forum else f" of paper {seen.forum}"
-        lines.append(f"{change} {seen.kind} {note_id}{where}{more}")
-
     for note_id in sorted(new.keys() | old.keys()):
         was, now = old.get(note_id), new.get(note_id)
-        if was is None and now is not None:
-            note("new", note_id, now)
-        elif now is None and was is not None:
-            note("deleted", note_id, was, ": it is not there any more")
-        elif was is not None and now is not None:
-            if now.deleted and not was.deleted:
-                note("deleted", note_id, now)
-            elif now.status != was.status and now.status:
-                note(now.status, note_id, now)
-            elif edits := _edits(was.fields, now.fields):
-                more = f" and {len(edits) - _SHOWN} more" if len(edits) > _SHOWN else ""
-                note("edited", note_id, now, f": {', '.join(edits[:_SHOWN])}{more}")
+        event, more = "", ""
+        if was is None:
+            event = "new"
+        elif now is None:
+            event, more = "deleted", ": it is not there any more"
+        elif now.deleted and not was.deleted:
+            event = "deleted"
+        elif now.status != was.status and now.status:
+            event = now.status
+        elif edits := _edits(was.fields, now.fields):
+            left = f" and {len(edits) - _SHOWN} more" if len(edits) > _SHOWN else ""
+            event, more = "edited", f": {', '.join(edits[:_SHOWN])}{left}"
+        if event and (note := now or was):
+            counts[f"{event} {note.kind}"] += 1
+            where = "" if note_id == note.forum else f" of paper {note.forum}"
+            lines.append(f"{event} {note.kind} {note_id}{where}{more}")
     for paper_id, row in sorted(after.papers().items()):
         was_pdf = before.papers().get(paper_id, {}).get("pdf")
         if row.get("pdf") and was_pdf and row["pdf"] != was_pdf:
@@ -440,26 +419,34 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     return {"since": before.digest, "counts": dict(counts), "lines": lines}
 
 
+class _Seen(NamedTuple):
+    """The parts of a note that are compared between snapshots.
+
+    - *status*: one of `STATUSES`, or empty, as its invitations or its field ``venueid`` state.
+    - *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
+    """
+
+    kind: str
+    forum: str
+    status: str
+    deleted: bool
+    fields: dict[str, tuple[str, str | None]]
+
+
 def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
     results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
             continue
-        stated, listed = note.get("content"), invitations_of(note)
-        values = {name: plain(value) for name, value in stated.items()} if isinstance(stated, Mapping) else {}
-        marks = [mark.lower() for mark in (*listed, str(values.get("venueid") or ""))]
+        fields = {}
+        for name, value in (values := fields_of(note)).items():
+            sha256 = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+            fields[name] = sha256, (text if len(text := str(value)) <= _SHORT else None)
+        marks = [mark.lower() for mark in (*invitations_of(note), str(values.get("venueid") or ""))]
         status = next((kind for kind in STATUSES if any(f"{kind}_" in mark for mark in marks)), "")
-        kind = kind_of(creating(listed)) if listed else "note"
-        fields = {
-            name: (hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest(), _short(str(value)))
-            for name, value in values.items()
-        }
+        kind = kind_of(created_by(note)) if invitations_of(note) else "note"
         results[note["id"]] = _Seen(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
     return results
-
-
-def _short(value: str) -> str | None:
-    return value if len(value) <= _SHORT else None
 
 
 def _edits(was: Mapping[str, tuple[str, str | None]], now: Mapping[str, tuple[str, str | None]]) -> list[str]:

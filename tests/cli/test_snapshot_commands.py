@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.fetching import budget_file
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
@@ -98,19 +98,8 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     if file:
         (tmp_path / "my settings.toml").write_text('[scoring]\nmetrics = ["gem"]\n')
         more = ("--settings", "my settings.toml", *more)
-    code, out, _ = call(
-        "fetch",
-        "SAMPLE",
-        "2026",
-        "--papers",
-        "4",
-        "--set",
-        "edition.seed=3",
-        "--host",
-        loopback.v2,
-        "--no-prefect",
-        *more,
-    )
+    asked = ("fetch", "SAMPLE", "2026", "--set", "edition.seed=3", "--host", loopback.v2, "--no-prefect")
+    code, out, _ = call(*asked, "--papers", "4", *more)
     (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
     sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
     assert code == DONE and len(sampled) == 4
@@ -123,9 +112,7 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     assert {row["paper_id"] for row in store.read(SAMPLE)} == sampled
     assert {row["paper_id"] for row in store.read(TEXTS) if row["text"]} == sampled
     # Of an edition whose sample is drawn, the command draws none.
-    code, out, _ = call(
-        "fetch", "SAMPLE", "2026", "--papers", "6", "--set", "edition.seed=3", "--host", loopback.v2, "--no-prefect"
-    )
+    code, out, _ = call(*asked, "--papers", "6")
     (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
     assert code == DONE and "edition.papers" not in line and "SAMPLE-2026 has its sample already" in out
     assert call(*shlex.split(line)[1:], "--no-prefect", "--json")[0] == DONE
@@ -137,11 +124,12 @@ def _papers(tmp_path):
 
 
 def test_what_changed_is_shown_and_there_for_machines(call, loopback):
-    call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect")
-    loopback.fixture_stores[2].edit("s01-r1", rating="1: poor")
-    code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--again")
+    asked = ("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect")
+    call(*asked)
+    loopback.stores[2].edit("s01-r1", rating="1: poor")
+    code, out, _ = call(*asked, "--again")
     assert code == DONE and "1 edited Official_Review" in out and "→ '1: poor'" in out
-    code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--json")
+    code, out, _ = call(*asked, "--json")
     found = json.loads(out)
     assert (found["outcome"], len(found["changes"]["lines"])) == ("done", 1)
     old, new = sorted(found["snapshot"].rsplit("/", 1)[0] + "/" + name for name in ("x", "y"))
@@ -150,19 +138,8 @@ def test_what_changed_is_shown_and_there_for_machines(call, loopback):
 
 def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
     with served(limits={"attachment": Limit(1, 600.0)}) as loopback:
-        asked = (
-            "fetch",
-            "SAMPLE",
-            "2026",
-            "--host",
-            loopback.v2,
-            "--no-prefect",
-            "--set",
-            "fetch.when_paused=exit",
-            "--set",
-            "fetch.pdf_batch=5",
-        )
-        code, out, _ = call(*asked)
+        more = ("--set", "fetch.when_paused=exit", "--set", "fetch.pdf_batch=5")
+        code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", *more)
     assert code == INCOMPLETE and "SAMPLE 2026: paused; paused until 20" in out and "the same command continues" in out
 
 
@@ -177,12 +154,9 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("fetch", "ICLR", "2026"), "--unverified-venue"),
         (("verify", "none"), "no snapshot at none"),
         (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
-        (
-            ("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"),
-            "no snapshot of SAMPLE 2026",
-        ),
+        (("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"), "no snapshot of SAMPLE 2026"),
     ],
-)
+)  # fmt: skip
 def test_every_mistake_is_one_line(call, arguments, says):
     code, out, err = call(*arguments, *(["--no-prefect"] if arguments[0] == "fetch" else []))
     assert (code, out) == (BAD_INPUT, "")
@@ -210,13 +184,8 @@ def test_a_plan_after_the_listing_is_exact(tmp_path, loopback):
         chosen = settings(paused.v2)
         found = plan_ahead(chosen, tmp_path)
     assert found["fetch"]["requests"] == {"login": 1, "attachment": 3} and found["fetch"]["pdfs"] == 11
-    assert found["already_there"] | {"snapshots": 0} == {
-        "submissions_listed": 16,
-        "versions": 0,
-        "pdfs": 5,
-        "snapshots": 0,
-        "sampled": 0,
-    }
+    there = {"submissions_listed": 16, "versions": 0, "pdfs": 5, "sampled": 0}
+    assert found["already_there"] | {"snapshots": 0} == there | {"snapshots": 0}
     assert 590 < found["fetch"]["seconds"] < 3 * 601
 
 
@@ -229,14 +198,8 @@ def models(tmp_path, **more):
 
 def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
     path = models(tmp_path, price_in=2.0, price_out=10.0)
-    chosen = settings(
-        None,
-        f"writing.models={path}",
-        'writing.candidates=["m", "extractive-full"]',
-        "writing.judgments=m",
-        papers=300,
-        edition="ICLR 2020",
-    )
+    written = (f"writing.models={path}", 'writing.candidates=["m", "extractive-full"]', "writing.judgments=m")
+    chosen = settings(None, *written, papers=300, edition="ICLR 2020")
     found = plan_ahead(chosen, tmp_path)
     reviews, judgments = found["writing"]
     assert (reviews["texts"], reviews["prompt_tokens"], reviews["reply_tokens"]) == (300, 300 * 12_500, 300 * 900)
@@ -245,10 +208,8 @@ def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
     assert found["usd"] == pytest.approx(reviews["usd"] + judgments["usd"], abs=0.01)
     assert found["over_budget"] == []
     bounded = chosen.model_copy(update={"budget": BudgetSettings(requests=1799, models={"m": {"usd": 1}})})
-    assert [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]] == [
-        "budget.requests",
-        "budget.models.m.usd",
-    ]
+    over = [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]]
+    assert over == ["budget.requests", "budget.models.m.usd"]
     free = plan_ahead(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
     assert (free["writing"], free["usd"]) == ([], 0)
 

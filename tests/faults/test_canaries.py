@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from gre_bench.ingest.openreview import fetching
-from gre_bench.ingest.openreview.loopback.server import Account
+from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.canaries import CANARIES, forms, leaks

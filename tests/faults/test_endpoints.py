@@ -276,7 +276,7 @@ def test_whatever_the_server_of_the_evaluation_lm_does_no_score_is_made_of_it(
     )
     with scripted_vllm(given="absent") as server:
         assert score(tmp_path / "undisturbed", tokenizer, server).code == 0
-        server.asked.clear()
+        server.requests.clear()
         server.script = ["ok"] * 12  # the trial and some of the scores
         server.then = behaviour
         began = time.monotonic()

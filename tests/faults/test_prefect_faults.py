@@ -21,7 +21,7 @@ from tests.faults.invariants import assert_readable, assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, run, tables, use
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
-from tests.servers.prefect_server import answered, closed_port, environment_of, kill, running, served
+from tests.servers.processes import answered, closed_port, environment_of, kill, running, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"

@@ -17,7 +17,7 @@ import pytest
 
 from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
-from gre_bench.ingest.openreview.loopback.server import fault
+from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
@@ -264,7 +264,7 @@ def test_a_refresh_that_waits_for_another(tmp_path, trial, sign):
 @SIGNS
 def test_a_fetch_whose_service_stalls(tmp_path, trial, sign):
     environment = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-    with served(fault=[fault("stall", seconds=120.0, every=4)]) as service:
+    with served(faults=[fault("stall", seconds=120.0, every=4)]) as service:
         asked = ("fetch", "SAMPLE", "2026", "--host", service.v2, "--set", "fetch.page=5", "--no-prefect")
         process = commanded(tmp_path, *asked, "--state", str(tmp_path / "state"), environment=environment)
         wait_for(lambda: service.counts.total() >= 4, process)

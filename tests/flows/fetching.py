@@ -13,10 +13,9 @@ import pytest
 
 from gre_bench.core.settings import load
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-from gre_bench.ingest.openreview import fetching
+from gre_bench.ingest.openreview import fetching, loopback
 from gre_bench.ingest.openreview.journal import Journal
-from gre_bench.ingest.openreview.loopback import fixture_store
-from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.loopback import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
@@ -27,6 +26,9 @@ SAMPLE = SIXTEEN
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")
 ACCOUNT = Account("somebody", "a-password-of-somebody")
 QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
+
+IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
+"""16 papers: four pages of five (the count of the first says when all are there), three archives of five and one PDF."""
 
 
 def pdf_of(paper_id: str) -> bytes | None:
@@ -59,14 +61,7 @@ def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         return time.time() + seconds
 
     monkeypatch.setattr(RequestBudget.__init__, "__defaults__", (clock,))
-    monkeypatch.setattr(fixture_store, "time", SimpleNamespace(time=clock))
-
-
-def undisturbed(state: Path) -> tuple[str, Counter]:
-    """The digest of a fetch that nothing disturbs, and the requests that it takes."""
-    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-    with served() as loopback:
-        return fetched(loopback.v2, state)["digest"], loopback.counts
+    monkeypatch.setattr(loopback, "time", SimpleNamespace(time=clock))
 
 
 def opened(summary: dict) -> Snapshot:

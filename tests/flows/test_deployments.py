@@ -20,13 +20,13 @@ from prefect.utilities.callables import parameter_schema
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, parse
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
-from tests.servers.prefect_server import answered, running, serving
+from tests.servers.processes import answered, running, serving
 
 FILE = ROOT / "deployments" / "prefect.yaml"
 DEPLOYMENTS = {item["name"]: item for item in yaml.safe_load(FILE.read_text())["deployments"]}

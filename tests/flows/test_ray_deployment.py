@@ -11,7 +11,7 @@ import yaml
 
 from gre_bench.core.settings import load
 from tests.conftest import ROOT
-from tests.servers.prefect_server import answered, running, serving
+from tests.servers.processes import answered, running, serving
 
 NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'gre-bench[ray]'"
 HERE = (

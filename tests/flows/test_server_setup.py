@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.conftest import ROOT
-from tests.servers.prefect_server import answered, serving
+from tests.servers.processes import answered, serving
 
 ASKING = """
 import sys

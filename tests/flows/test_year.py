@@ -18,7 +18,7 @@ from gre_bench.cli import app
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.rosters import roster_file
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.signing import signing_key

@@ -17,7 +17,7 @@ from gre_bench.release.manifest import verify
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.making_boards import ON, roster
 from tests.flows.test_deployments import FILE
-from tests.servers.prefect_server import answered, running, serving
+from tests.servers.processes import answered, running, serving
 from tests.servers.scripted_chat import scripted_chat
 
 RUNS = """

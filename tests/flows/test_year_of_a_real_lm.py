@@ -22,8 +22,7 @@ from tests.flows.making_boards import job
 from tests.flows.refreshing import query
 from tests.flows.test_year_deployed import deployment, killed
 from tests.lm.test_pretrained_real import needed
-from tests.servers.prefect_server import answered, running, serving
-from tests.servers.transformers_server import transformers_command, transformers_server
+from tests.servers.processes import answered, running, serving, transformers_command, transformers_server
 
 pytestmark = [pytest.mark.pretrained, pytest.mark.slow, pytest.mark.timeout(8000)]
 

@@ -71,12 +71,12 @@ def test_the_contract_is_kept_whichever_way_the_server_is_asked(folder: Path, ru
 def test_only_the_tokens_of_the_span_are_asked_for_in_the_order_of_the_tokens(folder: Path) -> None:
     with scripted_vllm() as server:
         lm = opened(server, folder, parallel=1)
-        server.asked.clear()
+        server.requests.clear()
         assert_right(lm.logprob(PREDICTIONS[::-1]), folder, PREDICTIONS[::-1])
-    assert [path for path, _ in server.asked] == [GIVEN] * len(PREDICTIONS)
-    sent = [body["token_ids"] for _, body in server.asked]
+    assert [path for path, _ in server.requests] == [GIVEN] * len(PREDICTIONS)
+    sent = [body["token_ids"] for _, body in server.requests]
     assert sent == sorted(sent)
-    sampling = server.asked[0][1]["sampling_params"]
+    sampling = server.requests[0][1]["sampling_params"]
     assert len(sampling["prompt_logprob_token_ids"]) == len(expected(folder, PREDICTIONS[0]).ids)
     assert (sampling["max_tokens"], sampling["temperature"], sampling["skip_reading_prefix_cache"]) == (1, 0.0, False)
     assert lm.remarks == []
@@ -88,11 +88,11 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
 ) -> None:
     with scripted_vllm(given=given) as server:
         lm = opened(server, folder)
-        server.asked.clear()
+        server.requests.clear()
         assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
         assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
-    assert {path for path, _ in server.asked} == {WHOLE}
-    body = server.asked[0][1]
+    assert {path for path, _ in server.requests} == {WHOLE}
+    body = server.requests[0][1]
     assert (body["prompt_logprobs"], body["max_tokens"], body["temperature"]) == (0, 1, 0.0)
     (remark,) = take_remarks(lm)
     assert "cannot score a reply's tokens alone" in remark
@@ -102,9 +102,9 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
 def test_the_two_ways_to_ask_may_differ_by_what_the_dtype_rounds(folder: Path, dtype: str, way: str) -> None:
     with scripted_vllm(given="rounded") as server:
         lm = opened(server, folder, dtype=dtype)
-        server.asked.clear()
+        server.requests.clear()
         lm.logprob(PREDICTIONS)
-    assert {path for path, _ in server.asked} == {way}
+    assert {path for path, _ in server.requests} == {way}
     assert bool(lm.remarks) == (way == WHOLE)
 
 
@@ -125,9 +125,9 @@ def test_the_identity_is_the_same_whichever_way_the_server_is_asked(folder: Path
 def test_a_dropped_score_is_asked_for_again_without_the_cache(folder: Path) -> None:
     with scripted_vllm(given="drops") as server:
         lm = opened(server, folder, parallel=1)
-        server.asked.clear()
+        server.requests.clear()
         assert_right(lm.logprob(PREDICTIONS[:2]), folder, PREDICTIONS[:2])
-    skips = [body["sampling_params"]["skip_reading_prefix_cache"] for _, body in server.asked]
+    skips = [body["sampling_params"]["skip_reading_prefix_cache"] for _, body in server.requests]
     assert skips == [False, True] * 2
 
 

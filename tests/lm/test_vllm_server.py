@@ -20,7 +20,7 @@ from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
 from gre_bench.lm.engine.protocol import OneByOne  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, EMPTY, ORDINARY  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
-from tests.servers.vllm_server import vllm_python, vllm_server  # noqa: E402
+from tests.servers.processes import vllm_python, vllm_server  # noqa: E402
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 TOLERANCE = 2e-5

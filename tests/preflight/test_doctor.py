@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core import settings
-from gre_bench.ingest.openreview.loopback.fixture_store import Limit
+from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.lm.weights import Accelerator, Torch
 from gre_bench.preflight import doctor
 from gre_bench.writing.spend_log import SpendLog

@@ -118,7 +118,7 @@ def test_versions_of_a_fetched_year_reach_board_and_page(tmp_path, monkeypatch):
         moments = [venue.rebuttal_ms - 1000, venue.rebuttal_ms + 1000, decided + 1000, None]
         for paper, moment in zip(ids, moments * 4, strict=True):
             if moment is not None:
-                loopback.fixture_stores[2].edit(paper, moment, pdf=f"/pdf/another-of-{paper}.pdf")
+                loopback.stores[2].edit(paper, moment, pdf=f"/pdf/another-of-{paper}.pdf")
         summary = fetched(loopback.v2, tmp_path, papers=8)
     chosen = (
         "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=8", f"sources.snapshot={summary['snapshot']}",

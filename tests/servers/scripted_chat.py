@@ -1,9 +1,8 @@
 """A scripted chat server for tests: real HTTP on loopback, with answers and faults on order.
 
-It serves ``POST /v1/chat/completions`` and ``GET /v1/models``. Each request takes the next behaviour of the script, and
-*then* after its end; *when* may choose by the request's body instead. A behaviour is ok, a status ("500", "429", ...)
-or one of `Handler.STUNTS`. The written text depends only on the model's name and the prompt. If a test sets ``until``,
-request number n (from 1) is answered only once ``until(n)`` is true.
+It serves ``POST /v1/chat/completions`` and ``GET /v1/models``. A behaviour is ok, a status ("500", "429", ...), one of
+`REPLIES` or `TEXTS`, or the name of a method ``do_...`` of `ChatHandler`. The written text depends only on the model's
+name and the prompt.
 """
 
 from __future__ import annotations
@@ -13,52 +12,34 @@ import contextlib
 import hashlib
 import json
 import re
-import socket
-import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote
 
-from tests.holds import hold_until
+from tests.servers.scripted import Handler, Scripted, serving
 
 MODEL = "scripted-chat"
+NO_PAGE = {"error": {"message": "no such page"}}
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _TAG = re.compile(r"<[^<>\n]{1,60}>")
 
 
-class ScriptedChat(ThreadingHTTPServer):
-    """The server and its record: ``requests`` (bodies), ``headers`` (of each), ``peak`` (most requests at one time)."""
-
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
+class ScriptedChat(Scripted):
+    """The server; ``requests`` are bodies, ``elsewhere`` is the target of redirects."""
 
     def __init__(
         self,
         script: tuple[str, ...],
-        then: str,
-        when: Callable[[dict], str | None] | None,
-        retry_after: str | None,
-        pause_s: float,
+        retry_after: str | None = "0.05",
         write: Callable[[dict], str] | None = None,
         logprobs: Callable[[dict], list[dict]] | None = None,
+        **more: Any,
     ):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.then, self.when = list(script), then, when
-        self.retry_after, self.pause_s = retry_after, pause_s
-        self.write, self.logprobs = write or written, logprobs
+        super().__init__(ChatHandler, script, **more)
+        self.retry_after, self.write, self.logprobs = retry_after, write or written, logprobs
         self.elsewhere = "http://127.0.0.1:9/"
-        self.until: Callable[[int], bool] | None = None
-        self.requests: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.times: list[float] = []
-        self.peak = self._open = 0
-        self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -68,307 +49,160 @@ class ScriptedChat(ThreadingHTTPServer):
     def count(self) -> int:
         return len(self.requests)
 
-    def may_go(self, number: int) -> bool:
-        """Whether request *number* may be answered now."""
-        return self.until is None or self.until(number)
 
-    def enter(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, str]:
-        """Records the request; returns its number and the behaviour for it."""
-        with self._lock:
-            self.requests.append(body)
-            self.headers.append(headers)
-            self.times.append(time.monotonic())
-            self._open += 1
-            self.peak = max(self.peak, self._open)
-            due = self.when(body) if self.when else None
-            return len(self.requests), due or (self.script.pop(0) if self.script else self.then)
+def scripted_chat(*script: str, **options: Any) -> AbstractContextManager[ScriptedChat]:
+    """Yields a running server. Its options are those of `Scripted`, and
 
-    def leave(self) -> None:
-        with self._lock:
-            self._open -= 1
-
-    def handle_error(self, request, client_address) -> None:
-        """Ignores a client that hangs up, which tests do on purpose."""
-
-
-@contextmanager
-def scripted_chat(
-    *script: str,
-    then: str = "ok",
-    when: Callable[[dict], str | None] | None = None,
-    retry_after: str | None = "0.05",
-    pause_s: float = 0.0,
-    write: Callable[[dict], str] | None = None,
-    logprobs: Callable[[dict], list[dict]] | None = None,
-) -> Iterator[ScriptedChat]:
-    """Yields a running server. *pause_s* passes before each answer, and each 429 states *retry_after*.
-
-    *write* replaces the function that writes replies. The server's ``elsewhere`` is the target of redirects. *logprobs*
-    returns the log-probabilities for requests that ask for them.
+    - *retry_after*: what each 429 states.
+    - *write*: the function that writes replies, in place of `written`.
+    - *logprobs*: returns the log-probabilities for requests that ask for them.
     """
-    server = ScriptedChat(script, then, when, retry_after, pause_s, write, logprobs)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return serving(ScriptedChat(script, **options))
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+REPLIES: dict[str, tuple[int, object]] = {
+    "error_200": (200, {"error": {"message": "provider fell over", "code": "provider_error"}}),
+    "error_200_busy": (200, {"error": {"message": "provider is busy", "code": 503}}),
+    "types": (200, {"choices": {"0": "no list"}, "usage": "much", "model": ["m"], "error": 0}),
+    "odd": (200, {
+        "choices": [{"message": {"content": [{"type": "text", "text": "The reviewer"}, 3]}, "finish_reason": {}}],
+        "usage": [], "model": 7, "error": None,
+    }),
+    "quota": (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
+    "flagged": (403, {"error": {"message": "moderated", "code": 403,
+                                "metadata": {"flagged_input": "x", "reasons": []}}}),
+    "too_long": (400, {"error": {"message": "This model's maximum context length is 8192 tokens.", "code": 400}}),
+    "policy": (400, {"error": {"message": "The prompt triggered the policy.", "code": "content_filter"}}),
+}  # fmt: skip
+"""Behaviour → status and JSON."""
+TEXTS: dict[str, tuple[str | None, str, dict[str, str]]] = {
+    "empty": (" \n", "stop", {}),
+    "null": (None, "stop", {}),
+    "refusal": (None, "stop", {"refusal": "I cannot review this."}),
+    "filter": ("The rev", "content_filter", {}),
+    "thinking_unclosed": ("<think>\nLet me see. The reviewer appreciates", "stop", {}),
+    "thinking_field": ("", "stop", {"reasoning_content": "Let me see."}),
+    "surrogate": ("The reviewer appreciates \ud800 x.", "stop", {}),
+    "repeat": ("and so on " * 20_000, "length", {}),
+    "huge": ("word " * 2**21, "stop", {}),
+}
+"""Behaviour → text (empty: the usual one), why it ends, and further fields of a completion's message."""
+
+
+class ChatHandler(Handler):
     server: ScriptedChat
 
-    STUNTS = (
-        "reset",
-        "slow",
-        "drip",
-        "drip_slowly",
-        "truncated",
-        "half_json",
-        "html",
-        "empty",
-        "null",
-        "refusal",
-        "filter",
-        "thinking",
-        "thinking_unclosed",
-        "thinking_field",
-        "length",
-        "error_200",
-        "error_200_busy",
-        "echo_key",
-        "echo_key_401",
-        "echo_key_escaped",
-        "surrogate",
-        "redirect",
-        "redirect_away",
-        "quota",
-        "flagged",
-        "too_long",
-        "policy",
-        "odd",
-        "types",
-        "echo",
-        "repeat",
-        "nothing",
-        "plain_type",
-        "huge",
-        "drip_500",
-        "endless_500",
-        "echo_key_text",
-        "echo_key_base64",
-        "echo_key_quoted",
-        "echo_key_429",
-    )
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing."""
-
     def do_GET(self) -> None:
-        if self.path != "/v1/models":
-            return self._send(404, {"error": {"message": "no such page"}})
-        self._send(
-            200, {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "tests"}]}
-        )
+        models = [{"id": MODEL, "object": "model", "created": 0, "owned_by": "tests"}]
+        known = self.path == "/v1/models"
+        self.send(200 if known else 404, {"object": "list", "data": models} if known else NO_PAGE)
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.read())
         if self.path != "/v1/chat/completions":
-            return self._send(404, {"error": {"message": "no such page"}})
-        number, due = self.server.enter(body, {name.lower(): value for name, value in self.headers.items()})
-        try:
-            hold_until(partial(self.server.may_go, number))
-            time.sleep(self.server.pause_s)
+            return self.send(404, NO_PAGE)
+        with self.server.behaviour(body, self.headers, body) as due:
             if due.isdigit():
                 more = {"Retry-After": self.server.retry_after} if due == "429" and self.server.retry_after else {}
-                self._send(int(due), {"error": {"message": f"scripted {due}", "code": f"scripted_{due}"}}, **more)
-            elif due == "ok":
-                self._complete(body)
+                self.send(int(due), {"error": {"message": f"scripted {due}", "code": f"scripted_{due}"}}, **more)
+            elif due in REPLIES:
+                self.send(*REPLIES[due])
+            elif due in TEXTS:
+                text, finish, message = TEXTS[due]
+                self.complete(body, text, finish, **message)
             else:
-                assert due in self.STUNTS, due
-                getattr(self, f"_{due}")(body)
-        finally:
-            self.server.leave()
+                getattr(self, f"do_{due}")(body)
 
-    def _send(self, status: int, tree: object, **headers: str) -> None:
-        self._raw(status, json.dumps(tree).encode(), **headers)
-
-    def _raw(
-        self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str
-    ):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content) if length is None else length))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def _complete(self, body: dict, text: str | None = "", finish: str = "stop", **message: object) -> None:
+    def complete(self, body: dict, text: str | None = "", finish: str = "stop", **message: object) -> None:
         tree = completion(body, self.server.write(body) if text == "" else text, finish, **message)
         if body.get("logprobs") and self.server.logprobs:
             tree["choices"][0]["logprobs"] = {"content": self.server.logprobs(body)}
-        self._send(200, tree)
+        self.send(200, tree)
 
-    def _reset(self, body: dict) -> None:
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-        self.connection.close()
+    do_ok = complete
 
-    def _slow(self, body: dict) -> None:
+    def do_reset(self, _: dict) -> None:
+        self.reset()
+
+    def do_slow(self, body: dict) -> None:
         time.sleep(1.0)
-        self._complete(body)
+        self.complete(body)
 
-    def _drip(self, body: dict, pause_s: float = 0.05) -> None:
-        self._raw(200, b" ", length=10000)
+    def do_drip(self, _: dict, pause_s: float = 0.05, status: int = 200) -> None:
+        self.raw(status, b"{" if status == 500 else b" ", length=100_000)
         for _ in range(2000):
             time.sleep(pause_s)
             self.wfile.write(b" ")
-        self.close_connection = True
 
-    def _drip_slowly(self, body: dict) -> None:
-        self._drip(body, pause_s=1.0)
+    def do_drip_slowly(self, body: dict) -> None:
+        self.do_drip(body, pause_s=1.0)
 
-    def _truncated(self, body: dict) -> None:
-        content = json.dumps(completion(body, written(body))).encode()
-        self._raw(200, content[: len(content) // 2], length=len(content))
-        self.close_connection = True
+    def do_drip_500(self, body: dict) -> None:
+        self.do_drip(body, status=500)
 
-    def _half_json(self, body: dict) -> None:
-        content = json.dumps(completion(body, written(body))).encode()
-        self._raw(200, content[: len(content) // 2])
-
-    def _html(self, body: dict) -> None:
-        self._raw(200, b"<!DOCTYPE html><title>Verifying your browser</title>", "text/html")
-
-    def _empty(self, body: dict) -> None:
-        self._complete(body, " \n")
-
-    def _null(self, body: dict) -> None:
-        self._complete(body, None)
-
-    def _refusal(self, body: dict) -> None:
-        self._complete(body, None, refusal="I cannot review this.")
-
-    def _filter(self, body: dict) -> None:
-        self._complete(body, "The rev", "content_filter")
-
-    def _thinking(self, body: dict) -> None:
-        self._complete(body, f"<think>\nLet me see.\n</think>\n\n{written(body)}")
-
-    def _thinking_unclosed(self, body: dict) -> None:
-        self._complete(body, "<think>\nLet me see. The reviewer appreciates")
-
-    def _thinking_field(self, body: dict) -> None:
-        self._complete(body, reasoning_content="Let me see.")
-
-    def _length(self, body: dict) -> None:
-        ours = self.server.write is written
-        self._complete(body, "The reviewer appreciates clarity.\nThe revi" if ours else "", "length")
-
-    def _error_200(self, body: dict) -> None:
-        self._send(200, {"error": {"message": "provider fell over", "code": "provider_error"}})
-
-    def _error_200_busy(self, body: dict) -> None:
-        self._send(200, {"error": {"message": "provider is busy", "code": 503}})
-
-    def _echo_key(self, body: dict) -> None:
-        self._send(400, {"error": {"message": f"bad request with {self.headers['Authorization']}"}})
-
-    def _echo_key_401(self, body: dict) -> None:
-        self._send(401, {"error": {"message": f"{'x' * 150} {self.headers['Authorization']}"}})
-
-    def _echo_key_escaped(self, body: dict) -> None:
-        text = "".join(f"\\u{ord(mark):04x}" for mark in self.headers["Authorization"])
-        self._raw(200, json.dumps(completion(body, "@")).replace("@", text).encode())
-
-    def _echo_key_text(self, body: dict) -> None:
-        said = self.headers["Authorization"]
-        self._send(
-            200, completion(body | {"model": said}, f"The reviewer appreciates {said}.\n{self.server.write(body)}")
-        )
-
-    def _echo_key_base64(self, body: dict) -> None:
-        said = base64.b64encode(self.headers["Authorization"].encode()).decode()
-        self._send(200, completion(body, f"The reviewer appreciates {said}.\n{self.server.write(body)}"))
-
-    def _echo_key_quoted(self, body: dict) -> None:
-        self._send(400, {"error": {"message": f"bad request ?auth={quote(self.headers['Authorization'], safe='')}"}})
-
-    def _echo_key_429(self, body: dict) -> None:
-        self._send(429, {"error": self.headers["Authorization"]}, **{"Retry-After": "0"})
-
-    def _surrogate(self, body: dict) -> None:
-        self._complete(body, "The reviewer appreciates \ud800 x.")
-
-    def _redirect(self, body: dict) -> None:
-        self._send(307, {}, Location="/elsewhere")
-
-    def _redirect_away(self, body: dict) -> None:
-        self._send(308, {}, Location=f"{self.server.elsewhere}/chat/completions")
-
-    def _echo(self, body: dict) -> None:
-        self._complete(body, "\n\n".join(item["content"] for item in body["messages"]))
-
-    def _repeat(self, body: dict) -> None:
-        self._complete(body, "and so on " * 20_000, "length")
-
-    def _nothing(self, body: dict) -> None:
-        self._raw(200, b"")
-
-    def _plain_type(self, body: dict) -> None:
-        self._raw(200, json.dumps(completion(body, self.server.write(body))).encode(), "text/plain; charset=latin-1")
-
-    def _huge(self, body: dict) -> None:
-        self._complete(body, "word " * 2**21)
-
-    def _types(self, body: dict) -> None:
-        self._send(200, {"choices": {"0": "no list"}, "usage": "much", "model": ["m"], "error": 0})
-
-    def _drip_500(self, body: dict) -> None:
-        self._raw(500, b"{", length=100_000)
-        for _ in range(600):
-            time.sleep(0.05)
-            self.wfile.write(b" ")
-        self.close_connection = True
-
-    def _endless_500(self, body: dict) -> None:
-        self._raw(500, b"{", length=2**40)
+    def do_endless_500(self, _: dict) -> None:
+        self.raw(500, b"{", length=2**40)
         with contextlib.suppress(OSError):
             while True:
                 self.wfile.write(b" " * 2**20)
-        self.close_connection = True
 
-    def _quota(self, body: dict) -> None:
-        self._send(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})
+    def do_truncated(self, body: dict) -> None:
+        content = json.dumps(completion(body, written(body))).encode()
+        self.raw(200, content[: len(content) // 2], length=len(content))
 
-    def _flagged(self, body: dict) -> None:
-        self._send(
-            403, {"error": {"message": "moderated", "code": 403, "metadata": {"flagged_input": "x", "reasons": []}}}
-        )
+    def do_half_json(self, body: dict) -> None:
+        content = json.dumps(completion(body, written(body))).encode()
+        self.raw(200, content[: len(content) // 2])
 
-    def _too_long(self, body: dict) -> None:
-        self._send(400, {"error": {"message": "This model's maximum context length is 8192 tokens.", "code": 400}})
+    def do_html(self, _: dict) -> None:
+        self.raw(200, b"<!DOCTYPE html><title>Verifying your browser</title>", "text/html")
 
-    def _policy(self, body: dict) -> None:
-        self._send(400, {"error": {"message": "The prompt triggered the policy.", "code": "content_filter"}})
+    def do_nothing(self, _: dict) -> None:
+        self.raw(200, b"")
 
-    def _odd(self, body: dict) -> None:
-        self._send(
-            200,
-            {
-                "choices": [
-                    {"message": {"content": [{"type": "text", "text": "The reviewer"}, 3]}, "finish_reason": {}}
-                ],
-                "usage": [],
-                "model": 7,
-                "error": None,
-            },
-        )
+    def do_plain_type(self, body: dict) -> None:
+        self.raw(200, json.dumps(completion(body, self.server.write(body))).encode(), "text/plain; charset=latin-1")
+
+    def do_thinking(self, body: dict) -> None:
+        self.complete(body, f"<think>\nLet me see.\n</think>\n\n{written(body)}")
+
+    def do_length(self, body: dict) -> None:
+        ours = self.server.write is written
+        self.complete(body, "The reviewer appreciates clarity.\nThe revi" if ours else "", "length")
+
+    def do_echo(self, body: dict) -> None:
+        self.complete(body, "\n\n".join(item["content"] for item in body["messages"]))
+
+    def do_redirect(self, _: dict) -> None:
+        self.send(307, {}, Location="/elsewhere")
+
+    def do_redirect_away(self, _: dict) -> None:
+        self.send(308, {}, Location=f"{self.server.elsewhere}/chat/completions")
+
+    def do_echo_key(self, _: dict) -> None:
+        self.send(400, {"error": {"message": f"bad request with {self.headers['Authorization']}"}})
+
+    def do_echo_key_401(self, _: dict) -> None:
+        self.send(401, {"error": {"message": f"{'x' * 150} {self.headers['Authorization']}"}})
+
+    def do_echo_key_429(self, _: dict) -> None:
+        self.send(429, {"error": self.headers["Authorization"]}, **{"Retry-After": "0"})
+
+    def do_echo_key_quoted(self, _: dict) -> None:
+        self.send(400, {"error": {"message": f"bad request ?auth={quote(self.headers['Authorization'], safe='')}"}})
+
+    def do_echo_key_escaped(self, body: dict) -> None:
+        text = "".join(f"\\u{ord(mark):04x}" for mark in self.headers["Authorization"])
+        self.raw(200, json.dumps(completion(body, "@")).replace("@", text).encode())
+
+    def do_echo_key_text(self, body: dict) -> None:
+        said = self.headers["Authorization"]
+        text = f"The reviewer appreciates {said}.\n{self.server.write(body)}"
+        self.send(200, completion(body | {"model": said}, text))
+
+    def do_echo_key_base64(self, body: dict) -> None:
+        said = base64.b64encode(self.headers["Authorization"].encode()).decode()
+        self.send(200, completion(body, f"The reviewer appreciates {said}.\n{self.server.write(body)}"))
 
 
 def completion(body: dict, text: str | None, finish: str = "stop", **message: object) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from gre_bench.core.pretrained import cache
 from gre_bench.writing.catalog import WriterContext
 from tests.lm.test_pretrained_real import needed
-from tests.servers.transformers_server import transformers_command, transformers_server
+from tests.servers.processes import transformers_command, transformers_server
 from tests.writing.purposes import frugal, sample_texts, tallies
 
 pytestmark = [pytest.mark.pretrained, pytest.mark.slow]

@@ -13,7 +13,6 @@ The file has one row for each review. Our own layout has these columns; those in
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -30,6 +29,7 @@ from gre_bench.ingest.records.row_files import (
     Imported,
     RefusedError,
     Row,
+    number_in,
     read_name,
     read_rows,
     read_text,
@@ -89,11 +89,8 @@ def _is_name(value: Any, names: Sequence[str]) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if abs(number) <= LARGEST else None
+    number = number_in(value)
+    return None if number is None or abs(number) > LARGEST else number
 
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")

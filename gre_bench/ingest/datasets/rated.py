@@ -21,13 +21,12 @@ A cell of a text column holds a text, a list, or the text of a list in Python's 
 from __future__ import annotations
 
 import ast
-import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.records.row_files import RefusedError, Row, read_all_rows, read_name, read_text
+from gre_bench.ingest.records.row_files import RefusedError, Row, number_in, read_all_rows, read_name, read_text
 
 COLUMNS = ("SRC", "HYP", "Score")
 
@@ -66,19 +65,11 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         item_id = f"{group}:{player}" if player else group
         seen[item_id] += 1
         item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
-        score = _finite(cell) if cell.strip() else None
+        score = number_in(cell) if cell.strip() else None
         if cell.strip() and score is None:
             raise SourceError(f"{path.name}, row {number}: Score {cell[:40]!r} is not a number")
         texts.append(GradedText(item_id, group, player, source, row["HYP"] or "", score))
     return texts
-
-
-def _finite(cell: str) -> float | None:
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 HUMAN_FILE = "human_ratings.tsv"
@@ -118,7 +109,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
             for name, cell in row.items():
                 if name in ("paper_id", "decision") or not (cell or "").strip():
                     continue
-                if (rating := _finite(cell)) is None:
+                if (rating := number_in(cell)) is None:
                     raise RefusedError(f"{cell!r:.40} in column {name} is no rating")
                 given.append(rating)
             ratings[paper_id] = tuple(given)

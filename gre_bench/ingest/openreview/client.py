@@ -127,8 +127,8 @@ class OpenReview:
 
         *optional*: the venue may lack this invitation; an unknown invitation then gives an empty page, not an error.
         """
-        query = {"invitation": invitation, "details": "replies"}
-        return self._notes(query, after, limit, invitation, {"notes": [], "count": 0} if optional else None)
+        missing: Note | None = {"notes": [], "count": 0} if optional else None
+        return self._notes({"invitation": invitation, "details": "replies"}, after, limit, invitation, missing)
 
     def count(self, invitation: str) -> int | None:
         """Returns how many submissions the service counts under *invitation*; None if it states no number."""
@@ -169,10 +169,9 @@ class OpenReview:
         response = self._get("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
         if response is None:
             return None
-        # An archive of one paper is the PDF itself.
-        return (
-            Archive({next(iter(numbers)): response.content}) if len(numbers) == 1 else _read(response.content, numbers)
-        )
+        if len(numbers) == 1:  # the service sends the PDF itself
+            return Archive({next(iter(numbers)): response.content})
+        return _read(response.content, numbers)
 
     def _notes(
         self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
@@ -213,17 +212,18 @@ class OpenReview:
                 continue
             if response.ok:
                 return response
-            status, problem = _problem(response, self.transport.last)
+            status, problem = None, f"Error: {response.text or response.reason}"
+            if isinstance(tree := self.transport.last, Mapping):
+                implied = {"NotFoundError": 404, "ForbiddenError": 403}.get(str(tree.get("name")))
+                status = tree["status"] if isinstance(tree.get("status"), int) else implied
+                problem = f"{tree.get('name')}: {tree.get('message')}"
             if status == 404 and not must_exist:
                 return None
             raise (Forbidden if status == 403 else SourceError)(f"{self.host}: {self._message(problem)}")
         raise AssertionError("two attempts return or raise")
 
     def _logged_in(self) -> Any:
-        """Returns openreview-py's client, with a token if there are credentials.
-
-        A login goes to API v2, whose tokens both APIs accept. Raises `SourceError` if it is refused.
-        """
+        """Returns openreview-py's client, with a token if there are credentials; a refused login is a `SourceError`."""
         if self._client is None:
             token = "" if self._token_spent else self.login.token
             if not token and self.login.password:
@@ -240,6 +240,7 @@ class OpenReview:
 
         from gre_bench.ingest.openreview.transport import TokenExpired
 
+        # Both APIs accept a token of API v2.
         login, client = self.login, self._quiet_client(2, self.host.replace("//api.", "//api2."))
         code = (
             (lambda _: login.mfa_code or code_now(login.totp_secret)) if login.mfa_code or login.totp_secret else None
@@ -281,15 +282,6 @@ class OpenReview:
         """Returns the service's message in one line, with all secrets masked."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(" ".join(text.split()), [*asdict(self.login).values(), token])[:SAID]
-
-
-def _problem(response: Response, tree: object) -> tuple[int | None, str]:
-    """Returns the status that the JSON *tree* of an error states or implies (None if neither), and its message."""
-    if not isinstance(tree, Mapping):
-        return None, f"Error: {response.text or response.reason}"
-    status = tree.get("status")
-    known = {"NotFoundError": 404, "ForbiddenError": 403}.get(str(tree.get("name")))
-    return status if isinstance(status, int) else known, f"{tree.get('name')}: {tree.get('message')}"
 
 
 def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:

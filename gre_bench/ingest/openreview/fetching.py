@@ -25,18 +25,8 @@ from typing import Any
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import FetchSettings, Settings
-from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview, Page, RetryPolicy
-from gre_bench.ingest.openreview.journal import (
-    Fetched,
-    Journal,
-    Kind,
-    Origin,
-    earlier,
-    lacking,
-    listed_of,
-    received,
-    run_for,
-)
+from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview, RetryPolicy
+from gre_bench.ingest.openreview.journal import Journal, Kind, Origin, earlier, lacking, listed_of, received, run_for
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
 from gre_bench.ingest.records.notes import confirm_form, read_notes
@@ -184,8 +174,15 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
 
         def pdfs(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
             advance = advance_of("PDFs", "pdf" if client.api == 1 else "attachment")
+            for paper_id, _, stated in needs.pdfs:
+                if paper_id in journal.pdfs:
+                    continue
+                old = known.get(paper_id)
+                if stated is None:
+                    journal.add_pdf(paper_id, None, None, NOT_NAMED)
+                elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+                    journal.add_pdf(paper_id, stated, data)
             batch = min(fetch.pdf_batch, BATCH) if client.api == 2 else 1
-            _add_known(journal, needs.pdfs, known)
             _fetch_pdfs(journal, client, needs.pdfs, advance, began, batch)
 
         return _run_parts(request, secret, [histories, pdfs])
@@ -297,7 +294,9 @@ def _fetch_listing(
 ) -> None:
     """Fetches the submissions under *invitation* with their replies into the journal.
 
-    Only withdrawn and desk-rejected submissions may have an empty listing.
+    Only withdrawn and desk-rejected submissions may have an empty listing. An empty page before the end is a passing
+    fault, so the page is requested again. If all tries give an empty page, `ServiceDown` is raised, unless a listing
+    may be shorter than its count.
     """
     venue, fetch = request.venue, request.settings.fetch
     required = invitation.rpartition("/-/")[2] in venue.submissions
@@ -305,11 +304,19 @@ def _fetch_listing(
     seen = {str(note.get("id")) for note in journal.submissions(pages)}
     while not (pages and pages[-1].end):
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
-
-        def ask(after: str | None = after) -> Page:
-            return client.page(invitation, after, min(fetch.page, PAGE), not required)
-
-        page = _page_after(client, invitation, ask, len(seen), count, fetch.short_listing)
+        for attempt in range(1, EMPTY_PAGES + 1):
+            page = client.page(invitation, after, min(fetch.page, PAGE), not required)
+            count = count if page.count is None else page.count
+            if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and len(seen) < count:
+                # The service no longer counts notes deleted since the listing began.
+                count = client.count(invitation)
+            if page.notes or (attempt > 1 if count is None else len(seen) >= count):
+                break
+        else:
+            if not fetch.short_listing:
+                problem = f"listed {len(seen)} of {count} under {invitation}, then {EMPTY_PAGES} empty pages"
+                advice = "run it again later, or accept the shorter listing: --set fetch.short_listing=true"
+                raise ServiceDown(f"{client.host}: {problem}; {advice}")
         fresh = {str(note.get("id")) for note in page.notes} - seen
         if required and not pages and not page.notes:
             raise SourceError(
@@ -319,36 +326,9 @@ def _fetch_listing(
         if page.notes and not fresh:
             raise SourceError(f"{client.host}: the listing of {invitation} repeats the same notes after {after}")
         seen |= fresh
-        end = not page.notes or (page.count is not None and len(seen) >= page.count)
-        journal.add_page(invitation, page.notes, page.count, end)
+        journal.add_page(invitation, page.notes, count, not page.notes or (count is not None and len(seen) >= count))
         pages = journal.listing(invitation)
-        advance(len(seen), max(page.count or 0, len(seen)))
-
-
-def _page_after(
-    client: OpenReview, invitation: str, ask: Callable[[], Page], listed: int, count: int | None, short: bool
-) -> Page:
-    """Returns the next page of a listing, with the latest count; the page is empty only at the end of the listing.
-
-    *listed*: the number of notes listed so far. *count*: the service's latest count of the whole listing, if any.
-    An empty page before the end is a passing fault, so the page is requested again. If all tries give an empty page,
-    `ServiceDown` is raised. A listing that may be *short* of its count ends there instead.
-    """
-    for attempt in range(1, EMPTY_PAGES + 1):
-        page = ask()
-        count = count if page.count is None else page.count
-        if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
-            # The service no longer counts notes deleted since the listing began.
-            count = client.count(invitation)
-        ended = attempt > 1 if count is None else listed >= count
-        if page.notes or ended:
-            return Page(page.notes, count)
-    if short:
-        return Page([], count)
-    problem = f"listed {listed} of {count} under {invitation}, then {EMPTY_PAGES} empty pages"
-    raise ServiceDown(
-        f"{client.host}: {problem}; run it again later, or accept the shorter listing: --set fetch.short_listing=true"
-    )
+        advance(len(seen), max(count or 0, len(seen)))
 
 
 def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
@@ -422,20 +402,6 @@ class _Refusals:
         self._count, self._items = 0, []
 
 
-def _add_known(
-    journal: Journal, papers: Iterable[tuple[str, int | None, str | None]], before: Mapping[str, Fetched]
-) -> None:
-    """Records the PDFs that need no request: their notes name none, or one that an earlier run got (*before*)."""
-    for paper_id, _, stated in papers:
-        old = before.get(paper_id)
-        if paper_id in journal.pdfs:
-            continue
-        if stated is None:
-            journal.add_pdf(paper_id, None, None, NOT_NAMED)
-        elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-            journal.add_pdf(paper_id, stated, data)
-
-
 def _fetch_pdfs(
     journal: Journal,
     client: OpenReview,
@@ -479,14 +445,13 @@ def _fetch_pdfs(
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:
     """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
-    archive: Archive | None = None
-    for _ in range(2):
-        try:
-            archive = client.pdfs(numbers)
-        except Forbidden as error:
-            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
-            refusals.add(error)
-            break
-        if archive is None or not archive.damaged:
-            break
-    return archive or NONE
+    archive = NONE
+    try:
+        for _ in range(2):
+            archive = client.pdfs(numbers) or NONE
+            if archive is NONE or not archive.damaged:
+                break
+    except Forbidden as error:
+        # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+        refusals.add(error)
+    return archive

@@ -169,7 +169,7 @@ class Journal:
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores all versions of a note."""
+        """Stores all versions of a note, in place of a refusal of them."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
@@ -310,46 +310,45 @@ def lacking(journal: Journal) -> tuple[str, ...]:
     """Returns the ids of submissions whose listing did not contain all of their replies."""
     incomplete = {}
     for note in journal.submissions():
-        replies = _details(note).get("replies")
-        if not isinstance(replies, list) or _stated(note) > len(replies):
+        details, stated = _details(note)
+        if not isinstance(replies := details.get("replies"), list) or stated > len(replies):
             incomplete[str(note.get("id"))] = None
     return tuple(incomplete)
 
 
 def not_shown(journal: Journal) -> int:
     """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
-    stated = {str(note.get("id")): _stated(note) for note in journal.submissions()}
+    stated = {str(note.get("id")): _details(note)[1] for note in journal.submissions()}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
         for forum, notes in journal.forums.items()
     )
 
 
-def _stated(note: Note) -> int:
-    """Returns the number of replies that the service states for the submission *note*; 0 if it states none."""
-    count = _details(note).get("replyCount")
-    return count if isinstance(count, int) else 0
-
-
-def _details(note: Note) -> Note:
-    return note["details"] if isinstance(note.get("details"), dict) else {}
+def _details(note: Note) -> tuple[Note, int]:
+    """Returns the details of the submission *note*, and how many replies they state; 0 if they state none."""
+    details = note["details"] if isinstance(note.get("details"), dict) else {}
+    count = details.get("replyCount")
+    return details, count if isinstance(count, int) else 0
 
 
 def _copies(journal: Journal) -> Iterator[Note]:
     """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
-        details = _details(note)
+        details, _ = _details(note)
         whole = journal.forums.get(str(note.get("id")))
         replies = details.get("replies") or [] if whole is None else whole
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
         submission = {name: value for name, value in note.items() if name != "details"}
         yield submission | ({"details": rest} if rest else {})
-        dated = []
-        for reply in replies:
-            date = reply.get("tcdate") or reply.get("cdate")
-            dated.append((date if isinstance(date, int) else 0, str(reply.get("id")), reply))
-        dated.sort(key=lambda entry: entry[:2])
-        yield from (reply for _, _, reply in dated if reply.get("id") != note.get("id"))
+        for reply in sorted(replies, key=_age):
+            if reply.get("id") != note.get("id"):
+                yield reply
+
+
+def _age(note: Note) -> tuple[int, str]:
+    date = note.get("tcdate") or note.get("cdate")
+    return date if isinstance(date, int) else 0, str(note.get("id"))
 
 
 def runs_of(root: Path, name: str) -> list[Path]:

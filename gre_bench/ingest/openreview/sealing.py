@@ -19,7 +19,7 @@ from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
 from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, received
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.notes import kind_at, plain, read_notes
+from gre_bench.ingest.records.notes import fields_of, kind_at, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
@@ -68,21 +68,19 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
     """Returns everything that must be fetched besides the listings, including items that the journal already holds."""
-    notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
-    rebuttal, released = _dates(venue)
-    history_ids = [
-        note["id"]
-        for note in notes
-        if (kind_at(note, venue) in venue.reviews and versions.is_due(note, rebuttal))
-        or (note["id"] == note["forum"] and versions.pdf_is_due(note, released))
-    ]
+    histories_due: list[str] = []
     papers = []
-    for note in notes:
-        if note["id"] in sampled.wanted and note["id"] == note["forum"]:
-            number, stated = note.get("number"), plain((note.get("content") or {}).get("pdf"))
+    for note in received(journal):
+        if note.get("forum") not in sampled.wanted:
+            continue
+        due = kind_at(note, venue) in venue.reviews and versions.is_due(note, venue.rebuttal_ms)
+        if note["id"] == note["forum"]:
+            number, stated = note.get("number"), fields_of(note).get("pdf")
             number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
             papers.append((note["id"], number, stated))
-    return Needs(lacking(journal), tuple(history_ids) if histories else (), tuple(sorted(papers)))
+            due = due or versions.pdf_is_due(note, venue.released_ms)
+        histories_due += [note["id"]] if due and histories else []
+    return Needs(lacking(journal), tuple(histories_due), tuple(sorted(papers)))
 
 
 def seal(
@@ -101,16 +99,15 @@ def seal(
     *source*, that one is returned. Raises `SourceError` if it is damaged, or if the new one cannot be written.
     """
     notes = list(received(journal))
-    rebuttal, released = _dates(venue)
     reviews = []
     for note in notes:
         if kind_at(note, venue) in venue.reviews:
             refused = () if ("history", note["id"]) in journal.refused else None
-            chosen = versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
+            chosen = versions.choose(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
             row = {"review_id": note["id"], "paper_id": note.get("forum"), "versions": chosen.versions}
             row |= {"version": chosen.version_id, "written_at": chosen.written_at, "rule": chosen.rule}
             reviews.append(row | {"licence": note["license"] if isinstance(note.get("license"), str) else None})
-    papers = _papers(notes, journal, venue, sampled, released)
+    papers = _papers(notes, journal, venue, sampled)
     files = {name: journal.pool.file(fetched.sha256) for name, fetched in journal.pdfs.items() if fetched.sha256}
     note_ids = {note["id"] for note in notes}
     beside, folder = root / f".sealing-{uuid.uuid4().hex}", root
@@ -152,13 +149,11 @@ def seal(
     return Snapshot.open(folder)
 
 
-def _papers(
-    notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, released: int | None
-) -> dict[str, dict[str, Any]]:
+def _papers(notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled) -> dict[str, Note]:
     decided = {}
     for note in notes:
         if kind_at(note, venue) in venue.decisions:
-            value = plain((note.get("content") or {}).get(venue.decision))
+            value = fields_of(note).get(venue.decision)
             made = note.get("tcdate") or note.get("cdate")
             accepted = isinstance(value, str) and value.lower().startswith("accept")
             decided[note["forum"]] = made if accepted and isinstance(made, int) else None
@@ -170,7 +165,9 @@ def _papers(
         history = journal.histories.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": versions.pdf_version_status(note, history, released, decided.get(note["id"])),
+            "pdf_version_status": versions.pdf_version_status(
+                note, history, venue.released_ms, decided.get(note["id"])
+            ),
             "licence": note["license"] if isinstance(note.get("license"), str) else None,
             "sampled": note["id"] in sampled.papers,
         }
@@ -198,8 +195,3 @@ def _counts(
         "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
         "pdf_refused": sum(row["pdf_problem"] == REFUSED for row in mine),
     }
-
-
-def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns (start of the rebuttal, release of the reviews) in epoch ms; a date that is unknown is the other one."""
-    return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

@@ -11,8 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -110,12 +109,19 @@ class Transport(HTTPAdapter):
             tries, lost = attempt + 1, False
             self.budget.take(f"{parts.netloc} {kind}")
             self.sent[kind] += 1
+            limits = f"each of {self.policy.attempts} tries waits {self.policy.timeout_s:g} s"
+            silence = f"{host} has not answered for {SILENT_S:g} s; {limits}; {STOP}"
+            timer = threading.Timer(SILENT_S, NOTICES.warning, [silence])
+            timer.daemon = True
+            if host not in self.answered:
+                timer.start()
             try:
-                with self._watched(host):
-                    response = self._sent(request, options)
+                response = self._sent(request, options)
             except (RequestException, HTTPError) as error:
                 fault, lost = _cause(error), host not in self.answered and not isinstance(error, ReadTimeout)
                 continue
+            finally:
+                timer.cancel()
             other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
             if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
                 raise SourceError(f"{parts.netloc}: a login is not sent on to {other.netloc[:SAID]}; name that host")
@@ -131,22 +137,6 @@ class Transport(HTTPAdapter):
         stated = "&".join(f"{name}={known[name][0]:.80}" for name in IDENTIFYING if name in known)
         address = f"{host}{parts.path}{'?' * bool(stated)}{stated}"
         raise ServiceDown(f"{address}: {tries} tries failed, the last with {fault}; run it again later")
-
-    @contextmanager
-    def _watched(self, host: str) -> Iterator[None]:
-        """Logs a warning if the block lasts `SILENT_S` seconds and *host* has never answered before."""
-        if host in self.answered:
-            yield
-            return
-        limits = f"each of {self.policy.attempts} tries waits {self.policy.timeout_s:g} s"
-        line = f"{host} has not answered for {SILENT_S:g} s; {limits}; {STOP}"
-        timer = threading.Timer(SILENT_S, lambda: NOTICES.warning(line))
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
         """Returns the response with its complete body; raises an error if a time limit passes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,16 +117,23 @@ def invitations_of(note: Mapping[str, Any]) -> list[str]:
     return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
 
 
-def creating(invitations: Sequence[str]) -> str:
-    """Returns which of a note's *invitations* created it: the first that is no edit."""
-    return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
+def created_by(note: Mapping[str, Any]) -> str:
+    """Returns the invitation that created a note of either API: the first that is no edit; empty if it has none."""
+    listed = invitations_of(note)
+    return next((invitation for invitation in listed if kind_of(invitation) != "Edit"), listed[0] if listed else "")
+
+
+def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns {name of a field: its `plain` value} of a note of either API; empty if it has no usable content."""
+    content = note.get("content")
+    return {name: plain(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
     listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    texts = [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
-    return creating(texts) if texts and len(texts) == len(listed or ()) else None
+    sound = isinstance(listed, list) and all(isinstance(entry, str) for entry in listed)
+    return (created_by({"invitations": listed}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
@@ -260,34 +267,27 @@ class _Reading:
             return "replies_left_out"
         if note.forum not in self.papers:
             return self._strange(f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum")
-        if note.is_ai:
-            return self._ai_review(note)
-        return self._review(note) if note.kind in self.venue.reviews else self._decision(note)
+        return self._review(note) if note.is_ai or note.kind in self.venue.reviews else self._decision(note)
 
     def _review(self, note: _Note) -> str:
-        for field in sorted(set(note.content) - self.venue.fields):
-            self._strange(f"review field {field!r:.100} is not known", note.note_id)
-        text = self._joined(note, self.venue.text)
+        if not note.is_ai:
+            for field in sorted(set(note.content) - self.venue.fields):
+                self._strange(f"review field {field!r:.100} is not known", note.note_id)
+        fields = self.venue.ai_text if note.is_ai and self.venue.ai_text else self.venue.text
+        parts = [(heading, self._text(note, field)) for field, heading in fields]
+        text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
-            return self._strange("a review without any text", note.note_id, "no_text")
-        self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
-        return "reviews"
-
-    def _ai_review(self, note: _Note) -> str:
-        text = self._joined(note, self.venue.ai_text or self.venue.text)
-        if not text:
-            problem = "a review by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
-            return self._strange(problem, note.note_id, "no_text")
+            by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
+            return self._strange(f"a review {by_ai if note.is_ai else 'without any text'}", note.note_id, "no_text")
+        if not note.is_ai:
+            self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
+            return "reviews"
         if note.forum in self.by_ai:
             problem = "the paper has a review by the venue's AI reviewer already; the first is kept"
             return self._strange(problem, note.note_id, "second_ai_review")
         self.by_ai.add(note.forum)
         self.reviews.append(Review(note.note_id, note.forum, VENUE_AI, text))
         return "ai_reviews"
-
-    def _joined(self, note: _Note, fields: Iterable[tuple[str, str]]) -> str:
-        parts = [(heading, self._text(note, field)) for field, heading in fields]
-        return "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
 
     def _decision(self, note: _Note) -> str:
         decision = self._text(note, self.venue.decision)
@@ -373,30 +373,29 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
     are fields that the venue does not have.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
-    human = [review for review in read_notes(raw, venue).reviews if review.candidate == HUMAN]
-    kept = {review.review_id: review.paper_id for review in human}
+    human = {item.review_id: item.paper_id for item in read_notes(raw, venue).reviews if item.candidate == HUMAN}
+    known = {name: name for name in SCORES if name in venue.other_fields}
+    known |= {"rating": venue.rating, "confidence": venue.confidence}
     by_review: dict[str, Fields] = {}
     for note in raw:
         review_id = note.get("id")
-        if isinstance(review_id, str) and review_id in kept and review_id not in by_review:
-            dates = (note.get(name) for name in ("tcdate", "cdate"))
-            written = (date for date in dates if isinstance(date, int) and not isinstance(date, bool) and date > 0)
-            fields = _fields(note["content"], venue)
-            by_review[review_id] = Fields(review_id, kept[review_id], fields, next(written, None))
+        if not isinstance(review_id, str) or review_id not in human or review_id in by_review:
+            continue
+        content = {
+            name: _spelt(value) for name, value in (fields_of(note) if venue.api == 2 else note["content"]).items()
+        }
+        texts = {name: content.get(name, "") for name, _ in venue.text}
+        scores = {name: score for name, field in known.items() if field and (score := content.get(field))}
+        dates = (note.get(name) for name in ("tcdate", "cdate"))
+        written = (date for date in dates if isinstance(date, int) and not isinstance(date, bool) and date > 0)
+        by_review[review_id] = Fields(review_id, human[review_id], texts | scores, next(written, None))
     return list(by_review.values())
 
 
-def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
-    def value_of(name: str) -> str:
-        value = plain(content.get(name)) if venue.api == 2 else content.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:g}"
-        return value.strip() if isinstance(value, str) else ""
-
-    scores = [name for name in SCORES if name in venue.other_fields]
-    known = {name: name for name in scores} | {"rating": venue.rating, "confidence": venue.confidence}
-    texts = {name: value_of(name) for name, _ in venue.text}
-    return texts | {name: score for name, field in known.items() if field and (score := value_of(field))}
+def _spelt(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value.strip() if isinstance(value, str) else ""
 
 
 ODD = 0.01

@@ -6,7 +6,6 @@ The columns paper_id, review_id, candidate and point say what a point is. Every 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from gre_bench.ingest.records.row_files import (
     Imported,
     RefusedError,
     Row,
+    number_in,
     read_name,
     read_text,
     shown,
@@ -192,12 +192,5 @@ def _value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
 
 def _number(cell: Any) -> float | None:
     """Returns the number that *cell* states; None if it states none."""
-    if isinstance(cell, bool | int | float):
-        value = float(cell)
-    else:
-        spelt = str(cell).strip().lower() if cell is not None else ""
-        try:
-            value = WORDS[spelt] if spelt in WORDS else float(spelt)
-        except ValueError:
-            return None
-    return value if math.isfinite(value) else None
+    word = cell.strip().lower() if isinstance(cell, str) else ""
+    return float(cell) if isinstance(cell, bool) else WORDS.get(word, number_in(cell))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -118,6 +119,15 @@ def is_text(value: object) -> bool:
 def shown(value: Any) -> str:
     """Returns a short form of *value*, a cell of a row, for messages."""
     return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
+
+
+def number_in(value: object) -> float | None:
+    """Returns the finite number that *value* is, or that a text states; None for anything else."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def read_name(row: Row, key: str) -> str:

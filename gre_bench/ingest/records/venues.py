@@ -99,13 +99,13 @@ class Venue(BaseModel):
 
     @property
     def released_ms(self) -> int | None:
-        """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if unknown."""
-        return _start_ms(self.reviews_released)
+        """When authors were shown the reviews or, if unknown, could answer them (epoch ms): the day's start in UTC."""
+        return _start_ms(self.reviews_released or self.rebuttal_opens)
 
     @property
     def rebuttal_ms(self) -> int | None:
-        """When authors could first answer the reviews (epoch ms): the start of that day, UTC; None if unknown."""
-        return _start_ms(self.rebuttal_opens)
+        """When authors could answer the reviews or, if unknown, were shown them (epoch ms): the day's start in UTC."""
+        return _start_ms(self.rebuttal_opens or self.reviews_released)
 
     @property
     def unverified(self) -> str | None:

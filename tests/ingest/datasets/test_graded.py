@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from collections import Counter
 
@@ -17,6 +16,7 @@ from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.datasets.graded import graded_from, read_grade
 from gre_bench.ingest.records.row_files import RefusedError
 from tests.conftest import ROOT, SHARED
+from tests.one_line import one_line
 
 ROTTEN = SHARED / "review-quality" / "rottenreviews.csv.gz"
 SAMPLE = ROOT / "data" / "sample_proposals" / "proposals.jsonl"
@@ -131,33 +131,21 @@ def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes,
     assert [(refusal.number, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "item_id": st.sampled_from(["p1", "p2", "", 3, None]),
-                "review_id": st.sampled_from(["a", "b", None]),
-                "review": st.sampled_from(["x", "y", "", None, 1]),
-                "grade": st.sampled_from([1, 2.5, None, "?", "3"]),
-                "title": st.sampled_from(["T", "U", None]),
-            },
-        ),
-        max_size=10,
-    )
-)
+CELLS = {
+    "item_id": ["p1", "p2", "", 3, None],
+    "review_id": ["a", "b", None],
+    "review": ["x", "y", "", None, 1],
+    "grade": [1, 2.5, None, "?", "3"],
+    "title": ["T", "U", None],
+}
+OPTIONAL = {name: st.sampled_from(values) for name, values in CELLS.items()}
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=OPTIONAL), max_size=10))
 def test_every_row_is_added_unchanged_or_refused(tmp_path_factory, rows):
     rows = [ROW | {"grade": 1}, *rows]
     found = graded(tmp_path_factory.mktemp("graded"), *rows).imported
     assert found.added + found.unchanged + len(found.refusals) == len(rows)
-
-
-def test_a_row_of_too_many_cells_is_refused_and_the_rest_taken(tmp_path):
-    path = tmp_path / "g.csv"
-    path.write_bytes('\ufeffitem_id,review,grade\np1,"one, two\nthree",A\np1,x,B,extra\n\np1,last,C\n'.encode())
-    found = graded_from(path, {}, {}, domain_of("proposals")).imported
-    assert [review.text for review in found.reviews] == ["one, two\nthree", "last"]
-    assert [(one.number, one.reason) for one in found.refusals] == [(2, "it has 4 cells, and the heading has 3")]
 
 
 def test_another_column_of_grades_needs_an_edition_of_its_own(tmp_path):
@@ -185,39 +173,16 @@ def test_a_group_is_told_by_item(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "part"),
     [
-        ("none.csv", None, "no file"),
-        ("g.xlsx", b"x", "expected a .jsonl, .json, .csv or .parquet file"),
-        ("g.csv", b"", "g.csv is empty: no row in it"),
         ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
         ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),
-        ("g.csv", b"item_id,review,review\np,x,y\n", "two columns have the same name"),
-        ("g.csv", b"item_id,review,grade\np,\xff,A\n", "line 2 is not UTF-8; save the file as UTF-8"),
-        ("g.csv", b'item_id,review,grade\np,"x', "cannot be read as CSV"),
-        ("g.csv.gz", b"item_id,review,grade\n", "cannot be read as CSV"),
-        ("g.jsonl.gz", b"{}", "cannot be read"),
-        (
-            "g.jsonl",
-            b'{"item_id": "p", "review": "x", "grade": "A"}\n{"item_id": "p", "review": "y", "grade": 3}\n',
-            "some grades are names and some are numbers",
-        ),
+        ("g.jsonl", b'{"item_id": "p", "review": "x", "grade": "A"}\n{"item_id": "p", "review": "y", "grade": 3}\n',
+         "some grades are names and some are numbers"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(SourceError) as caught:
-        graded_from(path, {}, {}, domain_of("proposals"))
-    assert part in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_gzipped_file_gives_the_same(tmp_path):
-    path = written(tmp_path, ROW)
-    packed = tmp_path / "packed.jsonl.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    domain = domain_of("proposals")
-    assert graded_from(packed, {}, {}, domain) == graded_from(path, {}, {}, domain)
+    (tmp_path / name).write_bytes(content)
+    with one_line(part, kind=SourceError):
+        graded_from(tmp_path / name, {}, {}, domain_of("proposals"))
 
 
 def test_the_project_s_own_proposals_are_in_the_format():

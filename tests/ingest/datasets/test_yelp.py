@@ -179,14 +179,6 @@ def test_a_file_of_another_kind_ends_in_one_line(tmp_path, monkeypatch):
         drawn(tmp_path, [business("a")], ["something else that is long enough"] * 9)
 
 
-@pytest.mark.parametrize("missing", [0, 1])
-def test_a_missing_file_is_named(tmp_path, missing):
-    paths = files(tmp_path, [business("a")], [])
-    paths[missing].unlink()
-    with pytest.raises(SourceError, match=f"no file .*{paths[missing].name}"):
-        restaurants_from(*paths, {}, {})
-
-
 def test_no_restaurant_with_enough_reviews_is_one_line(tmp_path):
     with pytest.raises(SourceError, match=r"none of the 1 restaurants of business.json has 50 reviews of 1000 char"):
         drawn(tmp_path, [business("a")], [review("a", n) for n in range(3)], Terms())

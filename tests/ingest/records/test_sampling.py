@@ -10,6 +10,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
+from tests.one_line import one_line
 
 
 def corpus(papers: int, reviews: int = 4, source_rows: bool = False):
@@ -98,13 +99,9 @@ def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
 def test_a_list_that_cannot_be_is_one_line(tmp_path, setting, text, says):
     (tmp_path / "ids.txt").write_text(text)
     papers, reviews = corpus(5)
-    with pytest.raises(SourceError) as error:
-        draw(
-            papers,
-            [*reviews, Review("gpt-1", "p1", "gpt", "x")],
-            EditionSettings(papers=10, **{setting: tmp_path / "ids.txt"}),
-        )
-    assert str(error.value).startswith(says) and "\n" not in str(error.value)
+    chosen = EditionSettings(papers=10, **{setting: tmp_path / "ids.txt"})
+    with one_line(says, kind=SourceError):
+        draw(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], chosen)
 
 
 def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):

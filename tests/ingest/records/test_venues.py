@@ -11,6 +11,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import Venue, check_verified, venue_of, venues
 from tests.conftest import ROOT
+from tests.one_line import one_line
 
 ENTRY = """
 [[venue]]
@@ -33,7 +34,8 @@ note = "Made up."
 
 def written(tmp_path, text=ENTRY):
     path = tmp_path / "venues.toml"
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     return path
 
 
@@ -45,20 +47,7 @@ def written(tmp_path, text=ENTRY):
         ("ICLR", 2020, 1, "invitation", "rating", (1, 3, 6, 8), [""]),
         ("ICLR", 2021, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
         ("ICLR", 2022, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Main Review", "Summary Of The Review"]),
-        (
-            "ICLR",
-            2023,
-            1,
-            "invitation",
-            "recommendation",
-            (1, 3, 5, 6, 8, 10),
-            [
-                "Summary Of The Paper",
-                "Strength And Weaknesses",
-                "Clarity, Quality, Novelty And Reproducibility",
-                "Summary Of The Review",
-            ],
-        ),
+        ("ICLR", 2023, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Strength And Weaknesses", "Clarity, Quality, Novelty And Reproducibility", "Summary Of The Review"]),
         ("ICLR", 2024, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
         ("ICLR", 2025, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
         ("ICLR", 2026, 2, "venueid", "rating", (0, 2, 4, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
@@ -82,15 +71,6 @@ def test_two_venue_years_asked_for_no_confidence():
     assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
 
 
-def test_the_years_that_are_promised_are_there():
-    promised = (
-        [("ICLR", year) for year in range(2018, 2027)]
-        + [("NeurIPS", year) for year in range(2021, 2026)]
-        + [("ICML", 2025), ("SAMPLE", 2026)]
-    )
-    assert [*venues()] == promised
-
-
 @pytest.mark.parametrize(
     ("evidence", "names"),
     [
@@ -107,9 +87,8 @@ def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
 def test_only_a_documented_venue_year_has_to_be_asked_for_by_name(venue):
     check_verified(venue, True)
     if venue.evidence == "documented":
-        with pytest.raises(SettingsError, match=f"{venue.name} is documented only: .*--unverified-venue") as error:
+        with one_line(f"{venue.name} is documented only: ", "--unverified-venue", kind=SettingsError):
             check_verified(venue, False)
-        assert "\n" not in str(error.value)
     else:
         check_verified(venue, False)
     assert bool(venue.unverified) == (venue.evidence == "documented")
@@ -141,35 +120,19 @@ def test_reviews_are_answered_in_the_year_of_the_venue_or_the_one_before(venue):
 
 
 def test_an_unknown_venue_year_is_told_the_known_ones():
-    with pytest.raises(SettingsError) as error:
+    with one_line("ICLR 1999", *(entry.name for entry in venues().values()), kind=SettingsError):
         venue_of("ICLR", 1999)
-    line = str(error.value)
-    assert "ICLR 1999" in line and "\n" not in line
-    assert all(entry.name in line for entry in venues().values())
 
 
 def test_a_year_is_added_by_an_entry_alone(tmp_path):
     venue = venue_of("CONF", 2030, written(tmp_path))
-    forum = {"id": "p", "forum": "p", "invitations": ["CONF.org/2030/-/Submission"]}
-    reply = {"id": "r", "forum": "p", "replyto": "p", "invitations": ["CONF.org/2030/Submission1/-/Official_Review"]}
-    found = read_notes(
-        [
-            forum
-            | {
-                "content": {
-                    key: {"value": value}
-                    for key, value in {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}.items()
-                }
-            },
-            reply
-            | {
-                "content": {
-                    key: {"value": value} for key, value in {"praise": "Nice.", "blame": "Short.", "mark": 2}.items()
-                }
-            },
-        ],
-        venue,
-    )
+    paper = {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}
+    review = {"praise": "Nice.", "blame": "Short.", "mark": 2}
+    notes = [
+        {"id": name, "forum": "p", "invitations": [f"CONF.org/2030/{kind}"], "content": {key: {"value": value} for key, value in content.items()}}
+        for name, kind, content in (("p", "-/Submission", paper), ("r", "Submission1/-/Official_Review", review))
+    ]  # fmt: skip
+    found = read_notes(notes, venue)
     assert [(review.text, review.rating) for review in found.reviews] == [("Praise:\nNice.\n\nBlame:\nShort.", 2.0)]
     assert found.strange == []
 
@@ -203,10 +166,8 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
 )  # fmt: skip
 def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new, says):
     assert ENTRY.count(old) == 1
-    with pytest.raises(SettingsError) as error:
+    with one_line(says, "entry 1 (CONF 2030)", kind=SettingsError):
         venues(written(tmp_path, ENTRY.replace(old, new)))
-    line = str(error.value)
-    assert says in line and "entry 1 (CONF 2030)" in line and "\n" not in line
 
 
 @pytest.mark.parametrize(
@@ -217,22 +178,12 @@ def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new,
         ("", "no [[venue]] entry"),
         ("venue = [3]", "entry 1: "),
         ("[[venue", "cannot be read"),
+        (None, "cannot be read"),
     ],
 )
 def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, says):
-    with pytest.raises(SettingsError, match=".") as error:
+    with one_line(says, kind=SettingsError):
         venues(written(tmp_path, text))
-    assert says in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_missing_file_is_refused_in_one_line(tmp_path):
-    with pytest.raises(SettingsError, match="cannot be read"):
-        venues(tmp_path / "none.toml")
-
-
-def test_an_entry_cannot_be_changed():
-    with pytest.raises(ValueError, match="frozen"):
-        venue_of("ICLR", 2024).year = 2025
 
 
 def test_the_file_explains_every_key_that_an_entry_may_have():

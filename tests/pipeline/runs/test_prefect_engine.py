@@ -14,7 +14,7 @@ from gre_bench.core.errors import ServiceDown
 from gre_bench.pipeline.runs import prefect_engine
 from gre_bench.store import INCLUDED_EDITION
 from tests.flows.refreshing import DEMO
-from tests.servers.prefect_server import closed_port
+from tests.servers.processes import closed_port
 
 SCRIPTED = ("--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 TRAINED = ("--judgments", "judgments.jsonl", "--train", "0:8", "--out", "out")

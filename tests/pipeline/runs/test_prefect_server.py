@@ -21,7 +21,7 @@ from gre_bench.core.errors import ServiceDown, SettingsError, Stopped
 from gre_bench.pipeline.runs import prefect_engine
 from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.prefect_engine import answering, await_server
-from tests.servers.prefect_server import closed_port
+from tests.servers.processes import closed_port
 
 
 class Healthy(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The contents of one host of the loopback OpenReview, its limits, and the answers made from them.
+"""The contents of one host of the loopback OpenReview, and the answers made from them.
 
 Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
 note has a list of invitations. The rules of both APIs follow recorded responses. A host does not have the notes of the
@@ -15,17 +15,16 @@ import io
 import itertools
 import json
 import math
-import threading
 import time
 import zipfile
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from gre_bench.ingest.records.notes import creating, invitations_of, plain
+from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
 
 Api = Literal[1, 2]
 Note = dict[str, Any]
@@ -35,9 +34,9 @@ ZIP = "application/zip"
 PAGE, BATCH = 1000, 50
 """The most notes on a page and the most files in an archive; requests for more are refused."""
 FORBIDDEN = (403, "ForbiddenError", "You don't have permission to read this item")
+EXPIRED = ("TokenExpiredError", "Token has expired, please log in again")
 KNOWN_KEYS = {"details", "sort", "limit", "offset", "after", "count", "id", "forum", "invitation"}
 """Parameters of a listing, besides ``content.<field>``; others are refused, so that a misspelt one is noticed."""
-
 _NUMBERS = itertools.count(1)
 
 
@@ -51,11 +50,15 @@ class HttpResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-BROWSER_CHECK = HttpResponse(
-    "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
-    "".encode(),
-    kind="text/html; charset=utf-8",
-)
+def html_page(title: str, body: str, status: int = 200) -> HttpResponse:
+    return HttpResponse(
+        f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body>{body}</body></html>\n".encode(),
+        status,
+        "text/html; charset=utf-8",
+    )
+
+
+BROWSER_CHECK = html_page("Verifying your browser | OpenReview", "…")
 """The HTML page with status 200 that the service sends to anonymous clients."""
 
 
@@ -72,17 +75,15 @@ def say(tree: Any, **more: Any) -> HttpResponse:
     return HttpResponse(json.dumps(tree).encode(), **more)
 
 
-def refusal(
-    status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
-) -> HttpResponse:
+def refusal(status: int, name: str, message: str, headers: Mapping[str, str] = {}, **details: Any) -> HttpResponse:
     """Returns an error response in the service's form: JSON with name, message, status and details.
 
-    *name*: the error's class, such as ``NotFoundError``. *details*: entries of the JSON's ``details``. A new request
-    number, ``YYYY-MM-DD-N``, is added to the message and to the details.
+    *name*: the error's class, such as ``NotFoundError``. A new request number, ``YYYY-MM-DD-N``, is added to the
+    message and to the details.
     """
     number = f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
-    return say(tree, status=status, headers=headers or {})
+    return say(tree, status=status, headers=headers)
 
 
 def invalid(path: str, message: str, **details: Any) -> Refused:
@@ -121,9 +122,8 @@ class Limit:
     def refusal(
         self, made: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
     ) -> HttpResponse:
-        """Returns the response to a request beyond the limit (429).
+        """Returns the response to request number *made* of the window, one beyond the limit (429).
 
-        *made*: the number of requests in the current time window, this one included.
         *reset_time*: whether the details state the end of the window; those of a refused login do not.
         """
         minutes, seconds = divmod(math.ceil(wait), 60)
@@ -146,42 +146,6 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
 """Kind of request → limit; the first from headers recorded in 2026-09, the others from reported refusals."""
 
 
-class Windows:
-    """Counts requests in the current time window of each kind.
-
-    A window opens with the first request of its kind, and the next window opens with the first request after its end.
-    *limits*: kind of request → limit. *early*: kind → requests sent after a refusal and before the end of the window.
-    """
-
-    def __init__(self, limits: Mapping[str, Limit]):
-        self.limits = limits
-        self.early: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self._ends: dict[str, float] = {}
-        self._made: Counter[str] = Counter()
-
-    def take(self, kind: str) -> dict[str, str]:
-        """Counts one request of *kind* and returns the headers that state its limit; none if it has no limit.
-
-        Raises `Refused` with a 429 if the window allows no more requests.
-        """
-        limit = self.limits.get(kind)
-        if limit is None:
-            return {}
-        with self._lock:
-            now = time.time()
-            if now >= self._ends.get(kind, 0.0):
-                self._ends[kind], self._made[kind] = now + limit.seconds, 0
-            self._made[kind] += 1
-            made, wait = self._made[kind], self._ends[kind] - now
-            self.early[kind] += made > limit.requests + 1
-        headers = limit.headers(max(0, limit.requests - made), wait, now)
-        if made > limit.requests:
-            headers["retry-after"] = headers["ratelimit-reset"]
-            raise Refused(limit.refusal(made, wait, now, headers))
-        return headers
-
-
 class FixtureStore:
     """The notes of one API version with their versions and PDFs, and the answers to requests for them.
 
@@ -198,30 +162,26 @@ class FixtureStore:
         histories: Mapping[str, Sequence[Note]] = {},
         pdf: Callable[[str], bytes | None] = lambda _: None,
     ):
-        self.api: Api = api
-        self.pdf = pdf
+        self.api, self.pdf = api, pdf
         self.refused: set[str] = set()
-        self._lock = threading.RLock()
-        usable = [note for note in notes if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str)]
-        self.notes: dict[str, Note] = {
-            note["id"]: {"content": {}, **{key: value for key, value in note.items() if key != "details"}}
-            for note in usable
-        }
+        self.notes: dict[str, Note] = {}
         self._forums: defaultdict[str, list[str]] = defaultdict(list)
+        for note in notes:
+            if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str):
+                self.notes[note["id"]] = {"content": {}, **{key: note[key] for key in note if key != "details"}}
         for note in self.notes.values():
             self._forums[note["forum"]].append(note["id"])
-        self._versions = {note_id: [dict(version) for version in histories.get(note_id, ())] for note_id in self.notes}
+        self._versions = {note_id: [*histories.get(note_id, ())] for note_id in self.notes}
 
     def listing(self, query: Query) -> HttpResponse:
         """Answers ``/notes``: returns one page of the notes that match the filters of *query*."""
         unknown = [key for key in query if key not in KNOWN_KEYS and not key.startswith("content.")]
         if unknown:
             raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
-        with self._lock:
-            if "id" in query and query["id"] not in self.notes:
-                raise not_found("Note", query["id"])
-            results = [note for note in self.notes.values() if self._fits(note, query)]
-            listed = [self._with_details(note, query) for note in self._page(results, query)]
+        if "id" in query and query["id"] not in self.notes:
+            raise not_found("Note", query["id"])
+        results = [note for note in self.notes.values() if self._fits(note, query)]
+        listed = [self._with_details(note, query) for note in self._page(results, query)]
         return self._counted("notes", listed, len(results), query)
 
     def versions(self, name: str, query: Query) -> HttpResponse:
@@ -235,8 +195,7 @@ class FixtureStore:
         if by not in query:
             raise invalid(by, f"must have {by}")
         self._allow(query[by])
-        with self._lock:
-            matches = self._known_versions(query[by]) if query[by] in self.notes else []
+        matches = self._known_versions(query[by]) if query[by] in self.notes else []
         return self._counted(name, self._page(matches, query), len(matches), query)
 
     def file(self, item: str) -> HttpResponse:
@@ -248,10 +207,10 @@ class FixtureStore:
         return HttpResponse(data, kind="application/pdf")
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
-        """Returns a response with a zip archive of the PDFs of at most `BATCH` notes.
+        """Returns a response with a zip archive of the PDFs of the notes with the ids *items*, at most `BATCH`.
 
-        *items*: ids of notes. Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out. For a
-        single note, the PDF itself is sent, as the real service does.
+        Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out. For a single note, the PDF
+        itself is sent, as the real service does.
         """
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
@@ -269,33 +228,22 @@ class FixtureStore:
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Changes a note's content and keeps its earlier version.
+        """Changes content *fields* of a note, *at_ms* (epoch ms; None: now), and keeps its earlier version.
 
-        *at_ms*: the time of the edit (epoch ms); None: now.
-        *fields*: name of a content field → new value, as a plain text or number.
+        *fields*: name → new value, as a plain text or number.
         """
         at_ms = at_ms or int(time.time() * 1000)
-        with self._lock:
-            note, known = self.notes[note_id], self._known_versions(note_id)
-            content = {key: {"value": value} for key, value in fields.items()} if self.api == 2 else fields
-            changed = note | {"content": note["content"] | content, "tmdate": at_ms}
-            changed |= {"mdate": at_ms} if "mdate" in note else {}
-            self.notes[note_id] = changed
-            shown = changed | {"content": content} if self.api == 2 else changed
-            self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
+        note, known = self.notes[note_id], self._known_versions(note_id)
+        content = {key: {"value": value} for key, value in fields.items()} if self.api == 2 else fields
+        changed = note | {"content": note["content"] | content, "tmdate": at_ms}
+        changed |= {"mdate": at_ms} if "mdate" in note else {}
+        self.notes[note_id] = changed
+        shown = changed | {"content": content} if self.api == 2 else changed
+        self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
 
     def delete(self, note_id: str) -> None:
         """Marks a note as deleted now; no listing shows it then, unless its id is asked for."""
-        with self._lock:
-            self.notes[note_id] = self.notes[note_id] | {"ddate": int(time.time() * 1000)}
-
-    def edit_two_reviews(self) -> None:
-        """Adds a sentence to the longest text field of the first and of the last official review, by id."""
-        reviews = sorted(key for key, note in self.notes.items() if _created_by(note).endswith("Official_Review"))
-        for review in {*reviews[:1], *reviews[-1:]}:
-            held = {key: plain(value) for key, value in self.notes[review]["content"].items()}
-            longest = max(held, key=lambda key: len(held[key]) if isinstance(held[key], str) else 0)
-            self.edit(review, None, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
+        self.notes[note_id] = self.notes[note_id] | {"ddate": int(time.time() * 1000)}
 
     def _allow(self, *items: str) -> None:
         if self.refused & {*items}:
@@ -307,7 +255,7 @@ class FixtureStore:
             return False
         for key, value in query.items():
             if key.startswith("content."):
-                held = plain(note["content"].get(key.removeprefix("content.")))
+                held = fields_of(note).get(key.removeprefix("content."))
                 kept = value == held or (isinstance(held, list) and value in held)
             elif key in ("id", "forum"):
                 kept = note.get(key) == value
@@ -361,12 +309,7 @@ class FixtureStore:
             return note | {"id": version_id, "referent": note["id"]} | dates
         envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
         inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
-        return {"id": version_id, "invitation": _created_by(note), "note": inner} | envelope | dates
-
-
-def _created_by(note: Mapping[str, Any]) -> str:
-    listed = invitations_of(note)
-    return creating(listed) if listed else ""
+        return {"id": version_id, "invitation": created_by(note), "note": inner} | envelope | dates
 
 
 def _number(query: Query, key: str, default: int) -> int:
