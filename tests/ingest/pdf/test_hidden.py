@@ -12,13 +12,12 @@ import numpy as np
 import pymupdf
 import pytest
 
-from gre_bench.ingest.pdf.audit.findings import Finding, readable
 from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.audit.legibility import COLUMNS, ROWS, compared, normal
 from gre_bench.ingest.pdf.audit.pages import _visible, conform
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import PdfReader
-from gre_bench.ingest.pdf.text import PdfText
+from gre_bench.ingest.pdf.text import Finding, PdfText, readable
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_among import AMONG, PROSE, SEEN, SHORT, TELLING, between, in_lines, page_with, shown
 from tests.ingest.pdf.hidden_further import FURTHER

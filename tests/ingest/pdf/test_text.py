@@ -16,13 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
 from gre_bench.ingest.pdf.matter import front
 from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import PdfText, totals
+from gre_bench.ingest.pdf.text import Finding, PdfText, totals
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.reading import QUICK, read_of
 
