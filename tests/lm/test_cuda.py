@@ -18,8 +18,7 @@ import torch
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine import trie_attention
-from gre_bench.lm.engine.protocol import OneByOne
-from gre_bench.lm.engine.trie import Trie
+from gre_bench.lm.engine.engines import OneByOne, Trie
 from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, open_weights, read_tokenizer

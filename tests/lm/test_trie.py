@@ -10,8 +10,7 @@ from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.engine import trie_attention  # noqa: E402
-from gre_bench.lm.engine.protocol import Batches, OneByOne  # noqa: E402
-from gre_bench.lm.engine.trie import HALVED, Trie  # noqa: E402
+from gre_bench.lm.engine.engines import HALVED, Batches, OneByOne, Trie  # noqa: E402  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402

@@ -1,7 +1,8 @@
 """What reading a PDF returns: its text, its findings, and the fate of every word. Also tells whether bytes are a PDF.
 
-A finding is text that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an extracted line between white space, with at least one letter or digit. A word is hidden if none
-of its letters and digits is visible. The counts of a page add up to all of its words.
+A finding is text that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an
+extracted line between white space, with at least one letter or digit. A word is hidden if none of its letters and
+digits is visible. The counts of a page add up to all of its words.
 """
 
 from __future__ import annotations
