@@ -12,7 +12,7 @@ by this writer would make all judgments by it likelier, whatever paper they are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, permutations
 from pathlib import Path
@@ -186,10 +186,7 @@ def _count(
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
     vocabulary = ["<unknown>", END, NEWLINE, *shared]
     ids = {word: number for number, word in enumerate(vocabulary)}
-    # The words of each review as integers; 0 stands for a word outside the vocabulary.
-    coded = [
-        [[np.array([ids.get(word, 0) for word in text]) for text in paper] for paper in papers] for papers in texts
-    ]
+    coded = [[_coded(paper, ids) for paper in papers] for papers in texts]
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
@@ -209,7 +206,7 @@ def _count(
         "lift": _lift(coded, len(vocabulary), recipe.prior),
         **spellings,
         **form_counts(text for papers in writers for paper in papers for text in paper),
-        **backoff_counts([row for paper in whole for row in paper], len(vocabulary), fewest),
+        **backoff_counts(chain(*whole), len(vocabulary), fewest),
         **shared_topics(whole, topical, recipe.topics, recipe.seed),
     }
     config = {
@@ -223,6 +220,11 @@ def _count(
         "boosts": dict.fromkeys(FEATURES, 0.0),
     }
     return config, vocabulary, arrays
+
+
+def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
+    """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
+    return [np.array([ids.get(word, 0) for word in words]) for words in paper]
 
 
 def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:

@@ -74,15 +74,11 @@ def front(
     opening = next((index for index in early if ABSTRACT.match(rows[index].text)), None)
     heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
     if opening is None:
-        first = next((index for index in heads if _introduces(rows[index])), 0)
+        first = next((index for index in heads if INTRODUCTION.fullmatch(bare(rows[index].text))), 0)
         abstract, inside = _unnamed(rows[:first], words, heights, notes)
         _drop_front(inside, first, every, rows, text_type, heights)
         return abstract
-    marks = (index for index in range(opening + 1, len(rows)) if index in heads or KEYWORDS.match(rows[index].text))
-    closing = next(marks, None)
-    if closing is None:
-        notes.append("the end of the abstract is not marked")
-        closing = min(opening + 40, len(rows))
+    closing = _closing(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
     parts = _first_parts(parts, notes)
@@ -91,9 +87,7 @@ def front(
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
         # After keywords, the body begins at the next numbered or introducing heading.
-        later = [index for index in heads if index >= closing]
-        opens = (index for index in later if NUMBER.match(rows[index].text) or _introduces(rows[index]))
-        first = next(opens, closing)
+        first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
     running = prose(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
@@ -102,8 +96,17 @@ def front(
     return abstract or None
 
 
-def _introduces(heading: Row) -> bool:
-    return INTRODUCTION.fullmatch(bare(heading.text)) is not None
+def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+    """Returns the index after the abstract: at a heading (*heads*), keywords, or after 40 rows with a note."""
+    for index in range(opening + 1, len(rows)):
+        if index in heads or KEYWORDS.match(rows[index].text):
+            return index
+    notes.append("the end of the abstract is not marked")
+    return min(opening + 40, len(rows))
+
+
+def _opens(heading: Row) -> bool:
+    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(bare(heading.text)))
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
