@@ -5,7 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from gre_bench.core.records import Prediction
+
 Template = Literal["llama3", "chatml", "mistral"]
+
+TEXTS = (
+    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
+    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
+    "The reviewer suggests adding an ablation study.",
+)
+PREDICTIONS = [
+    Prediction(x, synopsis, y)
+    for synopsis in (None, "We study how a model learns.")
+    for x in (None, *TEXTS)
+    for y in TEXTS
+]
+"""Predictions of one paper, which share much."""
 
 _SENTENCES = [
     "The reviewer appreciates the clear writing.\n\nThe reviewer appreciates the extensive experiments.",

@@ -15,19 +15,7 @@ from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
-from tests.lm.chat_models import build_chat_model  # noqa: E402
-
-TEXTS = (
-    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
-    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
-    "The reviewer suggests adding an ablation study.",
-)
-PREDICTIONS = [
-    Prediction(x, synopsis, y)
-    for synopsis in (None, "We study how a model learns.")
-    for x in (None, *TEXTS)
-    for y in TEXTS
-]
+from tests.lm.chat_models import PREDICTIONS, TEXTS, build_chat_model  # noqa: E402
 
 
 @pytest.fixture(scope="module")
