@@ -36,16 +36,8 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
 
     if settings.folder is None:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
-    return TransformersLM.open(
-        settings.folder,
-        device=settings.device,
-        dtype=settings.dtype,
-        attention=settings.attention,
-        quantisation=settings.quantisation,  # pyright: ignore[reportArgumentType]
-        engine=settings.engine,
-        token_budget=settings.token_budget,
-        max_tokens=settings.max_tokens,
-    )
+    names = ("device", "dtype", "attention", "quantisation", "engine", "token_budget", "max_tokens")
+    return TransformersLM.open(settings.folder, **{name: getattr(settings, name) for name in names})
 
 
 def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -55,17 +47,9 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
         raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
     if "dtype" not in settings.model_fields_set:
         raise SettingsError("a vLLM server does not report its dtype: state it, --set evaluation_lm.dtype=bfloat16")
-    return VLLM.open(
-        settings.endpoint,
-        settings.folder,
-        model=settings.served_model,
-        revision=settings.revision,
-        dtype=settings.dtype,
-        quantisation=settings.quantisation,
-        max_tokens=settings.max_tokens,
-        parallel=settings.parallel,
-        key_env=settings.key_env,
-    )
+    names = ("revision", "dtype", "quantisation", "max_tokens", "parallel", "key_env")
+    options = {name: getattr(settings, name) for name in names}
+    return VLLM.open(settings.endpoint, settings.folder, model=settings.served_model, **options)
 
 
 def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:

@@ -29,7 +29,7 @@ from gre_bench.core.pretrained import entries, hint, located, refuse_changed
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
-from gre_bench.lm.weights import Device, chosen_device, digest_of_files, no_bars
+from gre_bench.lm.weights import Device, blamed, chosen_device, digest_of_files, no_bars
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -154,20 +154,14 @@ class SentenceEmbedder:
             import torch
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            problem = "sentence-transformers is not installed: pip install 'gre-bench[lm]'"
-            raise LMError(problem) from error
+            raise LMError("sentence-transformers is not installed: pip install 'gre-bench[lm]'") from error
         device = chosen_device(device, f"embedder {folder}")
         weights = {"use_safetensors": True, "dtype": torch.float32}
-        try:
-            with no_bars():
-                model = SentenceTransformer(
-                    str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
-                ).eval()
-                absent = _absent(model, folders, weights)
-        except Exception as error:
-            # The loaders of sentence-transformers raise almost anything.
-            reason = " ".join(f"{error or type(error).__name__}".split())[:500]
-            raise LMError(f"embedder {folder}: it cannot be loaded: {reason}") from error
+        with blamed(folder, "it cannot be loaded", "embedder"), no_bars():
+            model = SentenceTransformer(
+                str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
+            ).eval()
+            absent = _absent(model, folders, weights)
         if absent:
             raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
         return cls(model, _identity(model, folder))
@@ -252,10 +246,9 @@ def modules(folder: Path) -> list[Path]:
         problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
         raise LMError(f"embedder {folder}: {problem}")
     listing = _json(folder, folder / "modules.json")
-    if not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
-        raise LMError(f"embedder {folder}: modules.json is no list of modules")
-    if not listing:
-        raise LMError(f"embedder {folder}: modules.json names no module")
+    if not listing or not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
+        problem = "names no module" if listing == [] else "is no list of modules"
+        raise LMError(f"embedder {folder}: modules.json {problem}")
     return [_module(folder, module) for module in listing]
 
 

@@ -23,9 +23,8 @@ import numpy as np
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
+from gre_bench.lm.engine.engines import Batches, Engine, OneByOne, engine_for
 from gre_bench.lm.engine.packs import TokenTrie
-from gre_bench.lm.engine.protocol import Batches, Engine, OneByOne
-from gre_bench.lm.engine.trie import engine_for
 from gre_bench.lm.protocol import EvaluationLM, checked
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Weights, blamed, chosen_device, refuse_unknown

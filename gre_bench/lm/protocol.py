@@ -1,22 +1,29 @@
-"""The interface of an evaluation LM.
+"""The interface of an evaluation LM, and what all those share that run a chat model.
 
 An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. If a prediction cannot be
 scored, its result is a `SpanError`, so one hostile text never affects other predictions. An exception means that the
 whole LM is unusable.
 
 An evaluation LM that runs a chat model renders each prediction to a chat first. Such an LM can therefore score any
-`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats.
+`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats. With a chat model, log
+P(reply | prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is
+computed in float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, cast
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob
+from gre_bench.lm.span import ChatTemplate, Conversation
+from gre_bench.prompts.library import render
 
+Logprobs = list[float] | SpanError
+"""The log-probability of each token of a span in nats, or the reason why there is none."""
 ALLOWED_EXCESS = 1e-6
 """A log-probability may exceed zero by rounding alone, in nats."""
 
@@ -93,3 +100,53 @@ def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
 
 def _broken(code: str, problem: str) -> SpanError:
     return SpanError(code, f"the evaluation LM answered with: {problem}", broken=True)
+
+
+class ChatBackend(ABC):
+    """An evaluation LM that renders each prediction to a chat.
+
+    - *identity*: the part of a signature that identifies this LM.
+    - *limit*: the most tokens of a conversation; None means no limit. *way_out*: the end of the message beyond it.
+    - `remarks`: messages for the user about departures from the settings.
+    """
+
+    reads_chats = True
+
+    def __init__(self, template: ChatTemplate, identity: LMIdentity, limit: int | None, way_out: str = ""):
+        self.template = template
+        self.identity = identity
+        self.remarks: list[str] = []
+        self._limit, self._way_out = limit, way_out
+
+    @abstractmethod
+    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+        """Returns the log-probabilities of the spans of *conversations*, which all differ, in their order."""
+
+    def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
+        """Returns the log-probability of each reply in nats, in the order of *predictions*.
+
+        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
+        computed once.
+        """
+        encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
+        due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
+        logprobs = dict(zip(due, self._logprobs(due), strict=True)) if due else {}
+        answers: dict[Conversation, SpanLogprob | SpanError] = {}
+        for item, values in logprobs.items():
+            if not isinstance(values, SpanError):
+                span = SpanLogprob(math.fsum(values), item.ids[item.first :], tuple(values), item.escaped)
+                values = checked(span)
+            answers[item] = values
+        items = (encoded[prediction] for prediction in predictions)
+        return [item if isinstance(item, SpanError) else answers[item] for item in items]
+
+    def _encoded(self, prediction: Prediction | Chat) -> Conversation | SpanError:
+        try:
+            conversation = self.template.encode(render(prediction))
+        except SpanError as error:
+            return error
+        length = len(conversation.ids)
+        if self._limit is not None and length > self._limit:
+            problem = f"the conversation has {length} tokens, the evaluation LM takes {self._limit}"
+            return SpanError("too_long", problem + self._way_out)
+        return conversation

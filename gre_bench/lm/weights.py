@@ -111,9 +111,9 @@ def torch_here() -> Torch | None:
         import torch
     except ImportError:
         return None
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    devices = [(torch.cuda.get_device_name(index), *torch.cuda.mem_get_info(index)) for index in range(count)]
-    return Torch(torch.__version__, torch.version.cuda, tuple(Accelerator(*device) for device in devices))
+    devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    accelerators = (Accelerator(torch.cuda.get_device_name(each), *torch.cuda.mem_get_info(each)) for each in devices)
+    return Torch(torch.__version__, torch.version.cuda, tuple(accelerators))
 
 
 def times_slower(dtype: DType, size: int = 256, rounds: int = 5) -> float:
@@ -155,9 +155,8 @@ def open_weights(
     al. 2025. Raises `LMError` if a file is missing or the model cannot be opened.
     """
     folder = Path(folder)
-    adapter = read_adapter(folder)
+    adapter = check_files(folder)
     base = adapter.base if adapter else folder
-    _check_base(base)
     subject = f"evaluation LM {folder}"
     refuse_unknown(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
@@ -171,23 +170,15 @@ def open_weights(
         if lack := lacks_nf4(device):
             raise LMError(f"{subject}: quantisation nf4 needs {lack}; use quantisation none")
         packed["quantization_config"] = BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=getattr(torch, dtype),
-        )
+        )  # fmt: skip
     tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
     with blamed(folder, "its weights cannot be loaded"), no_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(  # pyright: ignore[reportGeneralTypeIssues]
-            str(base),
-            **packed,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=getattr(torch, dtype),
-            attn_implementation=attention,
-            output_loading_info=True,
-        )
+            str(base), **packed, local_files_only=True, trust_remote_code=False, use_safetensors=True,
+            dtype=getattr(torch, dtype), attn_implementation=attention, output_loading_info=True,
+        )  # fmt: skip
         quantised = getattr(model.config, "quantization_config", None)
         # Quantised weights are put on the device while loading and cannot be moved.
         model = model if quantised else model.to(device)
@@ -248,12 +239,11 @@ def lacks_nf4(device: str) -> str | None:
     """Returns what this machine lacks to run 4-bit weights on *device*; None if nothing is missing."""
     if device != "cuda":
         return "a CUDA device"
-    installed = importlib.util.find_spec("bitsandbytes")
-    return None if installed else "bitsandbytes (pip install 'gre-bench[nf4]')"
+    return None if importlib.util.find_spec("bitsandbytes") else "bitsandbytes (pip install 'gre-bench[nf4]')"
 
 
 @contextmanager
-def blamed(folder: Path, problem: str) -> Iterator[None]:
+def blamed(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
     """Turns any exception of the block into an `LMError` of one line: *folder*, *problem* and the exception's message.
 
     Any exception is caught, because the loaders of transformers raise almost anything.
@@ -262,7 +252,7 @@ def blamed(folder: Path, problem: str) -> Iterator[None]:
         yield
     except Exception as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:500]
-        raise LMError(f"evaluation LM {folder}: {problem}: {reason}") from error
+        raise LMError(f"{model} {folder}: {problem}: {reason}") from error
 
 
 def folder_digest(folder: Path) -> str:
@@ -302,8 +292,9 @@ def read_adapter(folder: Path) -> Adapter | None:
     if kind != "LORA" or config.get("megatron_config"):
         raise LMError(f"evaluation LM {folder}: the adapter's kind is {kind}; only plain LoRA adapters are supported")
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        problem = f"no {ADAPTER_WEIGHTS}; other weight formats can run code and are refused"
-        raise LMError(f"evaluation LM {folder}: {problem}")
+        raise LMError(
+            f"evaluation LM {folder}: no {ADAPTER_WEIGHTS}; other weight formats can run code and are refused"
+        )
     base = located(placed(str(named or ""), folder), "lm")
     if not named or not base.is_dir():
         raise LMError(
@@ -351,14 +342,10 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
-def check_files(folder: Path) -> None:
-    """Raises `LMError` if files that `open_weights` reads, those of an adapter's base included, are missing."""
+def check_files(folder: Path) -> Adapter | None:
+    """Returns the adapter in *folder*, if any; raises `LMError` if files of the model or of the base are missing."""
     adapter = read_adapter(folder)
-    _check_base(adapter.base if adapter else folder)
-
-
-def _check_base(folder: Path) -> None:
-    """Raises `LMError` if *folder* is absent or lacks the config or the weights of a model."""
+    folder = adapter.base if adapter else folder
     if not folder.is_dir():
         problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
         raise LMError(f"evaluation LM {folder}: {problem}")
@@ -366,3 +353,4 @@ def _check_base(folder: Path) -> None:
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):
         raise LMError(f"evaluation LM {folder}: no *.safetensors; other weight formats can run code and are refused")
+    return adapter

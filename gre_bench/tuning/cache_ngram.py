@@ -190,7 +190,9 @@ def _count(
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
-    shares = _largest_shares(counted, list(map(len, writers)), vocabulary)
+    # The share of papers that contain a word, with the writer who uses it most.
+    by_writer = zip(counted, writers, strict=True)
+    shares = np.max([[count[word] / len(papers) for word in vocabulary] for count, papers in by_writer], axis=0)
     seen = np.array([papers_with[word] for word in vocabulary])
     words = np.array([is_word(word) for word in vocabulary])
     topical = np.flatnonzero(words & (seen >= rare) & (shares < recipe.common))
@@ -204,7 +206,7 @@ def _count(
         "lift": _lift(coded, len(vocabulary), recipe.prior),
         **spellings,
         **form_counts(text for papers in writers for paper in papers for text in paper),
-        **backoff_counts([row for paper in whole for row in paper], len(vocabulary), fewest),
+        **backoff_counts(chain(*whole), len(vocabulary), fewest),
         **shared_topics(whole, topical, recipe.topics, recipe.seed),
     }
     config = {
@@ -223,15 +225,6 @@ def _count(
 def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
     """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
     return [np.array([ids.get(word, 0) for word in words]) for words in paper]
-
-
-def _largest_shares(counted: Sequence[Counter[str]], papers: Sequence[int], vocabulary: Sequence[str]) -> np.ndarray:
-    """Returns for each word of *vocabulary* the share of papers that contain it, with the writer who uses it most.
-
-    *counted*: for each writer, word → number of papers that contain it. *papers*: the number of papers of each writer.
-    """
-    shares = [[count[word] / size for word in vocabulary] for count, size in zip(counted, papers, strict=True)]
-    return np.max(shares, axis=0)
 
 
 def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:

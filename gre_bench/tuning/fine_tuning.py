@@ -107,12 +107,9 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
         device = settings.device if settings.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         quantisation = "none" if lacks_nf4(device) else "nf4"
+    dtype = "float32" if whole else settings.dtype
     weights = open_weights(
-        folder,
-        device=settings.device,
-        dtype="float32" if whole else settings.dtype,
-        attention=settings.attention,
-        quantisation=quantisation,
+        folder, device=settings.device, dtype=dtype, attention=settings.attention, quantisation=quantisation
     )
     if whole and weights.quantisation != "none":
         raise LMError(f"evaluation LM {folder}: quantised weights cannot be trained as a whole; use method lora")
@@ -136,13 +133,10 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     model = weights.model.requires_grad_(False)
     _refuse_tied(weights, settings.lora_targets)
     config = LoraConfig(
-        task_type="CAUSAL_LM",
-        r=settings.lora_r,
+        task_type="CAUSAL_LM", bias="none", r=settings.lora_r, lora_dropout=settings.lora_dropout,
         lora_alpha=settings.lora_alpha,  # pyright: ignore[reportArgumentType]
-        lora_dropout=settings.lora_dropout,
         target_modules=sorted(settings.lora_targets),
-        bias="none",
-    )
+    )  # fmt: skip
     torch.manual_seed(settings.seed)
     with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
@@ -234,14 +228,14 @@ def _lessons(
         template = ChatTemplate.from_tokenizer(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
     how = (template, settings.learnt, limit, settings.seed, settings.form, settings.ascii_fold)
-    learnt, held_out = lessons(papers, metrics, *how), lessons(kept, metrics, *how)
+    learnt, held_out = (lessons(some, metrics, *how) for some in (papers, kept))
     for name, given, used in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
         if given and not used.examples:
             reasons = ", ".join(f"{count} {reason}" for reason, count in used.excluded.items())
             raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
-    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= weights.rows:
-        problem = f"its tokenizer has ids beyond the model's {weights.rows} tokens"
-        raise LMError(f"evaluation LM {weights.folder}: {problem}")
+    rows = weights.rows
+    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:
+        raise LMError(f"evaluation LM {weights.folder}: its tokenizer has ids beyond the model's {rows} tokens")
     return learnt, held_out
 
 

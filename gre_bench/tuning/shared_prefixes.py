@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gre_bench.core.errors import LMError
+from gre_bench.lm.engine.engines import ARCHITECTURES
 from gre_bench.lm.engine.packs import TokenTrie
-from gre_bench.lm.engine.trie import ARCHITECTURES
 from gre_bench.lm.span import Conversation
 
 if TYPE_CHECKING:

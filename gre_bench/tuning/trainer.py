@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.lm.engine.protocol import is_out_of_memory
+from gre_bench.lm.engine.engines import is_out_of_memory
 from gre_bench.tuning import record, shared_prefixes
 from gre_bench.tuning.pairs import Example, batches_of, checked, digest_of, weight_of
 from gre_bench.tuning.record import History, Point, Position, trained
@@ -117,8 +117,8 @@ class _Run:
         """Does the work of `train`."""
         settings, batch, every = self.settings, self.settings.batch, self.settings.accumulation
         if not checked(examples, settings.max_tokens):
-            problem = f"there is nothing to train on in {settings.max_tokens} tokens; raise max_tokens"
-            raise SourceError(f"training: {problem}")
+            most = settings.max_tokens
+            raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
         checked(held_out, settings.max_tokens)
         rests_on = {
             **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},

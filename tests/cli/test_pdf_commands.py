@@ -16,7 +16,7 @@ from gre_bench.tasks.steps import undecorated
 from tests.cli.calling import call
 from tests.conftest import ROOT, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
-from tests.ingest.pdf.layouts import Press, front, running
+from tests.ingest.pdf.layouts import Press, front
 
 PAPER = SIXTEEN / "pdfs" / "s01.pdf"
 
@@ -107,7 +107,7 @@ def of_tables() -> bytes:
     press = Press()
     front(press, "Tables and Nothing Else")
     press.heading("1 Introduction")
-    running(press, 2, 1)
+    press.running(2)
     for number in range(4):
         press.table(str(number), "figures of the cohort", rows=45)
     return press.made().data

@@ -13,7 +13,7 @@ import pytest
 from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
-from gre_bench.lm.engine.protocol import out_of_memory
+from gre_bench.lm.engine.engines import out_of_memory
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import site

@@ -5,7 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from gre_bench.core.records import Prediction
+
 Template = Literal["llama3", "chatml", "mistral"]
+
+TEXTS = (
+    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
+    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
+    "The reviewer suggests adding an ablation study.",
+)
+PREDICTIONS = [
+    Prediction(x, synopsis, y)
+    for synopsis in (None, "We study how a model learns.")
+    for x in (None, *TEXTS)
+    for y in TEXTS
+]
+"""Predictions of one paper, which share much."""
 
 _SENTENCES = [
     "The reviewer appreciates the clear writing.\n\nThe reviewer appreciates the extensive experiments.",
@@ -68,56 +83,38 @@ def build_tokenizer(template: Template):
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pieces, pre_tokenizers.ByteLevel(False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
     control = _CONTROL[template]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=420,
-        special_tokens=control,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=420, special_tokens=control, initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(_SENTENCES, trainer)
     ends = {"llama3": "<|eot_id|>", "chatml": "<|im_end|>", "mistral": "</s>"}
-    starts = {"llama3": {"bos_token": "<|begin_of_text|>"}, "chatml": {}, "mistral": {"bos_token": "<s>"}}
-    if opening := starts[template].get("bos_token"):
+    opening = {"llama3": "<|begin_of_text|>", "mistral": "<s>"}.get(template)
+    if opening:
         # As the families' own tokenizers do unless they are told not to.
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{opening} $A", special_tokens=[(opening, tokenizer.token_to_id(opening))]
         )
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        eos_token=ends[template],
-        **starts[template],
-        additional_special_tokens=control,
-        clean_up_tokenization_spaces=False,
-    )
+        tokenizer_object=tokenizer, eos_token=ends[template], **({"bos_token": opening} if opening else {}),
+        additional_special_tokens=control, clean_up_tokenization_spaces=False,
+    )  # fmt: skip
     fast.chat_template = _TEMPLATES[template]
     return fast
 
 
-ARCHITECTURES = (
-    "llama",
-    "mistral",
-    "mixtral",
-    "qwen2",
-    "qwen2_moe",
-    "qwen3",
-    "qwen3_moe",
-    "gemma",
-    "gemma2",
-    "gemma3_text",
+ARCHITECTURES = tuple(
+    ["llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"]
 )
 
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64}
 _OWN = {
     # Windows shorter than a conversation, so that a token too far back shows.
     "mistral": {"sliding_window": 48},
     "mixtral": {"sliding_window": None, "num_local_experts": 4, "num_experts_per_tok": 2},
     "qwen2": {"use_sliding_window": True, "sliding_window": 64, "max_window_layers": 1},
-    "qwen2_moe": {
-        "num_experts": 4,
-        "num_experts_per_tok": 2,
-        "moe_intermediate_size": 64,
-        "shared_expert_intermediate_size": 64,
-    },
-    "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
+    "qwen2_moe": {**_EXPERTS, "shared_expert_intermediate_size": 64},
+    "qwen3_moe": _EXPERTS,
     "gemma2": {"sliding_window": 40, "query_pre_attn_scalar": 32, "final_logit_softcapping": 5.0},
     "gemma3_text": {
         "sliding_window": 56,
@@ -128,14 +125,9 @@ _OWN = {
 
 
 def build_chat_model(
-    folder: Path,
-    template: Template = "llama3",
-    seed: int = 0,
-    *,
-    context: int = 2048,
-    architecture: str = "llama",
+    folder: Path, template: Template = "llama3", seed: int = 0, *, context: int = 2048, architecture: str = "llama",
     **changes: object,
-) -> Path:
+) -> Path:  # fmt: skip
     """Writes a random two-layer model and its tokenizer into *folder* and gives *folder*; torch keeps to one thread.
 
     *architecture* is a model type of transformers; *changes* are entries of its config.
@@ -147,26 +139,14 @@ def build_chat_model(
     torch.set_num_threads(1)
 
     tokenizer = build_tokenizer(template)
-    config = AutoConfig.for_model(
-        architecture,
-        **{
-            "vocab_size": len(tokenizer),
-            "hidden_size": 64,
-            "intermediate_size": 128,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 1,
-            "head_dim": 32,
-            "max_position_embeddings": context,
-            "bos_token_id": tokenizer.bos_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "pad_token_id": None,
-            # Ten times the usual: next-token distributions far from uniform, so that a row or token too far shows.
-            "initializer_range": 0.2,
-            **_OWN.get(architecture, {}),
-            **changes,
-        },
-    )
+    shape = {
+        "vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": context,
+        "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": None,
+        # Ten times the usual: next-token distributions far from uniform, so that a row or token too far shows.
+        "initializer_range": 0.2,
+    }  # fmt: skip
+    config = AutoConfig.for_model(architecture, **{**shape, **_OWN.get(architecture, {}), **changes})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")

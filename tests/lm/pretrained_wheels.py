@@ -50,23 +50,12 @@ def wheel(folder: Path, name: str, member: str, content: bytes, **stated: object
     path = folder / f"{package.replace('-', '_')}-1.0-py3-none-any.whl"
     path.write_bytes(zipped(files))
     fields = {
-        "name": name,
-        "title": name.title(),
-        "kind": "embedder",
-        "conversion": "zip",
-        "package": package,
-        "version": "1.0",
-        "wheel_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "wheel_size": path.stat().st_size,
-        "member": member,
-        "member_sha256": hashlib.sha256(content).hexdigest(),
-        "member_size": len(content),
-        "size": 2000,
-        "licence": "CC0-1.0",
-        "source": "https://example.org/made-up",
-        "what": "A made-up model.",
-        **stated,
-    }
+        "name": name, "title": name.title(), "kind": "embedder", "conversion": "zip", "package": package,
+        "version": "1.0", "wheel_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "wheel_size": path.stat().st_size, "member": member, "member_sha256": hashlib.sha256(content).hexdigest(),
+        "member_size": len(content), "size": 2000, "licence": "CC0-1.0", "source": "https://example.org/made-up",
+        "what": "A made-up model.", **stated,
+    }  # fmt: skip
     return path, Pretrained.model_validate(fields)
 
 
@@ -92,37 +81,23 @@ def gguf(path: Path) -> bytes:
     tokens = sorted(model["vocab"], key=model["vocab"].get)
     draw = np.random.default_rng(0)
     writer = GGUFWriter(str(path), "llama")
-    writer.add_context_length(2048)
-    writer.add_embedding_length(64)
-    writer.add_block_count(2)
-    writer.add_feed_forward_length(128)
-    writer.add_head_count(2)
-    writer.add_head_count_kv(1)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_rope_dimension_count(32)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(tokens)
-    writer.add_token_types([3 if token.startswith("<|") else 1 for token in tokens])
-    writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]])
-    writer.add_bos_token_id(tokens.index("<|im_start|>"))
-    writer.add_eos_token_id(tokens.index("<|im_end|>"))
-    writer.add_chat_template(tokenizer.chat_template)
+    numbers = {
+        "context_length": 2048, "embedding_length": 64, "block_count": 2, "feed_forward_length": 128, "head_count": 2,
+        "head_count_kv": 1, "layer_norm_rms_eps": 1e-5, "rope_freq_base": 10000.0, "rope_dimension_count": 32,
+        "vocab_size": len(tokens), "tokenizer_model": "gpt2", "token_list": tokens,
+        "token_types": [3 if token.startswith("<|") else 1 for token in tokens],
+        "token_merges": [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]],
+        "bos_token_id": tokens.index("<|im_start|>"), "eos_token_id": tokens.index("<|im_end|>"),
+        "chat_template": tokenizer.chat_template,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        getattr(writer, f"add_{name}")(value)
     shapes = {"token_embd": (len(tokens), 64), "output_norm": (64,)}
-    for layer in range(2):
-        inner = {
-            "attn_norm": (64,),
-            "ffn_norm": (64,),
-            "attn_q": (64, 64),
-            "attn_k": (32, 64),
-            "attn_v": (32, 64),
-            "attn_output": (64, 64),
-            "ffn_gate": (128, 64),
-            "ffn_up": (128, 64),
-            "ffn_down": (64, 128),
-        }
-        shapes |= {f"blk.{layer}.{name}": shape for name, shape in inner.items()}
+    inner = {
+        "attn_norm": (64,), "ffn_norm": (64,), "attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64),
+        "attn_output": (64, 64), "ffn_gate": (128, 64), "ffn_up": (128, 64), "ffn_down": (64, 128),
+    }  # fmt: skip
+    shapes |= {f"blk.{layer}.{name}": shape for layer in range(2) for name, shape in inner.items()}
     for name, shape in shapes.items():
         drawn = 0.2 * draw.standard_normal(shape) if len(shape) > 1 else np.ones(shape)
         writer.add_tensor(f"{name}.weight", drawn.astype(np.float32))

@@ -6,7 +6,7 @@ from pathlib import Path
 from string import ascii_lowercase
 
 _WORDS = [
-    *(
+    *[
         "the",
         "reviewer",
         "appreciates",
@@ -17,8 +17,8 @@ _WORDS = [
         "writing",
         "novelty",
         "limited",
-    ),
-    *("experiments", "ablation", "baseline", "paper", "is", "are", "not", "an", "of", "to", "in", "for", "and", "more"),
+    ],
+    *["experiments", "ablation", "baseline", "paper", "is", "are", "not", "an", "of", "to", "in", "for", "and", "more"],
     *("study", "choice", "problem", *".,!?", *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)),
 ]
 
@@ -39,14 +39,9 @@ def build_sentence_model(folder: Path, prompt: str | None = None, seed: int = 0)
     )
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-    )
+        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
+        max_position_embeddings=64, initializer_range=0.5,
+    )  # fmt: skip
     BertModel(config).save_pretrained(parts)
     modules = [Transformer(str(parts)), Pooling(32, "mean"), Dense(32, 16, activation_function=torch.nn.Tanh())]
     prompts = {"s2s_query": prompt} if prompt else None

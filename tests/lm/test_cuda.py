@@ -15,18 +15,17 @@ pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
 import torch
 
-from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.core.records import SpanLogprob
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine import trie_attention
-from gre_bench.lm.engine.protocol import OneByOne
-from gre_bench.lm.engine.trie import Trie
+from gre_bench.lm.engine.engines import OneByOne, Trie
 from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, open_weights, read_tokenizer
 from gre_bench.pipeline.runs.workers import VISIBLE, gpus
 from gre_bench.prompts.library import render
 from tests.contracts.evaluation_lm import CONTRACT, ORDINARY
-from tests.lm.chat_models import build_chat_model
+from tests.lm.chat_models import PREDICTIONS, build_chat_model
 
 pytestmark = [
     pytest.mark.gpu,
@@ -38,17 +37,6 @@ ALLOWED = {"float32": 1e-4, "float16": 0.05, "bfloat16": 0.4}
 """Nats by which a token may be off that of one text at a time in the same dtype, on a model of sharp distributions."""
 BUDGETS = [60, 10**6]
 """Tokens of a pack: so few that packs keep tokens for the next, and so many that there is one."""
-TEXTS = (
-    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
-    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
-    "The reviewer suggests adding an ablation study.",
-)
-PREDICTIONS = [
-    Prediction(x, synopsis, y)
-    for synopsis in (None, "We study how a model learns.")
-    for x in (None, *TEXTS)
-    for y in TEXTS
-]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
 from gre_bench.core.records import Prediction  # noqa: E402
-from gre_bench.lm.engine.protocol import OneByOne  # noqa: E402
+from gre_bench.lm.engine.engines import OneByOne  # noqa: E402
 from gre_bench.lm.measurement import harness_logprobs  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402

@@ -79,30 +79,6 @@ def test_the_span_starts_and_ends_where_the_table_says(template: str, reply: str
     assert conversation.last == len(conversation.ids) - 1
 
 
-@pytest.mark.parametrize(
-    ("template", "before"),
-    [
-        (
-            "llama3",
-            "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\n"
-            "Today Date: 26 Jul 2024\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
-            "<|start_header_id|>assistant<|end_header_id|>",
-        ),
-        ("chatml", "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant"),
-        ("mistral", "<s>[INST] S\n\nU[/INST]"),
-    ],
-)
-def test_what_precedes_the_span_is_the_templates_prompt_with_the_date_pinned(template: str, before: str) -> None:
-    conversation = encode(TOKENIZERS[template], Chat("S", "U", "R"))
-    assert spelled(template, conversation.ids[: conversation.first]) == before
-
-
-@pytest.mark.parametrize(("template", "times"), [("llama3", 1), ("chatml", 0), ("mistral", 1)])
-def test_the_beginning_of_text_is_there_as_often_as_the_template_writes_it(template: str, times: int) -> None:
-    ids = encode(TOKENIZERS[template], chat(PLAIN)).ids
-    assert ids.count(TOKENIZERS[template].bos_token_id) == times
-
-
 @pytest.mark.parametrize(("template", "sign"), LAST.items())
 def test_control_tokens_in_any_text_are_broken_up_and_counted(template: str, sign: str) -> None:
     hostile = encode(TOKENIZERS[template], chat(f"r{sign}r", f"x{sign}{sign}x", f"s{sign}s"))

@@ -38,6 +38,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: build_chat_model(parent / name, name) for name in TEMPLATES}
 
 
+def opened(folder: Path, **options: object) -> TransformersLM:
+    return TransformersLM.open(folder, device="cpu", engine="one-by-one", **options)
+
+
 def written_by_hand(template: str, prediction: Prediction) -> tuple[str, str]:
     """The conversation up to the span, and the span, spelled out."""
     system = load("predict_judgments").system
@@ -75,7 +79,7 @@ def by_hand(folder: Path, template: str, prediction: Prediction) -> tuple[list[i
 def test_each_token_has_the_log_probability_computed_by_hand(
     folders: dict[str, Path], template: str, attention: str
 ) -> None:
-    lm = TransformersLM.open(folders[template], device="cpu", engine="one-by-one", attention=attention)
+    lm = opened(folders[template], attention=attention)
     assert lm.weights.model.config._attn_implementation == attention
     for prediction, answer in zip(PREDICTIONS, lm.logprob(PREDICTIONS), strict=True):
         ids, logprobs = by_hand(folders[template], template, prediction)
@@ -86,7 +90,7 @@ def test_each_token_has_the_log_probability_computed_by_hand(
 
 
 def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one", dtype="bfloat16")
+    lm = opened(folders["llama3"], dtype="bfloat16")
     kept = []
     forward = lm.weights.model.forward
     lm.weights.model.forward = lambda *args, **keywords: kept.append(forward(*args, **keywords)) or kept[-1]
@@ -104,7 +108,7 @@ def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folder
 
 
 def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["chatml"], device="cpu", engine="one-by-one")
+    lm = opened(folders["chatml"])
     rows = []
     lm.weights.model.lm_head.register_forward_hook(lambda head, given, made: rows.append(made.shape[1]))
     answer = lm.logprob(PREDICTIONS[:1])[0]
@@ -112,81 +116,52 @@ def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> No
 
 
 def test_a_model_that_cannot_leave_rows_out_gives_the_same(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["chatml"], device="cpu", engine="one-by-one")
+    lm = opened(folders["chatml"])
     expected = lm.logprob(PREDICTIONS)
     lm.engine._keeps = False
     for one, other in zip(expected, lm.logprob(PREDICTIONS), strict=True):
         assert one.logprobs == pytest.approx(other.logprobs, abs=2e-5, rel=0)
 
 
-def test_order_duplicates_and_neighbours_do_not_matter(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["mistral"], device="cpu", engine="one-by-one")
-    alone = [lm.logprob([prediction])[0] for prediction in PREDICTIONS]
-    assert lm.logprob(PREDICTIONS) == alone
-    assert lm.logprob(PREDICTIONS[::-1] + PREDICTIONS) == alone[::-1] + alone
-    assert len({answer.total for answer in alone}) == len(PREDICTIONS)
-    assert lm.logprob([]) == []
-
-
-def test_equal_predictions_are_computed_once(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    lm = TransformersLM.open(folders["mistral"], device="cpu", engine="one-by-one")
-    forwards = []
-    forward = lm.engine._forward
-    monkeypatch.setattr(lm.engine, "_forward", lambda conversation: forwards.append(1) or forward(conversation))
-    lm.logprob([PREDICTIONS[0], PREDICTIONS[1], PREDICTIONS[0], Prediction(X, None, Y)])
-    assert len(forwards) == 2
-
-
 def test_control_tokens_in_the_texts_are_counted_with_the_answer(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
+    lm = opened(folders["llama3"])
     assert lm.logprob([Prediction("a<|eot_id|>", None, "b<|eot_id|>c<|begin_of_text|>")])[0].escaped == 3
 
 
 def test_the_identity_says_what_was_opened_and_how(folders: dict[str, Path], tmp_path: Path) -> None:
-    identity = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one").identity
+    identity = opened(folders["llama3"]).identity
     described = (identity.name, identity.dtype, identity.attention, identity.quantisation)
     assert described == ("llama3", "float32", "sdpa", "none")
     same = shutil.copytree(folders["llama3"], tmp_path / "same" / "llama3")
     (same / "README.md").write_text("not part of the model")
-    assert TransformersLM.open(same, device="cpu", engine="one-by-one").identity == identity
-    half = TransformersLM.open(same, device="cpu", engine="one-by-one", dtype="bfloat16", attention="eager").identity
+    assert opened(same).identity == identity
+    half = opened(same, dtype="bfloat16", attention="eager").identity
     assert (half.dtype, half.attention, half.digest) == ("bfloat16", "eager", identity.digest)
     build_chat_model(same, "llama3", seed=1)
-    assert TransformersLM.open(same, device="cpu", engine="one-by-one").identity.digest != identity.digest
-    others = {
-        TransformersLM.open(folders[name], device="cpu", engine="one-by-one").identity.template_digest
-        for name in TEMPLATES
-    }
+    assert opened(same).identity.digest != identity.digest
+    others = {opened(folders[name]).identity.template_digest for name in TEMPLATES}
     assert len(others) == len(TEMPLATES)
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"])
-def test_the_digest_covers_each_file_of_the_model(folders: dict[str, Path], tmp_path: Path, file: str) -> None:
-    before = TransformersLM.open(folders["chatml"], device="cpu", engine="one-by-one").identity.digest
-    copy = shutil.copytree(folders["chatml"], tmp_path / "chatml")
-    (copy / file).write_text((copy / file).read_text() + "\n")
-    assert TransformersLM.open(copy, device="cpu", engine="one-by-one").identity.digest != before
-
-
 def test_a_conversation_longer_than_the_context_is_too_long_and_says_both_lengths(folders: dict[str, Path]) -> None:
-    whole = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
+    whole = opened(folders["llama3"])
     answer = whole.logprob(PREDICTIONS[:1])[0]
     before, _ = written_by_hand("llama3", PREDICTIONS[0])
     length = len(whole.template.tokenizer.encode(before, add_special_tokens=False)) + len(answer.ids)
-    fits = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one", max_tokens=length)
+    fits = opened(folders["llama3"], max_tokens=length)
     assert fits.logprob(PREDICTIONS[:1]) == [answer]
-    short = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one", max_tokens=length - 1)
+    short = opened(folders["llama3"], max_tokens=length - 1)
     refused, _ = short.logprob([PREDICTIONS[0], PREDICTIONS[1]])
     assert isinstance(refused, SpanError)
     assert (refused.code, refused.final, refused.broken) == ("too_long", True, False)
     assert str(length) in str(refused) and str(length - 1) in str(refused)
-    beyond = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one", max_tokens=10**9)
+    beyond = opened(folders["llama3"], max_tokens=10**9)
     refused = beyond.logprob([Prediction("word " * 2500, None, Y)])[0]
     assert refused.code == "too_long" and "2048" in str(refused)
 
 
 def test_running_out_of_memory_is_worth_another_try_and_leaves_the_neighbours_alone(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
+    lm = opened(folders["llama3"])
     expected = lm.logprob(PREDICTIONS)
     forward = lm.weights.model.forward
 
@@ -205,15 +180,8 @@ def test_running_out_of_memory_is_worth_another_try_and_leaves_the_neighbours_al
     assert len(kept) == 3 and all(one == other for one, other in kept)
 
 
-def test_a_lone_surrogate_is_bad_text_and_leaves_the_neighbours_alone(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
-    bad, good = lm.logprob([Prediction("a\udcff", None, Y), PREDICTIONS[0]])
-    assert isinstance(bad, SpanError) and (bad.code, bad.final, bad.broken) == ("bad_text", True, False)
-    assert good == lm.logprob(PREDICTIONS[:1])[0]
-
-
 def test_a_tokenizer_of_a_larger_model_is_a_fault_not_a_crash(folders: dict[str, Path]) -> None:
-    lm = TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
+    lm = opened(folders["llama3"])
     lm.template.tokenizer.add_tokens(["\N{SNOWMAN}"])
     answer = lm.logprob([Prediction("\N{SNOWMAN}", None, Y)])[0]
     assert isinstance(answer, SpanError) and answer.broken
@@ -267,7 +235,7 @@ def test_a_folder_that_cannot_be_used_is_one_clear_line(
     folder = shutil.copytree(folders["llama3"], tmp_path / "damaged")
     damage(folder)
     with pytest.raises(LMError, match=why) as refusal:
-        TransformersLM.open(folder, device="cpu", engine="one-by-one")
+        opened(folder)
     assert "\n" not in str(refusal.value)
     assert str(folder) in str(refusal.value)
 
@@ -294,7 +262,7 @@ def test_a_missing_library_says_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(LMError, match=r"pip install 'gre-bench\[lm\]'"):
-        TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
+        opened(folders["llama3"])
 
 
 def test_importing_the_module_loads_neither_library() -> None:

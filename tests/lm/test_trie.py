@@ -10,25 +10,12 @@ from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.engine import trie_attention  # noqa: E402
-from gre_bench.lm.engine.protocol import Batches, OneByOne  # noqa: E402
-from gre_bench.lm.engine.trie import HALVED, Trie  # noqa: E402
+from gre_bench.lm.engine.engines import HALVED, Batches, OneByOne, Trie  # noqa: E402  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
-from tests.lm.chat_models import build_chat_model  # noqa: E402
-
-TEXTS = (
-    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
-    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
-    "The reviewer suggests adding an ablation study.",
-)
-PREDICTIONS = [
-    Prediction(x, synopsis, y)
-    for synopsis in (None, "We study how a model learns.")
-    for x in (None, *TEXTS)
-    for y in TEXTS
-]
+from tests.lm.chat_models import PREDICTIONS, TEXTS, build_chat_model  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from gre_bench.core.errors import SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
-from gre_bench.lm.engine.protocol import OneByOne  # noqa: E402
+from gre_bench.lm.engine.engines import OneByOne  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, EMPTY, ORDINARY  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 from tests.servers.processes import vllm_python, vllm_server  # noqa: E402

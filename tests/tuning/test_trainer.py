@@ -206,26 +206,21 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("other", "data", "why"),
+    ("other", "data", "base", "why"),
     [
-        ({"batch": 4}, LEARNT, "option batch was 3, is 4"),
-        ({"learning_rate": 0.5}, LEARNT, "option learning_rate was 0.01, is 0.5"),
-        ({}, sequences(0, 30), "training data was"),
+        ({"batch": 4}, LEARNT, "one", "option batch was 3, is 4"),
+        ({"learning_rate": 0.5}, LEARNT, "one", "option learning_rate was 0.01, is 0.5"),
+        ({}, sequences(0, 30), "one", "training data was"),
+        ({}, LEARNT, "two", "base was one, is two"),
     ],
 )
-def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, other, data, why: str) -> None:
-    train(SmallLM(), LEARNT, changed(max_steps=3), tmp_path)
+def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, other, data, base, why: str) -> None:
+    train(SmallLM(), LEARNT, changed(max_steps=3), tmp_path, about={"base": "one"})
     with pytest.raises(SettingsError, match=why) as refusal:
-        train(SmallLM(), data, changed(max_steps=3, **other), tmp_path)
+        train(SmallLM(), data, changed(max_steps=3, **other), tmp_path, about={"base": base})
     assert f"or delete {tmp_path / 'checkpoint'} to start again" in str(refusal.value)
     assert "\n" not in str(refusal.value)
-    train(SmallLM(), LEARNT, changed(max_steps=3, save_every=1), tmp_path)
-
-
-def test_a_checkpoint_that_rests_on_another_base_is_refused_by_name(tmp_path: Path) -> None:
-    train(SmallLM(), MIXED, TRAINING, tmp_path, about={"base": "one"})
-    with pytest.raises(SettingsError, match="base was one, is two"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path, about={"base": "two"})
+    train(SmallLM(), LEARNT, changed(max_steps=3, save_every=1), tmp_path, about={"base": "one"})
 
 
 @pytest.mark.parametrize("file", ["state.json", "weights.safetensors", "optimiser.safetensors"])
@@ -260,12 +255,19 @@ def test_a_folder_that_cannot_be_is_one_clear_line(tmp_path: Path) -> None:
         train(SmallLM(), MIXED, TRAINING, tmp_path / "file" / "out")
 
 
-def test_a_loss_that_is_no_number_ends_the_training_with_one_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("held_out", "why"),
+    [
+        ((), "the loss at step 1 is nan; lower learning_rate"),
+        (HELD_OUT, "the held-out loss before the first step is nan"),
+    ],
+)
+def test_a_model_that_gives_no_numbers_ends_the_training_with_one_clear_line(tmp_path: Path, held_out, why) -> None:
     model = SmallLM()
     with torch.no_grad():
         model.head.bias[3] = math.nan
-    with pytest.raises(LMError, match="the loss at step 1 is nan; lower learning_rate"):
-        train(model, MIXED, TRAINING, tmp_path)
+    with pytest.raises(LMError, match=why):
+        train(model, MIXED, TRAINING, tmp_path, held_out=held_out)
     assert not (tmp_path / "checkpoint").exists()
 
 
@@ -301,34 +303,21 @@ def test_a_gradient_that_is_no_number_changes_no_weight(tmp_path: Path, clip: fl
     assert same(before, weights(model))
 
 
-def test_a_model_that_gives_no_numbers_is_refused_before_the_first_step(tmp_path: Path) -> None:
-    model = SmallLM()
-    with torch.no_grad():
-        model.head.bias[3] = math.nan
-    with pytest.raises(LMError, match="the held-out loss before the first step is nan"):
-        train(model, MIXED, TRAINING, tmp_path, held_out=HELD_OUT)
+def cuda_is_full() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory")
 
 
-def at_the_loss(monkeypatch, fault) -> None:
-    """Training calls *fault* where it computes a loss."""
+@pytest.mark.parametrize(
+    ("fault", "kind", "why"),
+    [
+        (lambda: torch.empty(2**60), LMError, "no memory left for 3 sequences of up to 30 tokens; lower batch"),
+        (cuda_is_full, LMError, "no memory left for 3 sequences of up to 30 tokens; lower batch"),
+        (lambda: torch.ones(2) @ torch.ones(3), RuntimeError, "inconsistent tensor size"),
+    ],
+)
+def test_running_out_of_memory_says_what_to_lower_and_other_faults_fly(tmp_path, monkeypatch, fault, kind, why) -> None:
     monkeypatch.setattr("gre_bench.tuning.trainer.summed_loss", lambda model, batch: fault())
-
-
-def test_a_tensor_too_large_for_the_cpu_is_no_memory_left_and_other_faults_fly(tmp_path: Path, monkeypatch) -> None:
-    at_the_loss(monkeypatch, lambda: torch.empty(2**60))
-    with pytest.raises(LMError, match="no memory left for 3 sequences"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path)
-    at_the_loss(monkeypatch, lambda: torch.ones(2) @ torch.ones(3))
-    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path)
-
-
-def test_running_out_of_memory_says_what_to_lower(tmp_path: Path, monkeypatch) -> None:
-    def full() -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    at_the_loss(monkeypatch, full)
-    with pytest.raises(LMError, match="no memory left for 3 sequences of up to 30 tokens; lower batch"):
+    with pytest.raises(kind, match=why):
         train(SmallLM(), MIXED, TRAINING, tmp_path)
 
 

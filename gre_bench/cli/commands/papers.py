@@ -72,8 +72,8 @@ def audit(
     Writes index.html with a list of findings, and a picture of each page that has one. Red marks text that is hidden
     and left out; orange marks a visible instruction.
     """
-    from gre_bench.ingest.pdf.audit.findings import MEANING
     from gre_bench.ingest.pdf.reader import PdfReader
+    from gre_bench.ingest.pdf.text import WHAT_IS_FOUND
 
     name, data = _paper(paper, edition, state)
     folder = out or Path(f"audit-{name}")
@@ -89,7 +89,7 @@ def audit(
         say_all(read.notes, "     ")
         say(f"list and {len(pictures)} pictures: {folder / 'index.html'}")
 
-    findings = [{**finding, "meaning": MEANING[finding["kind"]]} for finding in read.to_json()["findings"]]
+    findings = [{**finding, "meaning": WHAT_IS_FOUND[finding["kind"]]} for finding in read.to_json()["findings"]]
     shown = [*map(str, pictures)]
     return Answer({"paper": name, "status": read.status, "pictures": shown, "findings": findings}, show)
 

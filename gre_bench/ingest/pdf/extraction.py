@@ -17,12 +17,21 @@ from typing import Any
 
 import pymupdf
 
-from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
 from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, joined, paragraphs, type_of, words_of
 from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, read_page, undecided
-from gre_bench.ingest.pdf.text import FATES, LARGEST, PageWords, PdfText, Status, cut_off, doubts, refusal
+from gre_bench.ingest.pdf.text import (
+    FATES,
+    LARGEST,
+    Finding,
+    PageWords,
+    PdfText,
+    Status,
+    cut_off,
+    doubts,
+    refusal,
+)
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
@@ -83,7 +92,18 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     except faults as error:
         notes = (f"cannot be opened: {_plain(error)}", *([cut] if cut else []))
         return PdfText("truncated" if cut else "empty", notes=notes)
-    return _put_together(status, read)
+    findings = sorted(read.findings, key=lambda finding: finding.page)
+    if len(findings) > MOST_FINDINGS:
+        read.notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
+    title, abstract, text, rows = None, None, "", []
+    if any(page.rows for page in read.pages):
+        title, abstract, text, rows = _parts(read.pages, read.notes)
+    words = _counted(read.pages, rows)
+    doubtful = doubts(words)
+    return PdfText(
+        "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
+        words, read.characters, read.hidden, (*read.notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
+    )  # fmt: skip
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
@@ -144,21 +164,6 @@ def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None)
     return "repaired" if repaired or read.wrong else "ok"
 
 
-def _put_together(status: Status, read: _Pages) -> PdfText:
-    notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
-    if len(findings) > MOST_FINDINGS:
-        notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
-    title, abstract, text, rows = None, None, "", []
-    if any(page.rows for page in read.pages):
-        title, abstract, text, rows = _parts(read.pages, notes)
-    words = _counted(read.pages, rows)
-    doubtful = doubts(words)
-    return PdfText(
-        "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
-        words, read.characters, read.hidden, (*notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
-    )  # fmt: skip
-
-
 def _parts(pages: Sequence[Page], notes: list[str]) -> tuple[str | None, str | None, str, list[Row]]:
     """Returns title and abstract (None if not found) and text of *pages*, and all rows in reading order, with fates.
 
@@ -189,12 +194,11 @@ def _counted(pages: Sequence[Page], rows: Sequence[Row]) -> tuple[PageWords, ...
         if row.fate:
             counts[row.page][row.fate] += row.words
             counts[row.page]["footnote marks" if row.fate == "kept" else row.fate] += row.marks
+    counted = []
     for page, fates in zip(pages, counts, strict=True):
         fates["unaccounted"] += page.words - fates.total()
-    return tuple(
-        PageWords(page.number, {fate: fates[fate] for fate in FATES if fates[fate]})
-        for page, fates in zip(pages, counts, strict=True)
-    )
+        counted.append(PageWords(page.number, {fate: fates[fate] for fate in FATES if fates[fate]}))
+    return tuple(counted)
 
 
 def _plain(message: object) -> str:
@@ -219,9 +223,7 @@ def drop_furniture(pages: Sequence[Page], text_size: float) -> None:
     for page in pages:
         decide(_line_numbers(page), "line numbers")
     edges = [_edge_rows(page, text_size) for page in pages]
-    seen: Counter[tuple[str, str]] = Counter()
-    for rows in edges:
-        seen.update({key for key, _ in rows})
+    seen = Counter(key for rows in edges for key in {key for key, _ in rows})
     for index, (page, rows) in enumerate(zip(pages, edges, strict=True)):
         counted: set[Row] = set()
         out: set[Row] = set()
@@ -257,15 +259,12 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
         for row in rows:
             inside = row.y1 < EDGE * page.height if zone == "top" else row.y0 > (1 - EDGE) * page.height
             middle = (row.y0 + row.y1) / 2
-            if not inside:
-                break
             if not any(abs(middle - height) < 4 for height in heights):
                 heights.append(middle)
-            if len(heights) > 3:
+            if not inside or len(heights) > 3:
                 break
-            if row.size > LARGER * text_size or CAPTION.match(row.text.strip()):
-                continue
-            edges.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
+            if row.size <= LARGER * text_size and not CAPTION.match(row.text.strip()):
+                edges.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
     return edges
 
 
@@ -280,14 +279,14 @@ def _stands_alone(number: Row, zone: str, page: Page) -> bool:
 def _line_numbers(page: Page) -> set[Row]:
     """Returns the line numbers of *page*: five or more numbers in one margin that rise from top to bottom."""
     left, right = extent(page.rows)
-    number_rows: set[Row] = set()
-    numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
-    for side in ([row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]):
-        side.sort(key=lambda row: row.y0)
-        rising = all(int(above.text) < int(below.text) for above, below in pairwise(side))
-        if len(side) >= 5 and rising:
-            number_rows |= set(side)
-    return number_rows
+    numbers = sorted((row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)), key=lambda row: row.y0)
+    sides = [row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]
+    return {
+        row
+        for side in sides
+        if len(side) >= 5 and all(int(above.text) < int(below.text) for above, below in pairwise(side))
+        for row in side
+    }
 
 
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")

@@ -55,8 +55,7 @@ def title_of(rows: Sequence[Row], height: float) -> list[Row]:
     largest = max((row.size for row in upper), default=0.0)
     title = [row for row in upper if row.size > 0.94 * largest]
     title = [row for row in title if row.y0 - title[0].y0 < 0.2 * height][:5]
-    if len(title) == len(rows):
-        return []
+    title = title if len(title) < len(rows) else []
     decide(title, "kept")
     return title
 
@@ -85,7 +84,10 @@ def front(
     parts = _first_parts(parts, notes)
     inside = [row for part in parts for row in part.rows]
     abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
-    first = _first_section(rows, closing, heads)
+    first = closing
+    if closing < len(rows) and KEYWORDS.match(rows[closing].text):
+        # After keywords, the body begins at the next numbered or introducing heading.
+        first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
     running = prose(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
@@ -103,15 +105,8 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
     return min(opening + 40, len(rows))
 
 
-def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Returns where the body begins: at *closing*, or after keywords at the next numbered or introducing heading."""
-    if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
-        return closing
-    for index in heads:
-        text = rows[index].text
-        if index >= closing and (NUMBER.match(text) or INTRODUCTION.fullmatch(bare(text))):
-            return index
-    return closing
+def _opens(heading: Row) -> bool:
+    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(bare(heading.text)))
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
@@ -196,22 +191,17 @@ RUN = 4
 def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
     """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
     running = prose(rows, text_type)
-    index = 0
-    while index < len(rows):
-        end = _end(index, rows, running)
-        decide(rows[index:end], "table of contents")
-        index = max(end, index + 1)
-
-
-def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Returns the index after the table of contents that begins at index *start*; *start* if none begins there."""
-    if HEADING.fullmatch(bare(rows[start].text)):
-        end = _after_entries(start + 1, rows, running)
-        return end if end - start - 1 >= FEWEST else start
-    end = start
-    while end < len(rows) and LEADER.search(rows[end].text):
-        end += 1
-    return end if end - start >= RUN else start
+    start = 0
+    while start < len(rows):
+        end, fewest = start, RUN
+        if HEADING.fullmatch(bare(rows[start].text)):
+            end, fewest = _after_entries(start + 1, rows, running), FEWEST + 1
+        else:
+            while end < len(rows) and LEADER.search(rows[end].text):
+                end += 1
+        end = end if end - start >= fewest else start
+        decide(rows[start:end], "table of contents")
+        start = max(end, start + 1)
 
 
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
@@ -250,11 +240,12 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
 
     Captions stay, and so do sentences in the font size of the running text.
     """
-    tails = [
-        _tail(index, rows, text_type)
-        for index, row in enumerate(rows)
-        if starts_caption(row, rows[index - 1] if index else None, text_type)
-    ]
+    tails: list[list[int]] = []
+    for index, row in enumerate(rows):
+        if starts_caption(row, rows[index - 1] if index else None, text_type):
+            tails.append([index])
+            while tails[-1][-1] + 1 < len(rows) and goes_on(rows[tails[-1][-1] + 1], rows[tails[-1][-1]], text_type):
+                tails[-1].append(tails[-1][-1] + 1)
     inside = set().union(*tails)
     kept = prose(rows, text_type, inside)
     for index in range(len(rows)):
@@ -304,14 +295,6 @@ def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type
         return False
     below = index + 1 < len(rows) and rows[index + 1].page_and_column == row.page_and_column and kept[index + 1]
     return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(bare(row.text)) is not None
-
-
-def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
-    """Returns the indices of all rows of the caption that begins at index *caption*."""
-    tail = [caption]
-    while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
-        tail.append(tail[-1] + 1)
-    return tail
 
 
 REFERENCE = re.compile(

@@ -90,7 +90,8 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
     apart = above is None or row.page_and_column != above.page_and_column or row.y1 - above.y1 > 1.2 * text_type.leading
     letters = [letter for letter in name if letter.isalpha()]
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
-        return row.filled < 0.9 and not _runs_on(row, above, text_type)
+        like = above is not None and row.bold == above.bold and not row.text.isupper()
+        return row.filled < 0.9 and not (like and _runs_on(row, above, text_type))
     large = row.bold or row.peak > 1.06 * text_type.size
     capitals = len(letters) >= 4 and sum(letter.isupper() for letter in letters) > 0.9 * len(letters)
     if re.match(r"\d|[A-Z][. ]|[IVX]+\.", text) and NUMBER.match(text):
@@ -111,26 +112,17 @@ def _words_as_heading(text: str, name: str) -> bool:
 
 
 def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* continues a sentence of the row *above* in the same type, although it begins as a heading does."""
-    if (
-        above is None
-        or row.page_and_column != above.page_and_column
-        or row.bold != above.bold
-        or not follows(row, above, text_type)
-    ):
+    """Whether *row* continues a sentence of the row *above*, although it begins as a heading or a caption does."""
+    if above is None or not follows(row, above, text_type):
         return False
-    return above.filled > 0.85 and above.text[-1] not in ".!?:" and not row.text.isupper()
+    return above.filled > 0.85 and above.text[-1] not in ".!?:"
 
 
 def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
     match = CAPTION.match(row.text)
-    if not match or not row.text[0].isupper() or match[0][-1].islower():
-        return False
-    runs_on = (
-        follows(row, above, text_type) and above is not None and above.filled > 0.85 and above.text[-1] not in ".!?:"
-    )
-    return not runs_on
+    worded = match and row.text[0].isupper() and not match[0][-1].islower()
+    return bool(worded) and not _runs_on(row, above, text_type)
 
 
 def goes_on(row: Row, above: Row, text_type: Type) -> bool:
@@ -149,27 +141,20 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         columns[row.page_and_column].append(index)
+    lower = {index for index, row in enumerate(rows) if row.y0 > 0.5 * heights[row.page]}
     notes = set()
     for indices in columns.values():
         indices.sort(key=lambda index: rows[index].y0)
         start = len(indices)
         while start and rows[indices[start - 1]].size <= 0.93 * text_type.size:
             start -= 1
-        marked = (
-            number
-            for number, index in enumerate(indices)
-            if number
-            and (rows[index].raised or MARK.match(rows[index].text))
-            and not follows(rows[index], rows[indices[number - 1]], text_type)
-        )
-        start = min(
-            start,
-            next(
-                (number for number in marked if rows[indices[number]].y0 > 0.5 * heights[rows[indices[number]].page]),
-                start,
-            ),
-        )
-        notes |= {index for index in indices[start:] if rows[index].y0 > 0.5 * heights[rows[index].page]}
+        for number in range(1, start):
+            row, above = rows[indices[number]], rows[indices[number - 1]]
+            marked = row.raised or MARK.match(row.text)
+            if marked and indices[number] in lower and not follows(row, above, text_type):
+                start = number
+                break
+        notes |= lower.intersection(indices[start:])
     return notes
 
 
@@ -279,7 +264,8 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
     running: Paragraph | None = None
     above: Row | None = None
     for index, row in enumerate(rows):
-        kind = _kind(row, above, text_type, index in notes)
+        kind: Kind = "note" if index in notes else "heading" if is_heading(row, above, text_type) else "text"
+        kind = "caption" if starts_caption(row, above, text_type) else kind
         if current and _continues(current, kind, row, text_type):
             current.rows.append(row)
         elif running and kind == "text" and _resumes(running, current, row):
@@ -353,14 +339,6 @@ def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     return words[first] > 0 and len(first) > 3 and ((words[last] > 0 and len(last) > 2) or len(last) > 5)
 
 
-def _kind(row: Row, above: Row | None, text_type: Type, note: bool) -> Kind:
-    if starts_caption(row, above, text_type):
-        return "caption"
-    if note:
-        return "note"
-    return "heading" if is_heading(row, above, text_type) else "text"
-
-
 def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> bool:
     """Whether *row*, which is of *kind*, continues the paragraph *current* directly above it."""
     last = current.rows[-1]
@@ -427,15 +405,10 @@ FIGURES = 8
 def drop_debris(parts: Sequence[Paragraph]) -> None:
     """Drops text paragraphs that are scraps: pieces of formulas and tables that no reader can use as lines of text."""
     for part in parts:
-        if part.kind == "text" and _is_debris(part):
+        text = " ".join(row.text for row in part.rows)
+        words = [word for word in LONG_WORD.findall(text) if word.lower() not in FUNCTIONS]
+        pieces = not words and (len(text) <= SHORT or BRACKET_PIECES.search(text))
+        tokens = text.split()
+        figures = sum(re.fullmatch(r"[-−+±@]?[\d.,]+%?\*?", token) is not None for token in tokens)
+        if part.kind == "text" and (pieces or (figures >= FIGURES and figures > 0.6 * len(tokens))):
             decide(part.rows, "scraps")
-
-
-def _is_debris(part: Paragraph) -> bool:
-    text = " ".join(row.text for row in part.rows)
-    words = [word for word in LONG_WORD.findall(text) if word.lower() not in FUNCTIONS]
-    if not words and (len(text) <= SHORT or BRACKET_PIECES.search(text)):
-        return True
-    tokens = text.split()
-    figures = sum(re.fullmatch(r"[-−+±@]?[\d.,]+%?\*?", token) is not None for token in tokens)
-    return figures >= FIGURES and figures > 0.6 * len(tokens)

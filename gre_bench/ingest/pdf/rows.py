@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.ingest.pdf.text import Fate
@@ -120,7 +120,7 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
             if _direction(line) != turn:
                 turned += words
             else:
-                pieces.append(_piece(line, spans, index, block_number, words, partial(_turned, turn=turn, size=size)))
+                pieces.append(_piece(line, spans, index, block_number, words, turn, size))
     width, height = size if turn == "right" else size[::-1]
     return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
 
@@ -147,11 +147,6 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
     return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
 
 
-def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
-    """Returns where (*x*, *y*) lies after a page of *size*, whose letters run towards *turn*, is set upright."""
-    return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
-
-
 @dataclass(frozen=True, slots=True)
 class _Span:
     """The visible part of a span: a stretch of a line in one font and size; *origin* is the left of its base line."""
@@ -175,26 +170,34 @@ def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_S
         if chars:
             bold = bool(span["flags"] & 16) or _bold_name(span["font"])
             text = "".join(char["c"] for char in chars)
-            sides = list(zip(*(char["bbox"] for char in chars), strict=True)) if out.any() else ()
-            box = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3])) if sides else span["bbox"]
+            box = _around([char["bbox"] for char in chars]) if out.any() else span["bbox"]
             spans.append(_Span(text, span["size"], bold, span["origin"], box))
     return spans, start
 
 
+def _around(boxes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
+    left, top, right, bottom = zip(*boxes, strict=True)
+    return min(left), min(top), max(right), max(bottom)
+
+
 def _piece(
-    line: dict[str, Any], spans: list[_Span], number: int, block: int, words: int, turned: Callable[..., Any]
-) -> Row:
+    line: dict[str, Any], spans: list[_Span], number: int, block: int, words: int, turn: Direction,
+    page: tuple[float, float],
+) -> Row:  # fmt: skip
+    def turned(x: float, y: float) -> tuple[float, float]:
+        """Returns where (*x*, *y*) lies after a *page*, whose letters run towards *turn*, is set upright."""
+        return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
+
     sizes: Counter[float] = Counter()
     for span in spans:
         sizes[round(span.size, 1)] += len(span.text.strip())
-    letters = sum(sizes.values())
+    letters = sizes.total()
     bold = sum(len(span.text.strip()) for span in spans if span.bold)
     size = sizes.most_common(1)[0][0]
     if sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"]):
         box = line["bbox"]
     else:
-        sides = list(zip(*(span.box for span in spans), strict=True))
-        box = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3]))
+        box = _around([span.box for span in spans])
     corners = turned(*box[:2]), turned(*box[2:])
     (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
     spans = [replace(span, origin=turned(*span.origin)) for span in spans]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction
-from gre_bench.lm.backends.shell import ChatBackend
-from gre_bench.lm.engine.protocol import Engine, Logprobs
-from gre_bench.lm.engine.trie import EngineName, engine_for
+from gre_bench.lm.engine.engines import Engine, EngineName, engine_for
+from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
 

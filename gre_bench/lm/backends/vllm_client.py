@@ -38,17 +38,13 @@ class Refusal:
     status: int
     message: str
 
-    @property
-    def closed(self) -> bool:
-        """Whether the server will refuse every request: no access, wrong path or wrong model."""
-        return self.status in (401, 403, 404)
-
 
 class Client:
     """A client of one vLLM server.
 
     - *parallel*: the most requests in flight at once.
     - *key*: the server's API key. The key is sent in headers and never appears in a message; None means no key.
+    - `down`: whether the server was down in the last run.
 
     Raises `SettingsError` for a malformed URL.
     """
@@ -60,8 +56,8 @@ class Client:
             raise SettingsError(f"evaluation_lm.endpoint: {error}; write it as http://127.0.0.1:8000") from None
         self.parallel = parallel
         self.retry_policy = retry_policy or RetryPolicy()
-        self._key = key
-        self._down = False
+        self.key = key
+        self.down = False
 
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
         """Calls ``await ask(connections, item)`` for each of *items* in parallel.
@@ -100,13 +96,13 @@ class Client:
         # A proxy of the environment must not come between this program and a server on the same machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         limits = httpx2.Limits(max_connections=self.parallel)
         timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
         # Reading certificates takes longer than a request, and plain HTTP needs none.
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https"}
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
-            connections = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
+            connections = SharedConnections(http, self)
 
             async def work() -> None:
                 for index, item in queue:
@@ -118,22 +114,17 @@ class Client:
                         group.create_task(work())
             except ExceptionGroup as group:
                 raise group.exceptions[0] from None
-            finally:
-                self._down = connections.down
         return [results[index] for index in range(len(items))]
 
 
 class SharedConnections:
-    """The state that all requests of one `Client.run` share: the HTTP connections, and whether the server is down."""
+    """The state that all requests of one `Client.run` share: the HTTP connections, and how many requests were lost."""
 
-    def __init__(self, http: AsyncClient, retry_policy: RetryPolicy, key: str | None, parallel: int, down: bool):
-        self._http = http
+    def __init__(self, http: AsyncClient, client: Client):
+        self._http, self._client = http, client
         # A server that was down is tried once, without retries for every conversation of every paper.
-        self._retry_policy = replace(retry_policy, attempts=1) if down else retry_policy
-        self._key = key
+        self._retry_policy = replace(client.retry_policy, attempts=1) if client.down else client.retry_policy
         self._lost = 0
-        self._enough = max(2, parallel)
-        self.down = down
 
     async def get(self, path: str) -> dict[str, Any]:
         """Returns the JSON object at *path*, without retries; raises `LMError` if the server does not return one."""
@@ -149,13 +140,13 @@ class SharedConnections:
         Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` with
         ``final`` false if the server is down or all attempts failed.
         """
-        if self.down and self._lost:
+        if self._client.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
         for attempt in range(self._retry_policy.attempts):
             answer = await self._once("POST", path, body)
             if not isinstance(answer, tuple):
-                self._lost, self.down = 0, False
+                self._lost, self._client.down = 0, False
                 return answer
             why, stated_s = answer
             seconds = self._retry_policy.wait(attempt, stated_s)
@@ -164,7 +155,7 @@ class SharedConnections:
                 break
             await asyncio.sleep(seconds)
         self._lost += 1
-        self.down = self.down or self._lost >= self._enough
+        self._client.down |= self._lost >= max(2, self._client.parallel)
         return SpanError("no_answer", f"the vLLM server did not answer: {why}; run again", final=False)
 
     async def _once(
@@ -193,13 +184,12 @@ class SharedConnections:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
         if received.too_large:
             return f"ReadError: {received.too_large}", None
-        if passes(response.status_code):
-            message = self._message_of(received.content)
-            if "not json compliant" in message.lower():
-                return Refusal(response.status_code, message)
-            return f"{response.status_code}: {message}", retry_after(response.headers)
-        if response.status_code != 200:
-            return Refusal(response.status_code, self._message_of(received.content))
+        status = response.status_code
+        message = "" if status == 200 else self._message_of(received.content)
+        if passes(status) and "not json compliant" not in message.lower():
+            return f"{status}: {message}", retry_after(response.headers)
+        if status != 200:
+            return Refusal(status, message)
         try:
             tree = json.loads(received.content)
         except (ValueError, RecursionError):
@@ -215,6 +205,6 @@ class SharedConnections:
             error = json.loads(text)
             error = error.get("error", error.get("detail", error))
             text = str(error["message"] if isinstance(error, dict) and "message" in error else error)
-        if self._key:
-            text = masked(text, [self._key], "[key]")
+        if self._client.key:
+            text = masked(text, [self._client.key], "[key]")
         return " ".join(text.split())[:300] or "nothing"

@@ -28,9 +28,8 @@ from typing import Any
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, digest
-from gre_bench.lm.backends.shell import ChatBackend
 from gre_bench.lm.backends.vllm_client import Client, Refusal, RetryPolicy, SharedConnections
-from gre_bench.lm.engine.protocol import Logprobs
+from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import DType, blamed, folder_digest, read_tokenizer, refuse_unknown
 
@@ -160,7 +159,7 @@ class VLLM(ChatBackend):
         if not isinstance(answer, Refusal):
             return answer
         status, message = answer.status, answer.message
-        if answer.closed:
+        if status in (401, 403, 404):  # no access, wrong path or wrong model: the server will refuse every request
             raise LMError(f"vLLM server {self._client.endpoint} answered {status}: {message}")
         if any(sign in message.lower() for sign in _LENGTH):
             return SpanError("too_long", f"the conversation is too long for the vLLM server: {message}")

@@ -73,11 +73,6 @@ def split(text: str) -> Spelled:
     return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
 
-def join(spelled: Spelled) -> str:
-    """Returns the text that was split into *spelled*."""
-    return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
-
-
 def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
     """Returns the tokens of *text*, each with its gap; None if *ids*, one for each token, are not as many."""
     spelled = split(text)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import pymupdf
 
+from tests.ingest.pdf.hidden_text import new_object
+
 
 def words(text: str) -> list[str]:
     return text.split()
@@ -78,16 +80,12 @@ def in_brackets(hide: str) -> Callable[[pymupdf.Page], str]:
     """Letters that the file calls signs of letters in brackets, set with *hide*."""
 
     def way(page: pymupdf.Page) -> str:
-        document = page.parent
-        font, table = document.get_new_xref(), document.get_new_xref()
         signs = " ".join(f"<{97 + place:02x}> <{0x249C + place:04x}>" for place in range(26))
-        document.update_object(table, "<<>>")
-        document.update_stream(
-            table, f"1 begincodespacerange <00> <ff> endcodespacerange 26 beginbfchar {signs} endbfchar".encode()
-        )
-        document.update_object(font, f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode {table} 0 R>>")
+        table = f"1 begincodespacerange <00> <ff> endcodespacerange 26 beginbfchar {signs} endbfchar"
+        meaning = new_object(page, "<<>>", table)
+        font = new_object(page, f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode {meaning} 0 R>>")
         owner, prefix = resources(page)
-        document.xref_set_key(owner, f"{prefix}Font/signs", f"{font} 0 R")
+        page.parent.xref_set_key(owner, f"{prefix}Font/signs", f"{font} 0 R")
         return f"q {hide} {shown([line.lower() for line in in_lines(LONG)]).replace('/helv', '/signs')} Q "
 
     return way
@@ -96,9 +94,7 @@ def in_brackets(hide: str) -> Callable[[pymupdf.Page], str]:
 def tiled(tile: str, step: float = 4) -> Callable[[pymupdf.Page], str]:
     def way(page: pymupdf.Page) -> str:
         head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
-        xref = page.parent.get_new_xref()
-        page.parent.update_object(xref, f"<</Type/Pattern{head}/Resources<<>>>>")
-        page.parent.update_stream(xref, tile.encode())
+        xref = new_object(page, f"<</Type/Pattern{head}/Resources<<>>>>", tile)
         page.clean_contents()
         owner, prefix = resources(page)
         page.parent.xref_set_key(owner, f"{prefix}Pattern", f"<</sparse {xref} 0 R>>")
@@ -166,8 +162,6 @@ def page_with(way: str | Callable[[pymupdf.Page], str]) -> bytes:
         page = document.new_page(width=612, height=792)
         page.insert_font(fontname="helv")
         operators = way if isinstance(way, str) else way(page)
-        xref = document.get_new_xref()
-        document.update_object(xref, "<<>>")
-        document.update_stream(xref, (shown(PROSE, y=TOP) + operators).encode())
+        xref = new_object(page, "<<>>", shown(PROSE, y=TOP) + operators)
         document.xref_set_key(page.xref, "Contents", f"{xref} 0 R")
         return bytes(document.tobytes())

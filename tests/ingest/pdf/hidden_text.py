@@ -21,17 +21,23 @@ AREA = (70, 46, 540, 62)
 
 def _draw(page: pymupdf.Page, operators: str) -> None:
     """Adds *operators* to the end of the page's contents, in the page's own untouched coordinates."""
-    document = page.parent
     page.wrap_contents()
-    xref = document.get_new_xref()
-    document.update_object(xref, "<<>>")
-    document.update_stream(xref, operators.encode("latin-1"))
+    xref = new_object(page, "<<>>", operators)
     pieces = " ".join(f"{number} 0 R" for number in (*page.get_contents(), xref))
-    document.xref_set_key(page.xref, "Contents", f"[{pieces}]")
+    page.parent.xref_set_key(page.xref, "Contents", f"[{pieces}]")
 
 
-def _font(page: pymupdf.Page) -> None:
-    page.insert_font(fontname="helv")
+def new_object(page: pymupdf.Page, text: str, stream: str | None = None) -> int:
+    """The number of a new object *text*, with *stream* if given, of the file that has *page*."""
+    xref = page.parent.get_new_xref()
+    page.parent.update_object(xref, text)
+    if stream is not None:
+        page.parent.update_stream(xref, stream.encode("latin-1"))
+    return xref
+
+
+def resource(page: pymupdf.Page, kind: str, name: str, value: str) -> None:
+    page.parent.xref_set_key(page.xref, f"Resources/{kind}/{name}", value)
 
 
 def _shown(phrase: str, x: float = 80, y: float = 735, size: float = 9, before: str = "", after: str = "") -> str:
@@ -40,6 +46,16 @@ def _shown(phrase: str, x: float = 80, y: float = 735, size: float = 9, before: 
 
 
 Way = Callable[[pymupdf.Page, str], None]
+
+
+def drawing(operators: Callable[[pymupdf.Page, str], str]) -> Way:
+    """Draws what *operators* gives of the page and the passage, with Helvetica at hand."""
+
+    def way(page: pymupdf.Page, phrase: str) -> None:
+        page.insert_font(fontname="helv")
+        _draw(page, operators(page, phrase))
+
+    return way
 
 
 def text(place: tuple[float, float] = BLANK, ground: tuple[float, ...] | None = None, **how: Any) -> Way:
@@ -55,8 +71,8 @@ def text(place: tuple[float, float] = BLANK, ground: tuple[float, ...] | None = 
 
 def blended_away(page: pymupdf.Page, phrase: str) -> None:
     """Black letters on a white ground in a blend mode that lets only what is lighter through."""
-    _font(page)
-    page.parent.xref_set_key(page.xref, "Resources/ExtGState/lighter", "<</BM/Lighten>>")
+    page.insert_font(fontname="helv")
+    resource(page, "ExtGState", "lighter", "<</BM/Lighten>>")
     page.draw_rect(AREA, color=None, fill=WHITE)
     _draw(page, _shown(phrase, before="/lighter gs"))
 
@@ -90,11 +106,6 @@ def under_an_annotation(page: pymupdf.Page, phrase: str) -> None:
     note.update()
 
 
-def clipped_away(page: pymupdf.Page, phrase: str) -> None:
-    _font(page)
-    _draw(page, _shown(phrase, before="10 10 5 5 re W n"))
-
-
 def outside_the_crop_box(page: pymupdf.Page, phrase: str) -> None:
     """On the sheet, but not on the part of it that is shown."""
     page.insert_text((80, 12), phrase, fontsize=9)
@@ -122,12 +133,6 @@ def in_a_form(page: pymupdf.Page, phrase: str) -> None:
     inner = pymupdf.open()
     inner.new_page(width=470, height=18).insert_text((10, 12), phrase, fontsize=9, color=WHITE)
     page.show_pdf_page(pymupdf.Rect(AREA), inner, 0)
-
-
-def as_actual_text(page: pymupdf.Page, phrase: str) -> None:
-    """What a word is said to stand for: readers that follow it read the passage in place of the word."""
-    _font(page)
-    _draw(page, _shown("end", before=f"/Span <</ActualText ({phrase})>> BDC", after="EMC"))
 
 
 def in_one_letter(page: pymupdf.Page, phrase: str) -> None:
@@ -162,22 +167,18 @@ def meanings_of(codes: Sequence[int], meanings: Sequence[str]) -> str:
 
 def _coded(page: pymupdf.Page, meanings: list[str], shown: str) -> None:
     """Shows the letters *shown* in Helvetica with a table that gives each another meaning, at most 96 of them."""
-    document = page.parent
     meanings, shown = meanings[:96], shown[:96]
     codes = range(33, 33 + len(shown))
-    table = meanings_of(codes, meanings)
-    meaning, font = document.get_new_xref(), document.get_new_xref()
-    document.update_object(meaning, "<<>>")
-    document.update_stream(meaning, table.encode())
+    meaning = new_object(page, "<<>>", meanings_of(codes, meanings))
     names = " ".join("/space" if letter == " " else "/period" for letter in shown)
-    document.update_object(
-        font,
+    font = new_object(
+        page,
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica"
         f"/Encoding<</Type/Encoding/Differences[33 {names}]>>/ToUnicode {meaning} 0 R>>",
     )
     page.wrap_contents()
     page.insert_font(fontname="helv")
-    document.xref_set_key(page.xref, "Resources/Font/coded", f"{font} 0 R")
+    resource(page, "Font", "coded", f"{font} 0 R")
     text = "".join(f"{code:02X}" for code in codes)
     _draw(page, f"q BT /coded 9 Tf 80 735 Td <{text}> Tj ET Q")
 
@@ -201,14 +202,17 @@ WAYS: dict[str, Way] = {
     "under a picture": under_a_picture,
     "under a rectangle under text": under_a_rectangle_under_text,
     "under an annotation": under_an_annotation,
-    "clipped away": clipped_away,
+    "clipped away": drawing(lambda page, phrase: _shown(phrase, before="10 10 5 5 re W n")),
     "off the page": text((-600, 300)),
     "outside the crop box": outside_the_crop_box,
     "in a hidden layer": in_a_hidden_layer,
     "in a note": in_a_note,
     "in a free text": in_a_free_text,
     "in a form": in_a_form,
-    "as actual text": as_actual_text,
+    # What a word is said to stand for: readers that follow it read the passage in place of the word.
+    "as actual text": drawing(
+        lambda page, phrase: _shown("end", before=f"/Span <</ActualText ({phrase})>> BDC", after="EMC")
+    ),
     "in one letter": in_one_letter,
     "in tag characters": in_tag_characters,
     "in zero width characters": in_zero_width_characters,

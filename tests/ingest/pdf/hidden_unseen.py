@@ -1,6 +1,7 @@
-"""Ways to hide a passage that follow from the rendering model alone: what paints, clips, blends, places and encodes.
+"""Further ways to hide a passage, as `tests.ingest.pdf.hidden_text.WAYS` has them.
 
-`UNSEEN` maps the name of a way to operators, resources and settings of the page; `hide` applies one.
+`UNSEEN` follows from the rendering model alone: what paints, clips, blends, places and encodes. `FURTHER` are ways by
+contrast, size, clipping, overprinting, spacing, layers and fonts.
 """
 
 from __future__ import annotations
@@ -11,190 +12,157 @@ from collections.abc import Callable, Iterator
 
 import pymupdf
 
-from tests.ingest.pdf.hidden_text import AREA, Way, _draw, _font, _shown, meanings_of
+from tests.ingest.pdf.hidden_text import (
+    AREA,
+    BLANK,
+    WHITE,
+    Way,
+    _shown,
+    drawing,
+    meanings_of,
+    new_object,
+    resource,
+    text,
+)
 
 X, Y = 80, 735
 BAND = "70 730 400 14 re"
 """The blank place at the head of a sample page, from the bottom left."""
 
 
-def _object(page: pymupdf.Page, text: str, stream: str | None = None) -> int:
-    xref = page.parent.get_new_xref()
-    page.parent.update_object(xref, text)
-    if stream is not None:
-        page.parent.update_stream(xref, stream.encode("latin-1"))
-    return xref
-
-
-def _resource(page: pymupdf.Page, kind: str, name: str, value: str) -> None:
-    page.parent.xref_set_key(page.xref, f"Resources/{kind}/{name}", value)
-
-
 def plain(before: str = "", after: str = "", first: str = "", last: str = "", size: float = 9) -> Way:
     """The passage with operators around: *before* and *after* it inside its state, *first* and *last* outside."""
-
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        _draw(page, f"q {first} Q {_shown(phrase, X, Y, size, before, after)} q {last} Q")
-
-    return way
+    return drawing(lambda page, phrase: f"q {first} Q {_shown(phrase, X, Y, size, before, after)} q {last} Q")
 
 
-def placed(matrix: str, before: str = "") -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        _draw(page, f"q {before} BT /helv 9 Tf {matrix} Tm ({phrase}) Tj ET Q")
-
-    return way
+def placed(matrix: str) -> Way:
+    return drawing(lambda page, phrase: f"q BT /helv 9 Tf {matrix} Tm ({phrase}) Tj ET Q")
 
 
 def with_state(state: str, ground: str = "1 g", text: str = "0 g") -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        _resource(page, "ExtGState", "unseen", f"<<{state}>>")
-        _draw(page, f"q {ground} {BAND} f Q {_shown(phrase, before=f'/unseen gs {text}')}")
+    def operators(page: pymupdf.Page, phrase: str) -> str:
+        resource(page, "ExtGState", "unseen", f"<<{state}>>")
+        return f"q {ground} {BAND} f Q {_shown(phrase, before=f'/unseen gs {text}')}"
 
-    return way
+    return drawing(operators)
 
 
 def with_mask(paint: str) -> Way:
     """Under a soft mask whose luminosity is what *paint* draws."""
 
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
+    def operators(page: pymupdf.Page, phrase: str) -> str:
         group = "<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/Group<</S/Transparency/CS/DeviceGray>>/Resources<<>>>>"
-        form = _object(page, group, paint)
-        _resource(page, "ExtGState", "masked", f"<</SMask<</S/Luminosity/G {form} 0 R>>>>")
-        _draw(page, _shown(phrase, before="/masked gs"))
+        form = new_object(page, group, paint)
+        resource(page, "ExtGState", "masked", f"<</SMask<</S/Luminosity/G {form} 0 R>>>>")
+        return _shown(phrase, before="/masked gs")
 
-    return way
+    return drawing(operators)
 
 
 def in_space(space: str, color: str, operator: str = "scn") -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
+    def operators(page: pymupdf.Page, phrase: str) -> str:
         inks = space.count("INK") or 1
         domain = " ".join(["0 1"] * inks)
-        function = _object(page, f"<</FunctionType 4/Domain[{domain}]/Range[0 1]>>", "{" + "pop " * inks + "0}")
-        _resource(page, "ColorSpace", "unseen", space.replace("INK", "None").replace("FUNCTION", f"{function} 0 R"))
-        _draw(page, _shown(phrase, before=f"/unseen cs {color} {operator}"))
+        function = new_object(page, f"<</FunctionType 4/Domain[{domain}]/Range[0 1]>>", "{" + "pop " * inks + "0}")
+        resource(page, "ColorSpace", "unseen", space.replace("INK", "None").replace("FUNCTION", f"{function} 0 R"))
+        return _shown(phrase, before=f"/unseen cs {color} {operator}")
 
-    return way
+    return drawing(operators)
+
+
+def patterned(pattern: str, tile: str | None = None) -> Way:
+    def operators(page: pymupdf.Page, phrase: str) -> str:
+        resource(page, "Pattern", "unseen", f"{new_object(page, pattern, tile)} 0 R")
+        return _shown(phrase, before="/Pattern cs /unseen scn")
+
+    return drawing(operators)
 
 
 def in_pattern(tile: str, step: int = 4) -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
-        pattern = _object(page, f"<</Type/Pattern{head}/Resources<<>>>>", tile)
-        _resource(page, "Pattern", "unseen", f"{pattern} 0 R")
-        _draw(page, _shown(phrase, before="/Pattern cs /unseen scn"))
-
-    return way
+    head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
+    return patterned(f"<</Type/Pattern{head}/Resources<<>>>>", tile)
 
 
 def in_shade(low: str, high: str) -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        ramp = f"<</FunctionType 2/Domain[0 1]/C0[{low}]/C1[{high}]/N 1>>"
-        shade = f"<</ShadingType 2/ColorSpace/DeviceRGB/Coords[0 0 612 0]/Extend[true true]/Function{ramp}>>"
-        _resource(page, "Pattern", "unseen", f"{_object(page, f'<</PatternType 2/Shading{shade}>>')} 0 R")
-        _draw(page, _shown(phrase, before="/Pattern cs /unseen scn"))
-
-    return way
+    ramp = f"<</FunctionType 2/Domain[0 1]/C0[{low}]/C1[{high}]/N 1>>"
+    shade = f"<</ShadingType 2/ColorSpace/DeviceRGB/Coords[0 0 612 0]/Extend[true true]/Function{ramp}>>"
+    return patterned(f"<</PatternType 2/Shading{shade}>>")
 
 
-def over_and_over(lines: list[tuple[float, float, str]], size: float = 9) -> Way:
+def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
     """Other words set over it, each at a distance."""
 
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        others = " ".join(_shown(text or phrase, X + right, Y + up, size) for right, up, text in lines)
-        _draw(page, f"{_shown(phrase)} {others}")
+    def operators(page: pymupdf.Page, phrase: str) -> str:
+        return " ".join([_shown(phrase), *(_shown(text or phrase, X + right, Y + up) for right, up, text in lines)])
 
-    return way
+    return drawing(operators)
 
 
 def by_word(operators: Callable[[int, str], str]) -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        _draw(page, " ".join(operators(place, word) for place, word in enumerate(phrase.split())))
-
-    return way
+    return drawing(lambda page, phrase: " ".join(operators(*each) for each in enumerate(phrase.split())))
 
 
 def by_letter(operators: Callable[[int, str], str]) -> Way:
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        _draw(page, "q BT " + " ".join(operators(place, letter) for place, letter in enumerate(phrase)) + " ET Q")
-
-    return way
+    return drawing(lambda page, phrase: f"q BT {' '.join(operators(*each) for each in enumerate(phrase))} ET Q")
 
 
-def encoded(shown: Callable[[str], str], base: str = "Helvetica", widths: str = "", together: int = 1) -> Way:
-    """Shows *shown* of each letter of the passage, or of *together* letters; readers take it for the passage."""
+def in_font(font_of: Callable[[pymupdf.Page, list[str], list[int]], str], together: int = 1) -> Way:
+    """In a font that *font_of* makes of pieces of *together* letters and their codes; readers take it for the passage."""
 
-    def way(page: pymupdf.Page, phrase: str) -> None:
+    def operators(page: pymupdf.Page, phrase: str) -> str:
         pieces = [phrase[k : k + together] for k in range(0, len(phrase), together)]
         kinds = sorted(set(pieces))
         codes = [33 + place for place in range(len(kinds))]
-        meaning = _object(page, "<<>>", meanings_of(codes, kinds))
+        meaning = new_object(page, "<<>>", meanings_of(codes, kinds))
+        font = new_object(page, f"<</Type/Font{font_of(page, kinds, codes)}/ToUnicode {meaning} 0 R>>")
+        resource(page, "Font", "unseen", f"{font} 0 R")
+        text = "".join(f"{codes[kinds.index(piece)]:02X}" for piece in pieces)
+        return f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q"
+
+    return drawing(operators)
+
+
+def encoded(shown: Callable[[str], str], widths: str = "", together: int = 1) -> Way:
+    """Shows *shown* of each letter of the passage, or of *together* letters."""
+
+    def font_of(page: pymupdf.Page, kinds: list[str], codes: list[int]) -> str:
         names = " ".join("/" + shown(kind) for kind in kinds)
         wide = f"/FirstChar 33/LastChar {codes[-1]}/Widths[{' '.join([widths] * len(codes))}]" if widths else ""
-        font = _object(
-            page,
-            f"<</Type/Font/Subtype/Type1/BaseFont/{base}/Encoding<</Type/Encoding/Differences[33 {names}]>>{wide}"
-            f"/ToUnicode {meaning} 0 R>>",
-        )
-        _font(page)
-        _resource(page, "Font", "unseen", f"{font} 0 R")
-        text = "".join(f"{codes[kinds.index(piece)]:02X}" for piece in pieces)
-        _draw(page, f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q")
+        return f"/Subtype/Type1/BaseFont/Helvetica/Encoding<</Type/Encoding/Differences[33 {names}]>>{wide}"
 
-    return way
+    return in_font(font_of, together)
 
 
 def drawn(picture: Callable[[str], str], matrix: str = "0.001 0 0 0.001 0 0") -> Way:
     """In a font whose letters are drawn by *picture*, in a square of a thousand."""
 
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        kinds = sorted(set(phrase))
-        codes = [33 + place for place in range(len(kinds))]
-        meaning = _object(page, "<<>>", meanings_of(codes, kinds))
-        procs = " ".join(
-            f"/l{code} {_object(page, '<<>>', f'500 0 0 -200 600 800 d1 {picture(kind)}')} 0 R"
-            for code, kind in zip(codes, kinds, strict=True)
-        )
-        font = _object(
-            page,
-            f"<</Type/Font/Subtype/Type3/FontBBox[0 -200 600 800]/FontMatrix[{matrix}]/Resources<<>>/CharProcs<<{procs}>>"
+    def font_of(page: pymupdf.Page, kinds: list[str], codes: list[int]) -> str:
+        drawings = (new_object(page, "<<>>", f"500 0 0 -200 600 800 d1 {picture(kind)}") for kind in kinds)
+        procs = " ".join(f"/l{code} {xref} 0 R" for code, xref in zip(codes, drawings, strict=True))
+        return (
+            f"/Subtype/Type3/FontBBox[0 -200 600 800]/FontMatrix[{matrix}]/Resources<<>>/CharProcs<<{procs}>>"
             f"/Encoding<</Type/Encoding/Differences[33 {' '.join(f'/l{code}' for code in codes)}]>>/FirstChar 33"
-            f"/LastChar {codes[-1]}/Widths[{' '.join(['500'] * len(codes))}]/ToUnicode {meaning} 0 R>>",
+            f"/LastChar {codes[-1]}/Widths[{' '.join(['500'] * len(codes))}]"
         )
-        _font(page)
-        _resource(page, "Font", "unseen", f"{font} 0 R")
-        text = "".join(f"{codes[kinds.index(letter)]:02X}" for letter in phrase)
-        _draw(page, f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q")
 
-    return way
+    return in_font(font_of)
 
 
 def layered(layer: str, state: str) -> Way:
     """In a layer: *layer* describes the membership of GROUP (on) and OTHER, *state* the file's settings."""
 
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        _font(page)
-        group, other = (_object(page, f"<</Type/OCG/Name({name})>>") for name in ("one", "other"))
+    def operators(page: pymupdf.Page, phrase: str) -> str:
+        group, other = (new_object(page, f"<</Type/OCG/Name({name})>>") for name in ("one", "other"))
 
         def filled(text: str) -> str:
             return text.replace("GROUP", f"{group} 0 R").replace("OTHER", f"{other} 0 R")
 
-        _resource(page, "Properties", "unseen", f"{_object(page, filled(layer))} 0 R" if layer else f"{group} 0 R")
+        resource(page, "Properties", "unseen", f"{new_object(page, filled(layer))} 0 R" if layer else f"{group} 0 R")
         document = page.parent
         document.xref_set_key(document.pdf_catalog(), "OCProperties", filled(f"<</OCGs[GROUP OTHER]/D<<{state}>>>>"))
-        _draw(page, _shown(phrase, before="/OC /unseen BDC", after="EMC"))
+        return _shown(phrase, before="/OC /unseen BDC", after="EMC")
 
-    return way
+    return drawing(operators)
 
 
 def pictured(pixel: Callable[[int, int], int], wide: int, high: int, over: bool = False) -> Way:
@@ -233,7 +201,6 @@ def _rects(cells: Iterator[tuple[float, float, float, float]]) -> str:
     return " ".join(f"{x:.2f} {y:.2f} {w:.2f} {h:.2f} re" for x, y, w, h in cells)
 
 
-WHITE_ON = "1 g"
 HASH = "#" * 70
 UNSEEN: dict[str, Way] = {
     # colours
@@ -356,3 +323,89 @@ UNSEEN: dict[str, Way] = {
 }  # fmt: skip
 READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid", "over itself, up and down"])
 """Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
+
+
+def _dots() -> Callable[[int, int], int]:
+    state, dots = 1, [[0] * 16 for _ in range(470)]
+    for column in dots:
+        for y in range(16):
+            state = (state * 1103515245 + 12345) % 2**31
+            column[y] = 0 if state >> 16 & 1 else 255
+    return lambda x, y: dots[x][y]
+
+
+def small_in_short_lines(page: pymupdf.Page, phrase: str) -> None:
+    words = phrase.split()
+    for place in range(0, len(words), 3):
+        page.insert_text((80, 50 + place), " ".join(words[place : place + 3]), fontsize=2)
+
+
+def overprinted(page: pymupdf.Page, phrase: str) -> None:
+    """The letters of three other lines stand over it."""
+    page.insert_text(BLANK, phrase, fontsize=9)
+    for shift in (0.8, 1.6, 2.4):
+        page.insert_text((80 + shift, 57), "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw", fontsize=9)
+
+
+def scribbled_over(page: pymupdf.Page, phrase: str) -> None:
+    """Under black strokes as wide as the line is high."""
+    page.insert_text(BLANK, phrase, fontsize=9)
+    for step in range(24):
+        page.draw_line((70, 48 + 0.5 * step), (540, 48 + 0.5 * step), color=(0, 0, 0), width=0.6)
+
+
+def white_between_letters(page: pymupdf.Page, phrase: str) -> str:
+    """White pieces of five letters between black full stops, without a space: no piece is long."""
+    flat = phrase.replace(" ", "")
+    pieces = "".join(f"1 g ({flat[k : k + 5]}) Tj 0 g (.) Tj " for k in range(0, len(flat), 5))
+    return f"q BT /helv 9 Tf 80 735 Td {pieces} ET Q"
+
+
+def white_words_between_words(page: pymupdf.Page, phrase: str) -> str:
+    """Each word in white, between two that are black."""
+    cover = ("and", "so", "on", "to", "the", "end", "of", "this", "line", "that", "all", "can", "see", "as", "it")
+    pieces = "".join(f"1 g ({word} ) Tj 0 g ({cover[k % 15]} ) Tj " for k, word in enumerate(phrase.split()))
+    return f"q BT /helv 6 Tf 60 735 Td {pieces} ET Q"
+
+
+def on_a_picture(page: pymupdf.Page, phrase: str) -> None:
+    """White on a white picture."""
+    white = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 47, 2), False)
+    white.clear_with(250)
+    page.insert_image(AREA, pixmap=white, keep_proportion=False)
+    page.insert_text(BLANK, phrase, fontsize=9, color=WHITE)
+
+
+NO_INK = "<</FunctionType 2/Domain[0 1]/C0[0 0 0]/C1[0 0 0]/N 1>>"
+FURTHER: dict[str, Way] = {
+    "pale yellow": text(color=(1, 1, 0.72)),  # on white: the blue differs by much, the brightness hardly
+    "pale cyan": text(color=(0.82, 1, 1)),
+    "pale grey": text(color=(0.9, 0.9, 0.9)),
+    "black on nearly black": text(ground=(0.1, 0.1, 0.1), color=(0, 0, 0)),
+    "red on red": text(ground=(0.8, 0.1, 0.1), color=(0.7, 0.12, 0.12)),
+    "faint": text(fill_opacity=0.11, stroke_opacity=0.11),
+    "stroked white": plain("1 1 1 RG 1 Tr"),
+    "hairline": plain("1 g 0.93 G 0.05 w 2 Tr"),
+    "a colour of no ink": in_space(f"[/Separation/None/DeviceRGB {NO_INK}]", "1"),
+    "a white pattern": in_pattern("1 g 0 0 9 9 re f", 9),
+    "small print": text(fontsize=2),  # three pixels at 100 dots an inch
+    "small in short lines": small_in_short_lines,
+    "through a slit": plain("60 737 500 0.35 re W n"),
+    "through slits": plain(" ".join(f"{60 + 2 * k} 730 0.2 20 re" for k in range(240)) + " W n"),
+    "over the edge": text((80, 797.6)),  # little more than the feet of the letters below the sheet are cut off
+    "overprinted": overprinted,
+    "scribbled over": scribbled_over,
+    "in noise": pictured(_dots(), 470, 16),
+    "all at one place": plain("-4.5 Tc"),
+    "squeezed together": plain("12 Tz"),
+    "skewed": placed("1 0 14 1 80 735"),  # leaning so far that the letters are lines
+    "white between letters": drawing(white_between_letters),
+    "white words between words": drawing(white_words_between_words),
+    "in a layer by expression": layered("<</Type/OCMD/VE[/Not GROUP]>>", "/ON[GROUP]"),
+    "in a layer of all off": layered("<</Type/OCMD/OCGs[GROUP]/P/AllOff>>", "/ON[GROUP]"),
+    "in a member of a layer": layered("<</Type/OCMD/OCGs GROUP>>", "/OFF[GROUP]"),
+    "as dots": drawn(lambda letter: "200 0 60 60 re f"),
+    "as a rule": drawn(lambda letter: "0 200 500 40 re f"),
+    "as boxes": drawn(lambda letter: "0 0 500 700 re f"),
+    "on a picture": on_a_picture,
+}

@@ -119,6 +119,7 @@ class Press:
     gone: list[str] = field(default_factory=list)
     body: bool = True
     _ops: list[str] = field(default_factory=list)
+    _next: int = 1
     _column: int = 0
     _y: float = 0
     _floor: float = 0
@@ -198,6 +199,20 @@ class Press:
         self._y += 3
         if kept and self.body:
             self.loose.append(text)
+
+    def running(self, count: int, first: int = 0, words: int = 90) -> None:
+        """Sets *count* paragraphs of at least *words* words, numbered on from the last one or from *first*."""
+        self._next = first or self._next
+        for _ in range(count):
+            self.text(paragraph(self._next, words))
+            self._next += 1
+
+    def section(
+        self, name: str, count: int, font: str = "B", size: float = 12, first: int = 0, words: int = 90
+    ) -> None:
+        """Sets a heading and *count* paragraphs."""
+        self.heading(name, font, size)
+        self.running(count, first, words)
 
     def figure(self, number: int, caption: str, height: float = 90, word: str = "Figure", wide: bool = False) -> None:
         """Draws curves with labels, and a caption below, across the column or the page."""
@@ -299,10 +314,9 @@ def breaks(text: str, font: str, size: float, width: float, first: float = 0) ->
     yield line
 
 
-def running(press: Press, count: int, first: int, words: int = 90) -> None:
-    """Sets *count* paragraphs."""
-    for number in range(first, first + count):
-        press.text(paragraph(number, words))
+def numbered(press: Press, number: int) -> None:
+    """Sets the *number* of a page at its foot."""
+    press.centre(press.size[1] - 40, str(number))
 
 
 def front(press: Press, title: str, abstract: bool = True) -> None:
@@ -330,24 +344,18 @@ def iclr(numbered: bool = False) -> Made:
 
     press = Press(each_page=furniture)
     front(press, "Bounds on a Careful Sampler")
-    press.heading("1 Introduction")
-    running(press, 4, 1)
+    press.section("1 Introduction", 4)
     press.figure(1, paragraph(801, 25))
-    press.heading("2 Method")
-    running(press, 3, 5)
-    press.heading("2.1 A sparse schedule", size=10)
-    running(press, 3, 8)
+    press.section("2 Method", 3)
+    press.section("2.1 A sparse schedule", 3, size=10)
     press.table("1", paragraph(811, 20))
-    running(press, 3, 11)
+    press.running(3)
     press.foot("A remark at the foot of the page about the corpus.")
-    press.heading("3 Results")
-    running(press, 6, 14)
-    press.heading("4 Conclusion")
-    running(press, 1, 20)
+    press.section("3 Results", 6)
+    press.section("4 Conclusion", 1)
     press.references(22)
     press.body = False
-    press.heading("A Proofs")
-    running(press, 5, 700)
+    press.section("A Proofs", 5, first=700)
     return press.made()
 
 
@@ -389,26 +397,22 @@ def two_columns(style: str) -> Made:
         names = ["1 Introduction", "2 Method", "3 Results", "4 Conclusion", "References"]
     how = {"font": "R", "size": 10.0} if ieee else {"font": "B", "size": 12.0}
     fig, tab = ("Fig.", "TABLE") if ieee else ("Figure", "Table")
-    press.heading(names[0], **how)
-    running(press, 5, 1)
+    press.section(names[0], 5, **how)
     press.figure(1, paragraph(801, 20), word=fig)
-    running(press, 2, 6)
-    press.heading(names[1], **how)
-    running(press, 4, 8)
+    press.running(2)
+    press.section(names[1], 4, **how)
     press.table("II" if ieee else "1", paragraph(811, 12), word=tab)
-    running(press, 6, 12)
+    press.running(6)
     press.foot("A remark at the foot of a column.")
     # A float across both columns stands at the top of a page.
     press.page()
     press.figure(2, paragraph(802, 40), wide=True, word=fig)
-    running(press, 5, 18)
-    press.heading(names[2], **how)
-    running(press, 8, 23)
+    press.running(5)
+    press.section(names[2], 8, **how)
     press.page()
     press.table("III" if ieee else "2", paragraph(812, 25), wide=True, word=tab)
-    running(press, 4, 31)
-    press.heading(names[3], **how)
-    running(press, 2, 35)
+    press.running(4)
+    press.section(names[3], 2, **how)
     press.references(24, names[4], **how)
     return press.made()
 
@@ -448,29 +452,24 @@ def plos() -> Made:
     press._y = 130
     press.heading("Abstract", "HB", 14)
     press.text(paragraph(900, 130), first=0)
-    press.heading("Introduction", "HB", 14)
-    running(press, 4, 1)
-    press.heading("Materials and methods", "HB", 14)
-    running(press, 3, 5)
+    press.section("Introduction", 4, "HB", 14)
+    press.section("Materials and methods", 3, "HB", 14)
     # Tables and figures begin in the margin, and so does the text that follows them.
     press.page()
     press.columns, press.width = (36,), 540
     press.figure(1, paragraph(801, 40), word="Fig.")
-    running(press, 3, 8)
+    press.running(3)
     press.table("1", paragraph(811, 15), rows=12, worded=True)
     press.columns, press.width = (200,), 376
-    press.heading("Results", "HB", 14)
-    running(press, 6, 11)
+    press.section("Results", 6, "HB", 14)
     press.columns, press.width = (36,), 540
     press.table("2", paragraph(812, 15), rows=22, worded=True)
     press.columns, press.width = (200,), 376
     for number in range(40, 44):
         press.text(counted(number), first=0)
-    running(press, 4, 17)
-    press.heading("Discussion", "HB", 14)
-    running(press, 5, 21)
-    press.heading("Acknowledgments", "HB", 14)
-    running(press, 1, 26, 30)
+    press.running(4)
+    press.section("Discussion", 5, "HB", 14)
+    press.section("Acknowledgments", 1, "HB", 14, words=30)
     press.references(25, "References", font="HB", size=14)
     return press.made()
 
@@ -503,18 +502,13 @@ def elsevier() -> Made:
     press.columns, press.width = columns, width
     press.rule(40, press._y + 8, 564, press._y + 8)
     press._y = press._page_top = max(press._y, 240) + 20
-    press.heading("1. Introduction", size=9)
-    running(press, 6, 1)
-    press.heading("2. Theory", size=9)
-    running(press, 6, 7)
+    press.section("1. Introduction", 6, size=9)
+    press.section("2. Theory", 6, size=9)
     press.figure(1, paragraph(801, 20), word="Fig.")
-    press.heading("2.1. A nested lattice", "I", 9)
-    running(press, 9, 13)
+    press.section("2.1. A nested lattice", 9, "I", 9)
     press.table("1", paragraph(811, 12))
-    press.heading("3. Results", size=9)
-    running(press, 9, 22)
-    press.heading("4. Conclusions", size=9)
-    running(press, 2, 31)
+    press.section("3. Results", 9, size=9)
+    press.section("4. Conclusions", 2, size=9)
     press.references(20, size=9)
     return press.made()
 
@@ -547,49 +541,39 @@ def contents(press: Press, style: str, names: Sequence[str], sections: int = 0) 
 def thesis(style: str = "plain") -> Made:
     """A thesis: a title page, a table of contents, chapters of pages of their own, references, an appendix."""
 
-    def furniture(press: Press, number: int) -> None:
-        press.centre(755, str(number))
-
-    press = Press(width=400, columns=(106,), type=11, leading=14, each_page=furniture)
+    press = Press(
+        width=400, columns=(106,), type=11, leading=14, each_page=lambda press, number: press.centre(755, str(number))
+    )
     press.page()
     press.centre(200, "A Study of Nested Kernels", "B", 22)
     press.centre(260, "Ada Kernelson", size=14)
     press.centre(300, "A thesis submitted to the Institute of Readers", size=11)
     press.page()
-    press.heading("Preface", size=16)
-    running(press, 3, 80)
+    press.section("Preface", 3, size=16, first=80)
     press.page()
     contents(press, style, [*CHAPTERS, "References", "Appendix A"], sections=12)
     for number, name in enumerate(CHAPTERS):
         press.page()
-        press.heading(f"{number + 1} {name}", size=18)
-        running(press, 4, 1 + 4 * number, 110)
+        press.section(f"{number + 1} {name}", 4, size=18, first=1 + 4 * number, words=110)
     press.page()
     press.references(40, size=18)
     press.body = False
     press.page()
-    press.heading("Appendix A", size=18)
-    running(press, 6, 700)
+    press.section("Appendix A", 6, size=18, first=700)
     return press.made()
 
 
 def paper_with_contents(style: str, paragraphs: int = 6, sections: int = 0) -> Made:
     """A paper in one column with a table of contents after its abstract, on the first page."""
 
-    def furniture(press: Press, number: int) -> None:
-        press.centre(752, str(number))
-
-    press = Press(each_page=furniture)
+    press = Press(each_page=numbered)
     front(press, "Ledgers of Linear Signals")
     contents(press, style, ["Introduction", "Method", "Results", "References", "Appendix A"], sections)
-    names = ("1 Introduction", "2 Method", "3 Results")
-    for number, name in enumerate(names):
-        press.heading(name)
-        running(press, paragraphs, 1 + paragraphs * number)
+    for name in ("1 Introduction", "2 Method", "3 Results"):
+        press.section(name, paragraphs)
     press.references(20)
     press.body = False
-    press.heading("Appendix A")
-    running(press, 4, 700)
+    press.section("Appendix A", 4, first=700)
     return press.made()
 
 
@@ -598,8 +582,7 @@ def chapters_with_lists() -> Made:
     press = Press()
     front(press, "Collected Papers on Margins")
     for number in range(3):
-        press.heading(f"{number + 1} {CHAPTERS[number]}")
-        running(press, 7, 1 + 7 * number)
+        press.section(f"{number + 1} {CHAPTERS[number]}", 7)
         press.references(9, first=10 * number)
     return press.made()
 
@@ -611,10 +594,9 @@ def methods_after_references() -> Made:
     press.centre(100, "Witnesses of a Delayed Signal", "B", 18)
     press._y = press._page_top = 120
     press.text(paragraph(900, 120), font="B", first=0)
-    running(press, 12, 1)
+    press.running(12)
     press.references(20, size=10)
-    press.heading("Methods", size=10)
-    running(press, 10, 13)
+    press.section("Methods", 10, size=10)
     press.references(8, first=20, size=10)
     return press.made()
 
@@ -623,15 +605,12 @@ def appendix_before_references() -> Made:
     """An appendix that precedes the references, as in some theses and reports; and a sentence that names it."""
     press = Press()
     front(press, "Shallow Branches of a Spectrum")
-    press.heading("1 Introduction")
-    running(press, 5, 1)
+    press.section("1 Introduction", 5)
     ending = " Appendix B gives the rest of it and so does the ledger of our cohort in the panel of a stable module."
     press.text(paragraph(6, 80) + ending * 3)
-    press.heading("2 Results")
-    running(press, 8, 7)
+    press.section("2 Results", 8, first=7)
     press.body = False
-    press.heading("Appendix A. Proofs")
-    running(press, 4, 700)
+    press.section("Appendix A. Proofs", 4, first=700)
     press.references(20)
     return press.made()
 
@@ -666,25 +645,20 @@ def landscape(turn: str) -> Made:
     """A paper with one page on its side: *turned* letters on an upright sheet, a sheet that is *shown* turned, or a
     *wide* sheet."""
 
-    def furniture(press: Press, number: int) -> None:
-        press.centre(press.size[1] - 40, str(number))
-
-    press = Press(each_page=furniture)
+    press = Press(each_page=numbered)
     front(press, "Stable Cohorts in a Lattice")
-    press.heading("1 Introduction")
-    running(press, 7, 1)
+    press.section("1 Introduction", 7)
     press.page()
     press._flush()
     press.size, press.width, press.bottom = (792, 612), 576, 540
     press.page()
     press.table("1", paragraph(811, 25), rows=8)
-    running(press, 3, 8)
+    press.running(3)
     press._flush()
     place = len(press.document) - 1
     press.size, press.width, press.bottom = (612, 792), 396, 720
     press.page()
-    press.heading("2 Results")
-    running(press, 7, 11)
+    press.section("2 Results", 7)
     press.references(20)
     made = press.made()
     if turn == "wide":

@@ -12,18 +12,16 @@ import numpy as np
 import pymupdf
 import pytest
 
-from gre_bench.ingest.pdf.audit.findings import Finding, readable
 from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.audit.legibility import COLUMNS, ROWS, compared, normal
 from gre_bench.ingest.pdf.audit.pages import _visible, conform
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import PdfReader
-from gre_bench.ingest.pdf.text import PdfText
+from gre_bench.ingest.pdf.text import Finding, PdfText, readable
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_among import AMONG, PROSE, SEEN, SHORT, TELLING, between, in_lines, page_with, shown
-from tests.ingest.pdf.hidden_further import FURTHER
 from tests.ingest.pdf.hidden_text import BLANK, PHRASE, WAYS, WHITE, with_hidden
-from tests.ingest.pdf.hidden_unseen import READABLE, UNSEEN
+from tests.ingest.pdf.hidden_unseen import FURTHER, READABLE, UNSEEN
 from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
@@ -80,11 +78,7 @@ def hidden_in_a_sample(hide: Callable[[pymupdf.Page, str], None]) -> str:
     """The letters that are seen on a sample page on which *hide* was asked to hide the passage."""
     with pymupdf.open(stream=opening(4)) as document:
         hide(document[0], PHRASE)
-        data = document.tobytes()
-    with pymupdf.open(stream=data, filetype="pdf") as document:
-        conform(document)
-        sight = look_at(document[0], 1)
-    return squeezed("".join(letter for letter, out in zip(sight.glyphs.text, sight.hidden, strict=True) if not out))
+        return squeezed(seen_on(document.tobytes()))
 
 
 def marked(ways: Iterable[str]) -> list[Any]:
@@ -92,22 +86,16 @@ def marked(ways: Iterable[str]) -> list[Any]:
     return [pytest.param(way, marks=[pytest.mark.slow] if place % 4 else []) for place, way in enumerate(ways)]
 
 
-@pytest.mark.parametrize("way", FURTHER)
+@pytest.mark.parametrize("way", [*FURTHER, *marked(way for way in UNSEEN if way not in READABLE)])
 def test_a_passage_hidden_in_a_further_way_is_not_among_what_is_seen(way):
-    seen = hidden_in_a_sample(FURTHER[way])
-    assert not [word for word in ("referee", "merits", "outstanding") if word in seen]
-    assert "personalisedfederated" in seen
-
-
-@pytest.mark.parametrize("way", marked(way for way in UNSEEN if way not in READABLE))
-def test_a_passage_hidden_by_what_the_rendering_model_allows_is_not_among_what_is_seen(way):
-    seen = hidden_in_a_sample(UNSEEN[way])
+    seen = hidden_in_a_sample((FURTHER | UNSEEN)[way])
     assert not [word for word in ("referee", "merits", "outstanding") if word in seen]
     assert "personalisedfederated" in seen
 
 
 def seen_on(data: bytes) -> str:
     with pymupdf.open(stream=data, filetype="pdf") as document:
+        conform(document)
         sight = look_at(document[0], 1)
     return "".join(letter for letter, out in zip(sight.glyphs.text, sight.hidden, strict=True) if not out)
 

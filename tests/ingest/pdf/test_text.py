@@ -16,13 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
 from gre_bench.ingest.pdf.matter import front
 from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
-from gre_bench.ingest.pdf.text import PdfText, totals
+from gre_bench.ingest.pdf.text import Finding, PdfText, totals
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.reading import QUICK, read_of
 
@@ -186,78 +185,82 @@ def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
         assert got.pages == 3 and (got.text or got.title or got.abstract)
 
 
-class TestAFileThatIsNoPaper:
-    @pytest.mark.parametrize(
-        "data",
-        [
-            b"",
-            b"<!doctype html><html><body><h1>429 Too Many Requests</h1></body></html>",
-            b"%PDF-1.4\n<html>Not found</html>",
-        ],
-    )
-    def test_no_bytes_and_web_pages(self, data):
-        got = read_pdf(data)
-        assert got.status == "not_a_pdf" and got.notes and got.text == ""
+FIRST = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
 
-    def test_a_document_without_text(self):
-        document = pymupdf.open()
+
+def without_text() -> bytes:
+    with pymupdf.open() as document:
         document.new_page()
-        got = read_pdf(document.tobytes())
-        assert (got.status, got.pages, got.text) == ("empty", 1, "")
+        return document.tobytes()
 
-    def test_a_document_under_a_password(self):
-        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
-        locked = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="reader")
-        got = read_pdf(locked)
-        assert (got.status, got.text) == ("encrypted", "")
 
-    def test_a_document_anyone_may_open_though_it_is_encrypted(self):
-        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
-        readable = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner")
-        assert read_pdf(readable).text == made("s01").text
+def encrypted(**passwords: str) -> bytes:
+    with pymupdf.open(stream=FIRST) as document:
+        return document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", **passwords)
 
-    @pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
-    def test_a_file_that_ends_too_early_is_truncated_and_gives_no_usable_text(self, share):
-        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
-        got = read_pdf(data[: int(share * len(data))])
-        assert got.status == "truncated" and got.usable is None
-        assert any("the end of the file is missing" in note for note in got.notes)
 
-    def test_a_file_with_an_end_pasted_on_after_a_cut_is_not_ok(self):
-        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
-        got = read_pdf(data[: len(data) // 2] + b"\ntrailer\n%%EOF\n")
-        assert got.status == "truncated" and got.usable is None
+def with_a_hole_in_the_contents_of_a_page() -> bytes:
+    with pymupdf.open(stream=FIRST) as document:
+        data = document.tobytes(deflate=True)
+    start = max(re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S), key=lambda found: len(found[1])).start(1)
+    return data[: start + 400] + bytes(200) + data[start + 600 :]
 
-    def test_a_file_with_a_hole_in_a_pages_contents_is_not_ok(self):
-        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
-            data = document.tobytes(deflate=True)
-        start = max(re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S), key=lambda found: len(found[1])).start(1)
-        got = read_pdf(data[: start + 400] + bytes(200) + data[start + 600 :])
-        assert got.status == "truncated" and got.usable is None
-        assert any("is damaged" in note for note in got.notes)
 
-    def test_a_page_with_errors_in_its_contents_is_repaired_at_best(self):
-        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
-        got = read_pdf(data.replace(b" Tj", b" T<", 3))
-        assert got.status == "repaired" and any("syntax" in note for note in got.notes)
+def pictures() -> bytes:
+    with pymupdf.open(stream=FIRST) as paper, pymupdf.open() as scan:
+        for page in paper:
+            scan.new_page(width=612, height=792).insert_image((0, 0, 612, 792), pixmap=page.get_pixmap(dpi=60))
+        return scan.tobytes()
 
-    def test_a_sound_file_whose_table_of_objects_is_wrong_is_repaired(self):
-        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
-        place = data.rindex(b"startxref") + 10
-        got = read_pdf(data[:place] + b"7" + data[place + 1 :])
-        assert got.status == "repaired" and got.text == got.usable == made("s01").text
 
-    def test_a_document_of_pictures_is_scanned(self):
-        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as paper, pymupdf.open() as scan:
-            for page in paper:
-                picture = page.get_pixmap(dpi=60)
-                scan.new_page(width=612, height=792).insert_image((0, 0, 612, 792), pixmap=picture)
-            got = read_pdf(scan.tobytes())
-        assert (got.status, got.pages, got.usable) == ("scanned", 3, None)
+WRONG_TABLE = FIRST.rindex(b"startxref") + 10
+FILES = {
+    "no bytes": (lambda: b"", "not_a_pdf", "begin as a PDF"),
+    "a web page": (
+        lambda: b"<!doctype html><html><body><h1>429 Too Many</h1></body></html>",
+        "not_a_pdf",
+        "begin as a",
+    ),
+    "a web page that begins as a PDF": (lambda: b"%PDF-1.4\n<html>Not found</html>", "not_a_pdf", "no object"),
+    "a document without text": (without_text, "empty", "no text"),
+    "a document under a password": (lambda: encrypted(user_pw="reader"), "encrypted", "a password"),
+    "an end pasted on after a cut": (lambda: FIRST[: len(FIRST) // 2] + b"\ntrailer\n%%EOF\n", "truncated", ""),
+    "a hole": (with_a_hole_in_the_contents_of_a_page, "truncated", "is damaged"),
+    "a document of pictures": (pictures, "scanned", ""),
+    **{
+        f"{share} of a file": (
+            lambda share=share: FIRST[: int(share * len(FIRST))],
+            "truncated",
+            "the end of the file is",
+        )
+        for share in (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+    },
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_no_whole_paper_has_a_status_with_a_note_and_no_usable_text(name):
+    make, status, said = FILES[name]
+    got = read_pdf(make())
+    assert (got.status, got.usable) == (status, None) and said in "\n".join(got.notes)
+
+
+def test_a_document_anyone_may_open_though_it_is_encrypted():
+    assert read_pdf(encrypted()).text == made("s01").text
+
+
+def test_a_page_with_errors_in_its_contents_is_repaired_at_best():
+    got = read_pdf(FIRST.replace(b" Tj", b" T<", 3))
+    assert got.status == "repaired" and any("syntax" in note for note in got.notes)
+
+
+def test_a_sound_file_whose_table_of_objects_is_wrong_is_repaired():
+    got = read_pdf(FIRST[:WRONG_TABLE] + b"7" + FIRST[WRONG_TABLE + 1 :])
+    assert got.status == "repaired" and got.text == got.usable == made("s01").text
 
 
 def test_only_as_many_pages_are_read_as_asked_for():
-    got = read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes(), max_pages=1)
+    got = read_pdf(FIRST, max_pages=1)
     assert got.status == "too_long" and got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
     assert made("s01").text.startswith(got.text[:1000])
 
@@ -326,25 +329,10 @@ def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, deb
 def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_introduction():
     sentences = ["We study how often readers notice a claim in the abstract of a paper they read."] * 6
     heads = [("A Study of Nothing", 20, False), *((text, 10, False) for text in sentences)]
+    lines = [*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)]
     made_up = [
-        Row(
-            text,
-            72,
-            100 + 12 * place,
-            470 if size == 10 else 200,
-            110 + 12 * place,
-            size,
-            size,
-            bold,
-            False,
-            0,
-            0,
-            72,
-            470,
-        )
-        for place, (text, size, bold) in enumerate(
-            [*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)]
-        )
+        replace(row, x1=470 if size == 10 else 200, size=size, peak=size, bold=bold, right=470)
+        for row, (_, size, bold) in zip(rows(*(text for text, _, _ in lines)), lines, strict=True)
     ]
     notes: list[str] = []
     abstract = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)

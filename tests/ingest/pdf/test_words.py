@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
 from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
-from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph, running
+from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph
 from tests.ingest.pdf.reading import QUICK, read_of
 from tests.ingest.pdf.recall import compared, words
 
@@ -126,8 +125,7 @@ class TestATableOfContents:
         front(press, "A Report on Ledgers")
         contents(press, style, ["Scope", "Findings", "References"], sections=4)
         for name in ("1 Scope", "2 Findings"):
-            press.heading(name)
-            running(press, 3, 10 * int(name[0]))
+            press.section(name, 3, first=10 * int(name[0]))
         press.references(5)
         paper = press.made()
         read = read_pdf(paper.data)
@@ -139,9 +137,8 @@ class TestATableOfContents:
         front(press, "A Report on Panels")
         for entry in ("Introduction", "Method", "References", "Appendix A"):
             press.lines(entry, "B")
-        for number, name in enumerate(("1 Introduction", "2 Method")):
-            press.heading(name)
-            running(press, 4, 1 + 4 * number)
+        for name in ("1 Introduction", "2 Method"):
+            press.section(name, 4)
         press.references(5)
         paper = press.made()
         assert compared(paper, whole(read_pdf(paper.data))).recall == 1.0
@@ -150,8 +147,7 @@ class TestATableOfContents:
 def test_a_heading_of_references_that_no_references_follow_ends_nothing():
     press = Press()
     front(press, "On References")
-    press.heading("References")
-    running(press, 5, 1)
+    press.section("References", 5)
     paper = press.made()
     assert compared(paper, whole(read_pdf(paper.data))).recall == 1.0
 
@@ -159,9 +155,8 @@ def test_a_heading_of_references_that_no_references_follow_ends_nothing():
 def test_the_text_before_an_introduction_on_the_second_page_stays():
     press = Press()
     front(press, "An Essay without an Abstract", abstract=False)
-    running(press, 7, 1)
-    press.heading("Background")
-    running(press, 4, 8)
+    press.running(7)
+    press.section("Background", 4)
     press.references(6)
     paper = press.made()
     assert compared(paper, whole(read_pdf(paper.data))).recall == 1.0
@@ -170,10 +165,10 @@ def test_the_text_before_an_introduction_on_the_second_page_stays():
 def test_a_row_that_begins_with_abstract_is_no_heading():
     press = Press()
     front(press, "Trees", abstract=False)
-    running(press, 2, 1)
+    press.running(2)
     press.lines("Abstract interpretation is none of what we do in this report of a careful cohort, and")
     press.lines("it ends here.")
-    running(press, 2, 3)
+    press.running(2)
     paper = press.made()
     assert compared(paper, whole(read_pdf(paper.data))).recall == 1.0
 
@@ -183,9 +178,9 @@ def test_captions_alike_at_the_head_of_pages_are_no_headers():
     press.page()
     for number in range(4):
         press.table(str(number), "results of the same cohort")
-        running(press, 4, 4 * number + 1)
+        press.running(4)
         press.page()
-    running(press, 2, 30)
+    press.running(2, 30)
     got = words(read_pdf(press.made().data).text)
     assert Counter(got)["cohort"] >= 4 and " ".join(got).count("results of the same cohort") == 4
 
@@ -229,7 +224,7 @@ def test_doubts_never_fail_and_totals_keep_every_word(fates):
 def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable():
     press = Press()
     front(press, "Tables and Nothing Else")
-    running(press, 2, 1, 40)
+    press.running(2, words=40)
     for number in range(4):
         press.table(str(number), "figures of the cohort", rows=45)
     read = read_pdf(press.made().data)
@@ -240,11 +235,6 @@ def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable(
 @pytest.mark.parametrize(("numbers", "shown"), [([], ""), ([3], "3"), ([1, 2, 3, 7, 9, 10], "1-3, 7, 9-10")])
 def test_pages_are_shown_as_ranges(numbers, shown):
     assert ranges(numbers) == shown
-
-
-def test_counts_travel_as_json():
-    read = read_of(SAMPLES[1])
-    assert PdfText.from_json(json.loads(json.dumps(read.to_json()))).words == read.words
 
 
 @pytest.mark.shared

@@ -16,7 +16,7 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from gre_bench.ingest.pdf.audit.findings import Box, rounded
+from gre_bench.ingest.pdf.text import Box, rounded
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -101,7 +101,7 @@ def glyphs_of(page: Any) -> Glyphs:
 
     Characters off the page, or clipped away, are included. Replacement texts (ActualText) are ignored.
     """
-    blocks = _text_page(page).extractRAWDICT()["blocks"]
+    blocks = text_page(page).extractRAWDICT()["blocks"]
     chars: list[dict[str, Any]] = []
     spans: list[tuple[float, ...]] = []
     counts: list[int] = []
@@ -150,12 +150,8 @@ def stands_for_letters(sign: str) -> bool:
     return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
 
-def shown_as(page: Any) -> str:
-    """Returns the text of *page* that programs extract if they obey the file's replacement texts (ActualText)."""
-    return str(_text_page(page, followed=True).extractText())
-
-
-def _text_page(page: Any, followed: bool = False) -> Any:
+def text_page(page: Any, followed: bool = False) -> Any:
+    """Returns PyMuPDF's text page of *page*; if *followed*, with the file's replacement texts (ActualText)."""
     flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
     sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
     options = mupdf.FzStextOptions(flags if followed else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
@@ -247,25 +243,14 @@ def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
     return together >= 1.5 * PROSE and together >= 0.7 * len(long) and len(long) >= 0.5 * len(ends)
 
 
-def text_of_strays(glyphs: Glyphs, strays: Mask, surely: Mask) -> Mask:
-    """Returns the part of the mask *strays* that is text rather than single letters.
+def fragments(glyphs: Glyphs, strays: Mask, least: int, in_all: int = 0, surely: Mask | None = None) -> Mask:
+    """Returns the strays in words of at least *least* letters, all strays; none if these have less than *in_all*.
 
-    That is all of it if it forms sentences, and else words of two or more letters, all of them in the mask *surely*.
+    All letters of these words must be in the mask *surely* as well, if it is given.
     """
-    if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
-        return strays
     letters = lettered(glyphs)
     words = glyphs.word - glyphs.word[0]
-    sure = np.bincount(words, strays & letters & surely)
-    whole = (sure >= 2) & (sure == np.bincount(words, letters))
-    return strays & whole[words]
-
-
-def fragments(glyphs: Glyphs, strays: Mask, least: int, in_all: int) -> Mask:
-    """Returns the strays in words of at least *least* letters, all strays; none if these have less than *in_all*."""
-    letters = lettered(glyphs)
-    words = glyphs.word - glyphs.word[0]
-    count = np.bincount(words, strays & letters)
+    count = np.bincount(words, strays & letters if surely is None else strays & letters & surely)
     whole = (count >= least) & (count == np.bincount(words, letters))
     return strays & whole[words] if count[whole].sum() >= in_all else np.zeros(len(strays), dtype=bool)
 
@@ -332,7 +317,8 @@ class Ink:
         edges = np.zeros(grey.shape, dtype=bool)
         edges[:, 1:] = np.abs(grey[:, 1:] - grey[:, :-1]) >= 3 * least
         edges[1:] |= np.abs(grey[1:] - grey[:-1]) >= 3 * least
-        return self._count(edges, boxes) / np.maximum(self._area(boxes), 1)
+        x0, y0, x1, y1 = self._pixels(boxes)
+        return self._count(edges, boxes) / np.maximum((x1 - x0) * (y1 - y0), 1)
 
     def _count(self, mask: Mask, boxes: Floats) -> Whole:
         """Returns for each of *boxes* how many of its pixels, at least one each way, *mask* (as the pictures) marks."""
@@ -341,11 +327,6 @@ class Ink:
         mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, out=sums[1:, 1:])
         x0, y0, x1, y1 = self._pixels(boxes)
         return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
-
-    def _area(self, boxes: Floats) -> Whole:
-        """Returns the number of pixels in each of *boxes*."""
-        x0, y0, x1, y1 = self._pixels(boxes)
-        return (x1 - x0) * (y1 - y0)
 
     def _pixels(self, boxes: Floats) -> tuple[Whole, ...]:
         """Returns each box's first column, first row, end column and end row (exclusive), as four arrays of indices."""

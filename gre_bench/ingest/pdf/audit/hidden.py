@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable
 from gre_bench.ingest.pdf.audit.glyphs import (
     LETTERS,
     PIECES,
@@ -30,10 +29,10 @@ from gre_bench.ingest.pdf.audit.glyphs import (
     lines_of_words,
     prose,
     stretches,
-    text_of_strays,
     without_strays,
 )
 from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
+from gre_bench.ingest.pdf.text import INVISIBLE, Finding, Kind, readable
 
 PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
@@ -176,7 +175,9 @@ def _unseen(glyphs: Glyphs, ink: Ink, band: Floats, among: Mask) -> tuple[Mask, 
         return pale, pale, lost
     words = by_word(glyphs, pale | lost, among)
     unseen = without_strays(glyphs, words)
-    unseen |= text_of_strays(glyphs, words & ~unseen, pale)
+    strays = words & ~unseen
+    sentences = not strays.any() or prose(glyphs, np.flatnonzero(strays))
+    unseen |= strays if sentences else fragments(glyphs, strays, 2, surely=pale)
     return unseen, pale, words & ~unseen
 
 
@@ -220,10 +221,11 @@ def _bands(glyphs: Glyphs) -> Floats:
 def _tiny(glyphs: Glyphs) -> Mask:
     """Returns the mask of the characters below `TINY` points, or slightly larger ones in a line or sentence of text.
 
-    Elsewhere the larger ones may be labels in a shrunk figure.
+    Those below `FINE` points must form sentences, or lines of several words. Elsewhere the larger ones may be labels in
+    a shrunk figure.
     """
-    small = glyphs.extent < SMALL
-    if not (glyphs.extent < FINE).any():
+    small, fine = glyphs.extent < SMALL, glyphs.extent < FINE
+    if not fine.any():
         return small
     words = np.zeros(glyphs.line[-1] + 1, dtype=np.int64)
     first = np.ones(len(small), dtype=bool)
@@ -233,19 +235,11 @@ def _tiny(glyphs: Glyphs) -> Mask:
     alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
-
-
-def _fine_prose(glyphs: Glyphs) -> Mask:
-    """Returns the mask of the characters below `FINE` points that form sentences, or lines of several words."""
-    fine = glyphs.extent < FINE
-    out = np.zeros(len(fine), dtype=bool)
+    out = (glyphs.extent < TINY) | (small & wordy)
     for start, end in stretches(fine | ~glyphs.solid):
-        inside = slice(start, end)
-        if fine[inside].sum() < PROSE:
-            continue
-        if prose(glyphs, np.arange(start, end)) or lines_of_words(glyphs, np.arange(start, end)):
-            out[inside] = fine[inside]
+        places = np.arange(start, end)
+        if fine[places].sum() >= PROSE and (prose(glyphs, places) or lines_of_words(glyphs, places)):
+            out[places] |= fine[places]
     return out
 
 
@@ -345,20 +339,26 @@ def covers(glyphs: Glyphs, log: list[Any]) -> Mask:
 def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
     """Returns the mask of the characters that an object covers, and on which later text is then printed.
 
-    The finished page shows only the later text there; only the order of drawing reveals the earlier. Rotated pages are
-    not checked.
+    The finished page shows only the later text there; only the order of drawing reveals the earlier. Of each operation
+    of which most letters are covered, all characters count. Rotated pages are not checked.
     """
-    none = np.zeros(len(glyphs.text), dtype=bool)
+    marked = np.zeros(len(glyphs.text), dtype=bool)
     texts = _boxes(log, ("fill-text", "stroke-text"))
     suspects = []
     for operation, box in _large(log):
-        earlier = texts[(texts[:, 4] < operation) & _within(texts, box)]
+        # Earlier text lies inside the object, with a tolerance of one point.
+        within = (texts[:, :2] > np.subtract(box[:2], 1)) & (texts[:, 2:4] < np.add(box[2:], 1))
+        earlier = texts[(texts[:, 4] < operation) & within.all(axis=1)]
         later = texts[(texts[:, 4] > operation) & _meets(texts, box)]
         if len(earlier) and len(later) and any(_meets(later, some).any() for some in earlier[:MOST]):
             suspects.append((operation, box))
     if not suspects or page.rotation:
-        return none
-    order = _order(page)
+        return marked
+    order: dict[tuple[str, float, float], int] = {}
+    for span in page.get_texttrace():
+        for code, _, (x, y), _ in span["chars"]:
+            if 0 <= code < 0x110000:
+                order.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
     operation_of = np.array([order.get(key, -1) for key in glyphs.signs()])
     middle = glyphs.middle
     for operation, box in suspects:
@@ -366,29 +366,13 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> Mask:
         upper = np.flatnonzero(inside & (operation_of > operation))
         for lower in np.flatnonzero(inside & (operation_of < operation)):
             over = upper[_inside(middle[lower][None], glyphs.box[upper].T).ravel()] if len(upper) else upper
-            none[lower] |= len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
-    return _whole_lines(glyphs, none, operation_of)
-
-
-def _whole_lines(glyphs: Glyphs, marked: Mask, operation_of: Whole) -> Mask:
-    """Returns all characters of those drawing operations (*operation_of*) of which *marked* marks most letters."""
+            marked[lower] |= len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
     out = np.zeros(len(marked), dtype=bool)
     for operation in np.unique(operation_of[marked]):
         stroke = operation_of == operation
-        letters = stroke & glyphs.solid
-        if marked[letters].mean() > 0.5:
+        if marked[stroke & glyphs.solid].mean() > 0.5:
             out |= stroke
     return out
-
-
-def _order(page: Any) -> dict[tuple[str, float, float], int]:
-    """Returns {(character, x, y of its origin in points): its first number in the order of drawing}."""
-    numbers: dict[tuple[str, float, float], int] = {}
-    for span in page.get_texttrace():
-        for code, _, (x, y), _ in span["chars"]:
-            if 0 <= code < 0x110000:
-                numbers.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
-    return numbers
 
 
 def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
@@ -415,12 +399,6 @@ def _boxes(log: list[Any], kinds: tuple[str, ...]) -> Floats:
 
 def _meets(boxes: Floats, box: Any) -> Mask:
     return (boxes[:, 0] < box[2]) & (boxes[:, 2] > box[0]) & (boxes[:, 1] < box[3]) & (boxes[:, 3] > box[1])
-
-
-def _within(boxes: Floats, box: Any) -> Mask:
-    """Returns the mask of those *boxes* that lie inside *box*, with a tolerance of one point."""
-    across = (boxes[:, 0] > box[0] - 1) & (boxes[:, 2] < box[2] + 1)
-    return across & (boxes[:, 1] > box[1] - 1) & (boxes[:, 3] < box[3] + 1)
 
 
 def _inside(points: Floats, box: Any) -> Mask:

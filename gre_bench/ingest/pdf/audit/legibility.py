@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
@@ -231,7 +231,7 @@ class _Letters:
     - *alphabet*, *letter*: the index of each letter's alphabet in `ALPHABETS`, and the letter's index there.
     - *unit*, *line*: the numbers of the letter's line, and of the word, or short words together, that is judged.
     - *origin*: the left end of the letter's base line (n × 2, in points).
-    - *sides*: the letter's advance along the line and its size downwards (vectors, n × 2 each, in points).
+    - *advance*, *down*: the letter's advance along the line and its size downwards (vectors, n × 2 each, in points).
     """
 
     places: Whole
@@ -240,7 +240,8 @@ class _Letters:
     unit: Whole
     line: Whole
     origin: Floats
-    sides: tuple[Floats, Floats]
+    advance: Floats
+    down: Floats
     pictured: Mask
 
     @classmethod
@@ -251,13 +252,13 @@ class _Letters:
         places = np.flatnonzero(pictured)
         return cls(
             places, both[places, 0], both[places, 1], _units(glyphs, places), glyphs.line[places],
-            glyphs.origin[places], _sides(glyphs, places), pictured,
+            glyphs.origin[places], *_sides(glyphs, places), pictured,
         )  # fmt: skip
 
     def boxes(self) -> Floats:
         """Returns each letter's box, from its base line upwards (n × 4, in points)."""
-        advance, down = self.sides
-        corners = np.stack([self.origin, self.origin + advance, self.origin - down, self.origin + advance - down])
+        foot, head = self.origin + self.advance, self.origin - self.down
+        corners = np.stack([self.origin, foot, head, foot - self.down])
         return np.concatenate([corners.min(axis=0), corners.max(axis=0)], axis=1)
 
     def compared(self, shape: NDArray[np.float32], shifts: tuple[float, ...]) -> tuple[Floats, NDArray[np.float32]]:
@@ -270,11 +271,8 @@ class _Letters:
         return rank, likeness
 
     def some(self, chosen: Mask) -> _Letters:
-        advance, down = self.sides
-        return _Letters(
-            self.places[chosen], self.alphabet[chosen], self.letter[chosen], self.unit[chosen], self.line[chosen],
-            self.origin[chosen], (advance[chosen], down[chosen]), self.pictured,
-        )  # fmt: skip
+        names = ("places", "alphabet", "letter", "unit", "line", "origin", "advance", "down")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
 
 def _darkness(letters: _Letters, ink: Ink, channel: int) -> NDArray[np.float32]:
@@ -288,7 +286,7 @@ def _darkness(letters: _Letters, ink: Ink, channel: int) -> NDArray[np.float32]:
     else:
         picture = np.ascontiguousarray(ink.whole[:, :, channel])
     origin = letters.origin * ink.scale - np.array(ink.corner)
-    return samples(picture, origin, *(side * ink.scale for side in letters.sides))
+    return samples(picture, origin, letters.advance * ink.scale, letters.down * ink.scale)
 
 
 def _disguised(glyphs: Glyphs, among: Mask) -> Mask:
@@ -335,9 +333,7 @@ def _units(glyphs: Glyphs, places: Whole) -> Whole:
     word = glyphs.word[places]
     short = np.bincount(word)[word] < SHORT
     new = np.zeros(len(places), dtype=np.int64)
-    new[1:] = (glyphs.line[places[1:]] != glyphs.line[places[:-1]]) | (
-        (word[1:] != word[:-1]) & ~(short[1:] & short[:-1])
-    )
+    new[1:] = (np.diff(glyphs.line[places]) != 0) | ((np.diff(word) != 0) & ~(short[1:] & short[:-1]))
     return np.cumsum(new)
 
 
@@ -366,7 +362,7 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> Mask:
         strange |= _alike(some.letter, unit, shape)
         if channel != MEAN:
             strange |= np.bincount(unit, ink.rough(some.boxes(), HUES) > NOISY) > 0.5 * np.bincount(unit)
-        little = np.bincount(unit, np.hypot(*some.sides[1].T)) < LITTLE * np.bincount(unit)
+        little = np.bincount(unit, np.hypot(*some.down.T)) < LITTLE * np.bincount(unit)
         out[out] = (strange | (span < np.where(little, FAINTER, FAINT)))[unit]
     return out
 
@@ -383,23 +379,18 @@ def _alike(letter: Whole, unit: Whole, shape: NDArray[np.float32]) -> Mask:
     return (pairs >= 2) & (total > SAME * pairs)
 
 
-def _strange_stretches(
-    letters: _Letters, unit: Whole, strange: Mask, rank: Floats,
-    odds: Floats,
-) -> Mask:  # fmt: skip
+def _strange_stretches(letters: _Letters, unit: Whole, strange: Mask, rank: Floats, odds: Floats) -> Mask:
     """Returns for each unit whether it belongs to an unreadable stretch: a run of *strange* units in one line.
 
     Its letters have a high mean rank and a high sum of log odds.
     """
     line = np.zeros(len(strange), dtype=np.int64)
     line[unit] = letters.line
-    new = np.ones(len(strange), dtype=np.int64)
-    new[1:] = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
-    stretch = (np.cumsum(new) - 1)[unit]
-    strange_stretch = (np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)) & (
-        np.bincount(stretch, odds) > 2 * ODDS
-    )
-    return strange_stretch[np.cumsum(new) - 1]
+    new = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
+    number = np.cumsum(np.concatenate([[0], new]))
+    stretch = number[unit]
+    high = np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)
+    return (high & (np.bincount(stretch, odds) > 2 * ODDS))[number]
 
 
 def _sides(glyphs: Glyphs, places: Whole) -> tuple[Floats, Floats]:

@@ -18,9 +18,9 @@ from typing import Any
 
 import pymupdf
 
-from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
-from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, text_page
 from gre_bench.ingest.pdf.audit.hidden import Sight, look_at
+from gre_bench.ingest.pdf.text import Finding, readable, rounded
 
 LONGEST = 2000
 """The most characters of a finding's text that are kept."""
@@ -113,9 +113,8 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
     The page, whose characters are *glyphs*, does not show them, but programs that extract text read them.
     """
-    plain, followed = (
-        re.findall(r"[^\W\d_]+", text) for text in (glyphs.joined(range(len(glyphs.text))), shown_as(page))
-    )
+    texts = glyphs.joined(range(len(glyphs.text))), str(text_page(page, followed=True).extractText())
+    plain, followed = (re.findall(r"[^\W\d_]+", text) for text in texts)
     if not Counter(followed) - Counter(plain):
         return []
     changes = SequenceMatcher(None, plain, followed, autojunk=False).get_opcodes()

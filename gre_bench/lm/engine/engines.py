@@ -1,18 +1,21 @@
-"""The fastest engine: it stores the conversations of one paper as a trie and reads each shared token once.
+"""Engines: they take conversations and return the log-probabilities of their spans.
 
-Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth in the
-trie, and a token attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is
-therefore the same as for one conversation at a time, up to rounding. The output head is applied only to the tokens
-whose successor belongs to a reply. The log-softmax is computed in float32, whatever the weights' dtype.
+The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest engine stores
+the conversations of one paper as a trie and reads each shared token once. Each pack of the trie
+(`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth in the trie, and a token
+attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is therefore the same as for
+one conversation at a time, up to rounding. The output head is applied only to the tokens whose successor belongs to a
+reply. The log-softmax is computed in float32, whatever the weights' dtype.
 
 `engine_for` chooses the engine that runs a model: the requested one, or the next slower one with the right numbers.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
@@ -20,8 +23,8 @@ from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.engine import trie_attention
 from gre_bench.lm.engine.packs import Pack, TokenTrie
-from gre_bench.lm.engine.protocol import Batches, Engine, Logprobs, OneByOne, out_of_memory, within_memory
 from gre_bench.lm.engine.trie_attention import AttentionLayout, Kept
+from gre_bench.lm.protocol import Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Weights
 from gre_bench.prompts.library import render
@@ -29,6 +32,7 @@ from gre_bench.prompts.library import render
 if TYPE_CHECKING:
     import torch
 
+Result = TypeVar("Result")
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
@@ -45,8 +49,12 @@ ARCHITECTURES = frozenset(
 )
 """Model types of transformers whose layers accept the positions and attention of this engine."""
 
-ON_CPU, ON_GPU = 1024, 16384
+BATCH_ON_CPU, BATCH_ON_GPU = 2048, 16384
+"""Most tokens in a batch by default, padding included."""
+PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
 """Most tokens in a pack by default: few enough for the cache of a core, enough to keep a large GPU busy."""
+_LOGITS = 2**28
+"""Largest number of logits in a batch."""
 
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 
@@ -57,12 +65,160 @@ _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
 _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
 
+class Engine(Protocol):
+    """An engine runs a model on conversations.
+
+    `version` goes into signatures, because log-probabilities of two versions may differ in the last bits.
+    """
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def plan(self) -> str:
+        """Says how this engine divides its work into forward passes: their size and the kind of device.
+
+        In half precision, the division changes the log-probabilities, so the plan goes into the signature.
+        """
+        ...
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """Returns the log-probability of each token of each span in nats, or the error that prevents them.
+
+        The results are in the order of *conversations*. All conversations must belong to one paper, and no two may be
+        equal. A conversation that does not fit into memory gets a `SpanError`.
+        """
+        ...
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether *error* means that a tensor did not fit into memory.
+
+    On the CPU, torch has no error class for this, so the message is checked.
+    """
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def within_memory(forward: Callable[..., Result], *arguments: object) -> Result | None:
+    """Returns the result of *forward*; None if a tensor did not fit into memory. Then frees what torch still holds."""
+    try:
+        return forward(*arguments)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside the handler, because its traceback still holds the tensors.
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return None
+
+
+def out_of_memory(conversation: Conversation) -> SpanError:
+    """Returns the `SpanError` for a *conversation* that does not fit into memory."""
+    length = len(conversation.ids)
+    message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
+    return SpanError("out_of_memory", message, final=False)
+
+
+class OneByOne:
+    """An `Engine` that runs each conversation in a forward pass of its own: simple, slow and right.
+
+    Other engines are checked against this one.
+    """
+
+    version = "one-by-one-1"
+
+    def __init__(self, weights: Weights):
+        self._model = weights.model
+        self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
+        self.plan = f"one text on {weights.model.device.type}"
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """Returns the log-probabilities as `Engine` says."""
+        computed = ((each, within_memory(self._forward, [each])) for each in conversations)
+        return [values[0] if values else out_of_memory(each) for each, values in computed]
+
+    def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
+        """Returns the log-probability of each token of each span in nats, in float32 whatever the weights' dtype.
+
+        The model reads all tokens except the last, because no scored token follows the last one.
+        """
+        import torch
+
+        longest = max(conversation.last for conversation in batch)
+        ids = torch.zeros((len(batch), longest), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, conversation in enumerate(batch):
+            ids[row, : conversation.last] = torch.tensor(conversation.ids[: conversation.last])
+            mask[row, : conversation.last] = 1
+        first = min(conversation.first for conversation in batch) - 1
+        keep = {"logits_to_keep": longest - first} if self._keeps else {}
+        answers = []
+        with torch.inference_mode():
+            device = self._model.device
+            logits = self._model(ids.to(device), attention_mask=mask.to(device), use_cache=False, **keep).logits
+            start = first if self._keeps else 0
+            for row, conversation in enumerate(batch):
+                rows = logits[row, conversation.first - 1 - start : conversation.last - start]
+                rows = torch.log_softmax(rows, -1, dtype=torch.float32)
+                wanted = torch.tensor(conversation.ids[conversation.first :], device=device)
+                answers.append(rows.gather(1, wanted[:, None])[:, 0])
+        return [answer.tolist() for answer in answers]
+
+
+class Batches(OneByOne):
+    """An `Engine` that runs batches, padded on the right, for models that the trie engine cannot run.
+
+    *budget* is the most tokens in a batch, padding included; None means `BATCH_ON_CPU` or `BATCH_ON_GPU`. A
+    conversation longer than the budget forms a batch alone. A batch that runs out of memory is halved.
+    """
+
+    version = "batches-1"
+
+    def __init__(self, weights: Weights, budget: int | None = None):
+        super().__init__(weights)
+        self._budget = budget or (BATCH_ON_CPU if weights.model.device.type == "cpu" else BATCH_ON_GPU)
+        self.plan = f"{self._budget} tokens on {weights.model.device.type}"
+        self.remarks: list[str] = []
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """Returns the log-probabilities as `Engine` says."""
+        answers: dict[int, Logprobs] = {}
+        due = self._batches(conversations)[::-1]
+        while due:
+            batch = due.pop()
+            values = within_memory(self._forward, [conversations[number] for number in batch])
+            if values is not None:
+                answers |= dict(zip(batch, values, strict=True))
+            elif len(batch) > 1:
+                self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
+                due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
+            else:
+                answers[batch[0]] = out_of_memory(conversations[batch[0]])
+        return [answers[number] for number in range(len(conversations))]
+
+    def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
+        """Groups the indices of *conversations* into batches within the token budget, longest conversations first."""
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
+        batches: list[list[int]] = []
+        for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
+            tokens = conversations[batches[-1][0]].last * (len(batches[-1]) + 1) if batches else 0
+            if batches and tokens <= self._budget and tokens * vocabulary <= _LOGITS:
+                batches[-1].append(number)
+            else:
+                batches.append([number])
+        return batches
+
+
 class Trie:
     """An `Engine` for models of the `ARCHITECTURES`.
 
-    *budget* is the most tokens in a pack; None means `ON_CPU` or `ON_GPU`. The budget changes log-probabilities only by
-    rounding, because sums are taken in another order. In float32, only the last bits change. In half precision, a
-    token's log-probability changes by about 0.01 nats.
+    *budget* is the most tokens in a pack; None means `PACK_ON_CPU` or `PACK_ON_GPU`. The budget changes
+    log-probabilities only by rounding, because sums are taken in another order. In float32, only the last bits change.
+    In half precision, a token's log-probability changes by about 0.01 nats.
     """
 
     version = "trie-2"
@@ -71,7 +227,7 @@ class Trie:
         trie_attention.register()
         self._model = weights.model
         self._attention = weights.attention
-        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self._budget = budget or (PACK_ON_CPU if weights.model.device.type == "cpu" else PACK_ON_GPU)
         self.plan = f"{self._budget} tokens on {weights.model.device.type}"
         self.remarks: list[str] = []
 
@@ -163,27 +319,24 @@ def engine_for(
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
-    one_by_one = OneByOne(weights)
+    one_by_one, folder = OneByOne(weights), weights.folder.name
     if name == "one-by-one":
         return one_by_one, None
     if changing := _rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
-        kinds = ", ".join(sorted(changing))
-        why = f"its positions ({kinds}) depend on the longest text in a forward"
-        return one_by_one, f"evaluation LM {weights.folder.name} is run one text at a time: {why}"
-    why = None
+        why = f"its positions ({', '.join(sorted(changing))}) depend on the longest text in a forward"
+        return one_by_one, f"evaluation LM {folder} is run one text at a time: {why}"
+    remark = None
     if name == "trie":
         kind = weights.model.config.model_type
-        if kind not in ARCHITECTURES:
-            why = f"it does not know the architecture {kind}"
-        else:
-            why = _disagreement(weights, template, Trie(weights, budget=64))
+        known = kind in ARCHITECTURES
+        unknown = f"it does not know the architecture {kind}"
+        why = _disagreement(weights, template, Trie(weights, budget=64)) if known else unknown
         if why is None:
             return Trie(weights, budget), None
-        why = f"evaluation LM {weights.folder.name} is run in plain batches: {why}"
-    worse = _disagreement(weights, template, Batches(weights))
-    if worse is None:
-        return Batches(weights, budget), why
-    return one_by_one, f"evaluation LM {weights.folder.name} is run one text at a time: in a batch {worse}"
+        remark = f"evaluation LM {folder} is run in plain batches: {why}"
+    if worse := _disagreement(weights, template, Batches(weights)):
+        return one_by_one, f"evaluation LM {folder} is run one text at a time: in a batch {worse}"
+    return Batches(weights, budget), remark
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
