@@ -22,9 +22,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gre_bench.catalogs.models import Limits
 from gre_bench.core.records import digest
 from gre_bench.core.whole_files import locked, usable
-from gre_bench.http.endpoints import Limits
 
 POLL_S = 0.02
 """Seconds between two checks for a free slot."""

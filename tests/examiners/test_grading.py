@@ -14,8 +14,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
 from gre_bench.examiners.examiner import Examiner, Item
-from gre_bench.examiners.grading import grade
-from gre_bench.examiners.metric import ExaminerMetric, identity_with
+from gre_bench.examiners.grading import ExaminerMetric, grade, identity_with
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.writing.archive import ReplyArchive

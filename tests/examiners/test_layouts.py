@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.tables import LAYOUTS, layout
+from gre_bench.examiners.results import LAYOUTS, layout
 from tests.conftest import ROOT, SHARED
 
 FOLDER = ROOT / "data" / "published"

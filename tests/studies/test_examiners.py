@@ -22,7 +22,7 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
-from gre_bench.examiners.tables import LAYOUTS
+from gre_bench.examiners.results import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study, study
 from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.intake import import_graded

@@ -22,7 +22,7 @@ from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_gu
 from gre_bench.guidelines.ratings import normalised
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines.results import outcome_row, outcomes_of, yardstick_of
+from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT

@@ -23,7 +23,7 @@ from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines.results import outcomes_of
+from gre_bench.studies.guidelines import outcomes_of
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import SHARED, SIXTEEN

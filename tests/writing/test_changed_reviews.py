@@ -16,9 +16,8 @@ from gre_bench.core.review_text import split
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.lm_writer import PROMPTS
-from gre_bench.writing.rules.changed_reviews import summaries_of, vague
+from gre_bench.writing.rules.changed_reviews import phrases, rephrased, summaries_of, vague
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.rephrasing import phrases, rephrased
 from gre_bench.writing.rules.writer import NAMES
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat

@@ -150,7 +150,7 @@ def test_thinking_is_stripped_and_counted(tmp_path):
 
 
 def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
-    from gre_bench.writing.completion import read_completion
+    from gre_bench.writing.http_writer import read_completion
 
     answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
     assert (answer.reply.outcome, answer.again) == ("empty", False)

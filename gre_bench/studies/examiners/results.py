@@ -21,11 +21,21 @@ from typing import Any
 
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.examiners.panel import Panel
-from gre_bench.examiners.results import KINDS, Column, Difference, Estimate, ExaminerResult, differences, outcome, title
-from gre_bench.examiners.tables import Sheet, filled
-from gre_bench.examiners.tables import sheet as error_sheet
+from gre_bench.examiners.results import (
+    KINDS,
+    Column,
+    Difference,
+    Estimate,
+    ExaminerResult,
+    Sheet,
+    differences,
+    filled,
+    outcome,
+    title,
+)
+from gre_bench.examiners.results import sheet as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
+from gre_bench.studies.guidelines import RECORD, put, study_folder, table
 
 KIND = "examiners"
 LEGEND = (

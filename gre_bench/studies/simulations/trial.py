@@ -25,7 +25,6 @@ from gre_bench.core.records import Case
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.cases import Placed, moves
 from gre_bench.stats import clustered_interval, clustered_test, flat_interval, paired_test
-from gre_bench.studies.simulations.known_lm import blind_lm, divergence, exact_lm, expected_score, noisy_lm
 from gre_bench.studies.simulations.simulation import (
     REFERENCES,
     REVIEWS,
@@ -34,8 +33,13 @@ from gre_bench.studies.simulations.simulation import (
     Papers,
     Simulation,
     all_cases,
+    blind_lm,
     conditional_information,
+    divergence,
+    exact_lm,
+    expected_score,
     information,
+    noisy_lm,
     random_simulation,
     sample_papers,
 )
