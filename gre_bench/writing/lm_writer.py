@@ -12,8 +12,7 @@ from functools import partial
 
 from gre_bench.catalogs.models import Model
 from gre_bench.changes.catalog import WriterTask
-from gre_bench.changes.deletion import blanked, completed
-from gre_bench.changes.elongation import elongated
+from gre_bench.changes.edits import blanked, completed, elongated
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from gre_bench.changes.deletion import MISSING
-from gre_bench.changes.elongation import openings
+from gre_bench.changes.edits import MISSING, openings
 from gre_bench.prompts.library import fill, load
 from gre_bench.writing.lm_writer import PROMPTS
 from tests.conftest import SHARED

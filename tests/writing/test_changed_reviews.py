@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.changes.deletion import MISSING, completed
+from gre_bench.changes.edits import MISSING, completed
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from gre_bench.changes.deletion import MISSING, blanked
+from gre_bench.changes.edits import MISSING, blanked
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.resources import resource
 from gre_bench.core.review_text import Kind, Section, join, split

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gre_bench.changes.catalog import CHANGES, WriterTask, check
-from gre_bench.changes.elongation import elongated
+from gre_bench.changes.edits import elongated
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Paper, Written
