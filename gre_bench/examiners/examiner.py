@@ -136,7 +136,6 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The `Template` that the setting *template* names."""
         return TEMPLATES[self.template]
 
     @property
@@ -221,7 +220,6 @@ def chats(examiner: Examiner, item: Item) -> list[Chat]:
 
 
 def filter_chat(examiner: Examiner, item: Item) -> Chat:
-    """Returns the chat that asks whether the text of *item* is redundant (Kim et al. 2023, Table 18)."""
     return fill(f"dsba/{examiner.item}/filtering", text=item.text)
 
 
@@ -261,10 +259,7 @@ def wording(examiner: Examiner, aspect: str | None) -> Chat:
 
 
 def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``.
-
-    If *aspect* is None, the prompt is about the text as a whole.
-    """
+    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}
@@ -283,15 +278,11 @@ def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
 
 
 def writing_chat(item: ItemKind) -> Chat:
-    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
-
-    *item* says what the instructions are to grade: a summary or a review.
-    """
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4)."""
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 

@@ -30,7 +30,19 @@ import numpy as np
 from gre_bench.core import asking
 from gre_bench.core.asking import FREE, ChatOutcome, Cost
 from gre_bench.core.errors import ReplyError, SettingsError
-from gre_bench.core.records import Case, Chat, LMIdentity, Problem, Reply, Sampling, Score, Writer, digest
+from gre_bench.core.records import (
+    Case,
+    Chat,
+    LMIdentity,
+    Problem,
+    Reply,
+    Sampling,
+    Score,
+    Writer,
+    digest,
+    missing_text,
+    scored,
+)
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
@@ -320,10 +332,7 @@ def check_metric(examiner: Examiner) -> None:
 
 
 class ExaminerMetric:
-    """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference.
-
-    *grader* turns items into grades.
-    """
+    """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference."""
 
     needs_reference = False
     reads = "review"
@@ -335,31 +344,17 @@ class ExaminerMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; each holds a value or a problem."""
-        lacks = [_lack(case) for case in cases]
-        items = [
-            Item(case.name, case.synopsis or "", case.candidate)
-            for case, lack in zip(cases, lacks, strict=True)
-            if lack is None
-        ]
+        lacks = [missing_text(case) for case in cases]
+        able = [case for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        items = [Item(case.name, case.synopsis or "", case.candidate) for case in able]
         graded = iter(self.grader(items) if items else [])
         scale, binning = self.examiner.form.scale, self.examiner.binning
         scores = []
         for case, lack in zip(cases, lacks, strict=True):
-            ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
             grade = Grade(case.name, None, lack) if lack else next(graded)
-            if grade.problem is not None:
-                problem = replace(grade.problem, message=f"{case.name}: {grade.problem.message}")
-                scores.append(Score(*ids, None, problem))
-            elif binning and grade.value is not None:
-                scores.append(Score(*ids, binned([grade.value], binning, scale.low, scale.high).values[0]))
-            else:
-                scores.append(Score(*ids, grade.value))
+            result = grade.problem if grade.value is None else grade.value
+            if binning and grade.value is not None:
+                (result,) = binned([grade.value], binning, scale.low, scale.high).values
+            assert result is not None
+            scores.append(scored(self.signature_id, case, result))
         return scores
-
-
-def _lack(case: Case) -> Problem | None:
-    """Returns the problem that keeps the examiner from grading *case*; None if there is none."""
-    if not (case.synopsis or "").strip():
-        return Problem("no_paper", "there is no text of the paper to grade the review by")
-    return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

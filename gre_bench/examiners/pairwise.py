@@ -252,7 +252,6 @@ def chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
-    """Returns *preferences* as games for Elo and Bradley-Terry; leaves out the preferences that hold a problem."""
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences

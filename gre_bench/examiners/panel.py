@@ -87,7 +87,6 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """Returns *values* rescaled linearly from *scale* to 0 … 1; None stays None."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 

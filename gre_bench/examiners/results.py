@@ -62,22 +62,18 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The name of the rater, followed by the name of its LM if it has one."""
         return title(self.name, self.by)
 
     @property
     def values(self) -> dict[str, float]:
-        """The score of each text that was graded, by the text's id."""
         return {grade.item_id: grade.value for grade in self.grades if grade.value is not None}
 
     @property
     def cost(self) -> Cost:
-        """The total cost of all grades."""
         return sum((grade.cost for grade in self.grades), FREE)
 
 
 def title(name: str, by: str) -> str:
-    """Returns the *name* of a rater, followed by the name of its LM *by* if it has one."""
     return f"{name} · {by}" if by else name
 
 
@@ -469,7 +465,6 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
 
 
 def _beside(table: str, form: TableLayout, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
-    """Returns the cells of *own* (row → column → text) with the published values of *table* on their right."""
     paper, _, name = table.partition("_")
     where = f"Table {name[5:]}" if name.startswith("table") else "running text"
     published = {(cell.row, cell.column): cell for cell in printed(table)}

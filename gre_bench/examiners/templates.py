@@ -37,7 +37,6 @@ class Scale:
         return tuple(value for _, value in self.declared)
 
     def admits(self, value: float) -> bool:
-        """Whether the prompt allows the score *value*."""
         return value in self.values if self.only_declared else self.low <= value <= self.high
 
 

@@ -78,7 +78,6 @@ def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview
 
 
 def chat(reviews: Sequence[FieldedReview]) -> Chat:
-    """Returns the chat that asks for a checklist and shows all *reviews* to the LM."""
     texts = []
     for number, review in enumerate(reviews, start=1):
         fields = [f"{name.capitalize()}: {review.fields[name]}" for name in SHOWN if review.fields.get(name)]

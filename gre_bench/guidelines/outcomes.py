@@ -41,8 +41,6 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95% interval."""
-
     value: float
     low: float
     high: float
@@ -317,7 +315,6 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
 
 
 def words(text: str) -> list[str]:
-    """Returns the words and numbers of *text* in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 

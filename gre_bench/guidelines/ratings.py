@@ -188,7 +188,6 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _shared(lists: Iterable[Sequence[str]]) -> int:
-    """Returns how many of their first words all *lists* share."""
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 

@@ -58,7 +58,6 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns the *names* of fields that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
@@ -198,7 +197,6 @@ class Quality:
 
     @property
     def lacking(self) -> dict[str, Problem]:
-        """The problem of each criterion without points, by the criterion's name; empty if there is a total."""
         return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
 
     @property
@@ -247,7 +245,6 @@ def judge(
 
 
 def members(qualities: Sequence[Quality], group: str) -> list[str]:
-    """Returns the sorted ids of the reviews that belong to *group*, one of `GROUPS`."""
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)

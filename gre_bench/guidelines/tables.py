@@ -72,8 +72,6 @@ class RmseRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE; *heads* are the titles of the rows' labels, and *columns* those of the RMSE."""
-
     title: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]

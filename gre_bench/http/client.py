@@ -73,7 +73,6 @@ class RetryPolicy:
 
 
 def passes(status: int) -> bool:
-    """Whether a fault with the HTTP *status* may pass, so that another try may succeed."""
     return status in PASSING or status >= 500
 
 
@@ -310,7 +309,6 @@ def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
 
 @lru_cache(maxsize=64)
 def _writings(secret: str) -> tuple[str, ...]:
-    """Returns the forms in which *secret* may occur in a text: as it is, then in each encoding."""
     raw = secret.encode()
     results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):

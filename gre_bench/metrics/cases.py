@@ -240,10 +240,7 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _only_judges(candidate: Candidate) -> bool:
-    """Whether *candidate* has judgments but no original review.
-
-    This holds for the generic control and for candidates made by changing judgments.
-    """
+    """Whether *candidate* has judgments but no original review."""
     return candidate.candidate_id == controls.GENERIC or (
         candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
     )

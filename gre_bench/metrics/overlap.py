@@ -24,8 +24,7 @@ from typing import Any, cast
 
 from gre_bench.core import review_text
 from gre_bench.core.metrics import Recipe
-from gre_bench.core.records import Case, Problem, Score
-from gre_bench.metrics.scoring import scored
+from gre_bench.core.records import Case, Problem, Score, scored
 
 Words = Sequence[str]
 

@@ -36,7 +36,7 @@ from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import prepared
 from gre_bench.core.metrics import Recipe, recipe_of
-from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob
+from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, scored
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, checked, take_remarks
 from gre_bench.prompts.library import address, load
@@ -152,14 +152,6 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
     return scored(signature_id, case, value(recipe, totals), tuple(part_address for part_address, _ in parts))
 
 
-def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
-    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
-    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
-    if isinstance(result, Problem):
-        return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
-    return Score(*ids, result, None, predictions)
-
-
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
     """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
 
@@ -192,19 +184,14 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 MOVES = "moved-1"
 """The rule by which `gre_bench.metrics.cases` moves reviews to other papers."""
 
-_SYNOPSIS_WRITERS = {
-    "none": "none",
-    "categories": "the item's own categories",
-    "paper": "the paper's own text",
-}
+_SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
+
+
+_OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
 
 
 def signature(
-    recipe: Recipe,
-    scorer: LMIdentity,
-    settings: ScoringSettings,
-    writer: str,
-    assw_writer: str | None = None,
+    recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
     """Returns the signature of the scores of the metric *recipe*.
 
@@ -219,25 +206,18 @@ def signature(
         prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
-        dtype=scorer.dtype,
-        quantisation=scorer.quantisation,
-        attention=scorer.attention,
-        template_digest=scorer.template_digest,
         writer=signed_writer(recipe, writer),
         synopsis_writer=_synopsis(recipe, settings, assw_writer),
         form=settings.form if reads_judgments else "original",
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
-        engine_version=scorer.engine_version,
         chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
+        **{name: getattr(scorer, name) for name in _OF_SCORER},
     )
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
-
-    For a metric that reads original reviews, returns a fixed text that says so.
-    """
+    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 
@@ -259,8 +239,6 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """The cases to score by one metric: *metric* is its name, *signature_id* the id of the scores' signature."""
-
     metric: str
     signature_id: str
     cases: tuple[Case, ...]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from gre_bench.core import whole_files
 from gre_bench.core.errors import ReplyError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes, read_text
 from gre_bench.core.records import HUMAN, Paper
@@ -113,7 +113,6 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
 
 
 def close_cells(outcome: ConditionResult) -> list[str]:
-    """Returns the cells of *outcome* for the columns `CLOSE`."""
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
         estimates = close.rmse, close.bias, close.spearman
@@ -138,7 +137,6 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
 
 
 def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
-    """Returns one line for each model, condition and reason for missing ratings, with the number of papers."""
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
@@ -155,12 +153,10 @@ def _markdown(table: Table) -> str:
 
 
 def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
-    """Returns the outcome of each model and condition in *summary*, as `keep` or ``study.json`` states it."""
     return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
-    """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
     return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
@@ -262,13 +258,7 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
 
 
 def put(path: Path, text: str) -> None:
-    """Writes *text* to *path*, completely or not at all."""
-    beside = path.with_name(f".{os.getpid()}-{path.name}")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    whole_files.put(path, text.encode())
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.metrics import METRICS as CATALOG
@@ -23,23 +24,14 @@ from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.studies.simulations.simulation import bias, counted_lm, random_simulation, sample_papers
-from gre_bench.studies.simulations.trial import (
-    ALPHA,
-    BLUR,
-    LEVEL,
-    METRICS,
-    AgainstChance,
-    Covered,
-    Ordered,
-    Trial,
-    run_trial,
-)
+from gre_bench.studies.simulations.trial import ALPHA, BLUR, LEVEL, METRICS, Trial, run_trial
 
 COUNTED_PAPERS = (10, 30, 100, 300, 1000, 3000, 10_000)
 NGRAM_PAPERS = (60, 200, 600)
 COUNTED_SIMULATIONS, NGRAM_SIMULATIONS = 40, 3
 CHUNK = 20
 
+T = TypeVar("T")
 OnDone = Callable[[int, int], None]
 """A function called with the number of finished jobs and of all jobs."""
 
@@ -98,11 +90,8 @@ def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     A row has the mean, the least and the largest bias over simulations. It also has the means of the bias's two parts,
     and how many training runs failed.
     """
-    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["metric"], row["lm"], row["papers"]), []).append(row)
     curve = []
-    for (metric, lm, papers), members in sorted(groups.items()):
+    for (metric, lm, papers), members in sorted(_groups(rows, "metric", "lm", "papers"), key=itemgetter(0)):
         trained = [row for row in members if "failed" not in row]
         values = [row["bias"] for row in trained]
         parts = ("truth", "bias", "marginal_error", "conditional_error")
@@ -171,7 +160,6 @@ def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[fl
 
 
 def trials_of(seeds: Sequence[int], papers: int) -> list[Trial]:
-    """Returns one trial, of *papers* papers, for each of *seeds*."""
     return [run_trial(seed, papers, score_cases) for seed in seeds]
 
 
@@ -241,12 +229,9 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
     *verdict*: ``inside`` if this share is within 2 percentage points of the nominal level. If the share is further off
     by more than two standard errors, the verdict is ``outside``. Otherwise it is ``unsure``.
     """
-    groups: dict[tuple[str, str, str], list[Covered]] = {}
-    for trial in trials:
-        for interval in trial.covered:
-            groups.setdefault((interval.metric, interval.quantity, interval.interval), []).append(interval)
     rows = []
-    for (metric, quantity, kind), members in groups.items():
+    intervals = (interval for trial in trials for interval in trial.covered)
+    for (metric, quantity, kind), members in _groups(intervals, "metric", "quantity", "interval"):
         share = sum(member.holds for member in members) / len(members)
         error = math.sqrt(LEVEL * (1 - LEVEL) / len(members))
         rows.append({
@@ -263,12 +248,10 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
     *expected*: 5% for a candidate who knows nothing, otherwise the mean predicted power. *verdict*: as in `coverage`,
     with other limits. The share may differ by 1 percentage point from the 5%, or by 2 from the power.
     """
-    groups: dict[tuple[str, str], list[AgainstChance]] = {}
-    for trial in trials:
-        for test in trial.chance:
-            groups.setdefault((test.metric, test.candidate), []).append(test)
     rows = []
-    for (metric, candidate), tests in groups.items():
+    for (metric, candidate), tests in _groups(
+        (test for trial in trials for test in trial.chance), "metric", "candidate"
+    ):
         share = sum(test.p < ALPHA for test in tests) / len(tests)
         expected = math.fsum(test.power for test in tests) / len(tests)
         error = math.sqrt(expected * (1 - expected) / len(tests))
@@ -279,6 +262,15 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
             "mean_effect": math.fsum(test.effect for test in tests) / len(tests),
         })  # fmt: skip
     return rows
+
+
+def _groups(items: Iterable[T], *names: str) -> list[tuple[tuple[Any, ...], list[T]]]:
+    """Returns the *items* that have the same values of the fields *names*, in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[T]] = {}
+    for item in items:
+        fields = item if isinstance(item, dict) else {name: getattr(item, name) for name in names}
+        groups.setdefault(tuple(fields[name] for name in names), []).append(item)
+    return list(groups.items())
 
 
 def _verdict(away: float, allowed: float, error: float) -> str:
@@ -293,10 +285,6 @@ def ordering(trials: Iterable[Trial]) -> list[Row]:
     - *beyond_printed*: how often it scores higher by more than max KL(LM ‖ truth), the excess that the proposition
       prints.
     """
-    groups: dict[tuple[str, str], list[Ordered]] = {}
-    for trial in trials:
-        for order in trial.ordered:
-            groups.setdefault((order.metric, order.lm), []).append(order)
     return [
         {
             "metric": metric,
@@ -309,7 +297,7 @@ def ordering(trials: Iterable[Trial]) -> list[Row]:
             "beyond_printed": sum(order.excess > order.printed_epsilon + BLUR for order in orders),
             "holds": all(order.holds for order in orders),
         }
-        for (metric, lm), orders in groups.items()
+        for (metric, lm), orders in _groups((order for trial in trials for order in trial.ordered), "metric", "lm")
     ]
 
 

@@ -54,10 +54,7 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """Returns the archived reply to *request*; None if the archive holds none.
-
-        A damaged entry is renamed and counts as absent.
-        """
+        """Returns the archived reply to *request*; None if the archive holds none."""
         path = self._path(request)
         with usable(self._owner):
             try:

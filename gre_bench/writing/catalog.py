@@ -62,11 +62,9 @@ class WriterContext:
     over_long: OverLong = "refuse"
 
     def model_budget(self, model: Model) -> ModelBudget:
-        """Returns the budget to which requests to *model* are charged."""
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Opens a writer of the class *kind* for *model*; sends nothing to the LM yet."""
         archive, rate_limiters = ReplyArchive(self.archive), self.archive.parent / RATE_LIMITERS
         return kind(
             model, archive, again=self.again, model_budget=self.model_budget(model), rate_limiters=rate_limiters
@@ -82,7 +80,6 @@ def study_account(kind: str, name: str) -> str:
 
 
 def by_rule(name: str) -> bool:
-    """Whether the writer *name* works without an LM."""
     return name in NAMES
 
 
@@ -193,8 +190,5 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens.
-
-    Raises `SettingsError` if *name* is None or unknown.
-    """
+    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens."""
     return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)

@@ -66,7 +66,6 @@ def counter(model: Model) -> tuple[Counter, str]:
 
 
 def estimated(text: str) -> Tokens:
-    """Returns the number of tokens of *text* as a range, estimated from its number of characters."""
     return Tokens(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
 
 

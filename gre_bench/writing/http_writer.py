@@ -257,7 +257,6 @@ def _without_text(reply: Reply) -> bool:
 
 
 def _sound_chat(chat: Chat) -> Chat:
-    """Returns *chat* with each lone surrogate replaced by ``?``, because requests cannot hold lone surrogates."""
     return Chat(_sound(chat.system), _sound(chat.user))
 
 
@@ -473,7 +472,6 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
 
 
 def one_line(text: str) -> str:
-    """Returns *text* as one line of at most `LONGEST_DETAIL` characters, without control characters."""
     line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 

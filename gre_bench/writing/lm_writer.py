@@ -77,7 +77,6 @@ class LMTextWriter:
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
-        """Returns a function that makes the prompt of *task* (``review`` or ``assw``) from a paper's text."""
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
 
     def _cut_to(self) -> int | None:
@@ -224,7 +223,6 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """Returns the prompt of *task* (``review`` or ``assw``) for a paper; *paper* is the text of that paper."""
     return fill(task, paper=paper)
 
 
@@ -251,10 +249,6 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Returns the text that the function *read* parses from *reply*, under the id *item*.
-
-    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``.
-    """
     more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Written(item, None, reply.outcome, reply.detail, reply.final, **more)

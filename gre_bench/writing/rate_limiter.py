@@ -65,7 +65,6 @@ class RateLimiter:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start within the next *seconds*, because the endpoint asked for this pause."""
         self._owe(0, 0, seconds)
 
     def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:

@@ -28,27 +28,14 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
     assert list(models)[:2] == ["local-vllm", "local-transformers"]
     ranked = dict([(name, model) for name, model in models.items() if "/" in name][:20])
     assert {name: model.parameters for name, model in ranked.items()} == {
-        "deepseek/deepseek-chat": 671,
-        "deepseek/deepseek-r1": 671,
-        "openai/gpt-4o-mini": 8,
-        "openai/gpt-4o": 200,
-        "openai/gpt-3.5-turbo": 20,
-        "anthropic/claude-2": 137,
-        "anthropic/claude-3-haiku": 20,
-        "anthropic/claude-3-sonnet": 70,
-        "anthropic/claude-3-opus": 2000,
-        "google/gemini-pro": 20,
-        "google/gemini-pro-1.5": 175,
-        "meta-llama/llama-3-8b-instruct": 8,
-        "meta-llama/llama-3-70b-instruct": 70,
-        "mistralai/mixtral-8x7b-instruct": 56,
-        "mistralai/mixtral-8x22b-instruct": 176,
-        "meta-llama/llama-3.1-8b-instruct": 8,
-        "meta-llama/llama-3.1-70b-instruct": 70,
-        "mistralai/mistral-large": 123,
-        "mistralai/mistral-small": 22,
-        "mistralai/mistral-tiny": 7,
-    }
+        "deepseek/deepseek-chat": 671, "deepseek/deepseek-r1": 671, "openai/gpt-4o-mini": 8, "openai/gpt-4o": 200,
+        "openai/gpt-3.5-turbo": 20, "anthropic/claude-2": 137, "anthropic/claude-3-haiku": 20,
+        "anthropic/claude-3-sonnet": 70, "anthropic/claude-3-opus": 2000, "google/gemini-pro": 20,
+        "google/gemini-pro-1.5": 175, "meta-llama/llama-3-8b-instruct": 8, "meta-llama/llama-3-70b-instruct": 70,
+        "mistralai/mixtral-8x7b-instruct": 56, "mistralai/mixtral-8x22b-instruct": 176,
+        "meta-llama/llama-3.1-8b-instruct": 8, "meta-llama/llama-3.1-70b-instruct": 70,
+        "mistralai/mistral-large": 123, "mistralai/mistral-small": 22, "mistralai/mistral-tiny": 7,
+    }  # fmt: skip
     assert all(model.endpoint.startswith("https://") and model.key_env for model in ranked.values())
     assert len({model.identity for model in models.values()}) == len(models)
 

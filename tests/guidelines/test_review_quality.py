@@ -53,19 +53,10 @@ REFERENCES = """Two items apply.
 @pytest.mark.parametrize(
     ("days", "points"),
     [
-        (0, 5),
-        (1.5, 5),
-        (2, 5),
-        (2.0001, 4),
-        (5, 4),
-        (5.0001, 3),
-        (10, 3),
-        (10.0001, 2),
-        (20, 2),
-        (20.0001, 1),
+        (0, 5), (1.5, 5), (2, 5), (2.0001, 4), (5, 4), (5.0001, 3), (10, 3), (10.0001, 2), (20, 2), (20.0001, 1),
         (400, 1),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_date_has_the_printed_points(days, points, sign):
     assert date_points(round(sign * days * DAY_MS), Fraction(0)) == points

@@ -33,24 +33,10 @@ def test_retry_after_is_a_number_or_a_date(stated, low, high):
 @pytest.mark.parametrize(
     ("status", "again"),
     [
-        (400, False),
-        (401, False),
-        (402, False),
-        (403, False),
-        (404, False),
-        (408, True),
-        (409, True),
-        (413, False),
-        (422, False),
-        (425, True),
-        (429, True),
-        (500, True),
-        (502, True),
-        (503, True),
-        (504, True),
-        (529, True),
+        (400, False), (401, False), (402, False), (403, False), (404, False), (408, True), (409, True), (413, False),
+        (422, False), (425, True), (429, True), (500, True), (502, True), (503, True), (504, True), (529, True),
     ],
-)
+)  # fmt: skip
 def test_a_bad_request_or_a_refusal_is_not_tried_again(status, again):
     assert passes(status) is again
 

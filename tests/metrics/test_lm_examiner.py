@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.catalogs.models import Model
+from gre_bench.core.asking import RETRIES
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Sampling, Score
-from gre_bench.metrics.lm_examiner import RETRIES, LMExaminer, chat, overall_score
+from gre_bench.metrics.lm_examiner import LMExaminer, chat, overall_score
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat

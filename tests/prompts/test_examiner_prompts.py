@@ -75,10 +75,7 @@ def test_a_composed_prompt_is_the_printed_one(case):
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    "name",
-    [
-        *(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short")),
-    ],
+    "name", [*(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short"))]
 )
 def test_a_task_description_is_the_printed_one(name):
     assert bare(part(name)) in kim(13)

@@ -26,18 +26,10 @@ LISTINGS = {
 }
 STARTS = {number: f"\nListing {number}: " for number in range(2, 14)}
 ENDS = {
-    2: "\nContent Consistency Content",
-    3: "\nSubscore Consistency Subscore",
-    4: "\nScore Distribution",
-    5: "\n840 C ",
-    6: "\n880 **Official",
-    7: "\nListing 8: ",
-    8: "\nListing 9: ",
-    9: "\nReviewer-imitating Guidelines We",
-    10: "\nListing 11: ",
-    11: "\nListing 12: ",
-    12: "\nListing 13: ",
-}
+    2: "\nContent Consistency Content", 3: "\nSubscore Consistency Subscore", 4: "\nScore Distribution",
+    5: "\n840 C ", 6: "\n880 **Official", 7: "\nListing 8: ", 8: "\nListing 9: ",
+    9: "\nReviewer-imitating Guidelines We", 10: "\nListing 11: ", 11: "\nListing 12: ", 12: "\nListing 13: ",
+}  # fmt: skip
 STRAY = '"periments,theory,orstatisticallysignificantresults(e.g.,overlappingconfidenceintervals)."'
 
 

@@ -354,24 +354,9 @@ def test_the_shipped_settings_have_every_row_of_every_table():
         for value in (one.aggregation, one.demonstration, one.description, one.steps, one.chosen_criteria)
     }
     assert used >= {
-        "direct",
-        "logprob",
-        "approximation",
-        "base_worst",
-        "base_best",
-        "reason_worst",
-        "reason_best",
-        "expert",
-        "short",
-        "long",
-        "complex",
-        "ad",
-        "ad_gpt",
-        "ht",
-        "ht_gpt",
-        "mt",
-        "mt_gpt",
-    }
+        "direct", "logprob", "approximation", "base_worst", "base_best", "reason_worst", "reason_best", "expert",
+        "short", "long", "complex", "ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt",
+    }  # fmt: skip
     assert {one.template for one in found.examiners.values()} >= {
         "base",
         "human",
@@ -520,12 +505,7 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     store = Store(tmp_path / "state", key)
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
         import_graded(
-            store,
-            progress.run_id,
-            resource("data", "sample_proposals", "proposals.jsonl"),
-            "proposals",
-            None,
-            None,
+            store, progress.run_id, resource("data", "sample_proposals", "proposals.jsonl"), "proposals", None, None
         )
         progress.end("done")
     with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:

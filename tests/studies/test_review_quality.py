@@ -122,16 +122,12 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
         name: tuple(
             row[key]
             for key in (
-                "submission_date",
-                "review_length",
-                "reference_quality",
-                "content_consistency",
-                "subscore_consistency",
-                "total",
+                "submission_date", "review_length", "reference_quality", "content_consistency",
+                "subscore_consistency", "total",
             )
         )
         for name, row in rows_of(made).items()
-    }
+    }  # fmt: skip
     assert found == {
         "r0": ("3", "3", "0", "0", "2", "8"),
         "r1": ("3", "5", "3", "2", "2", "15"),

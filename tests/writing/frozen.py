@@ -48,17 +48,9 @@ _HEADINGS = (
     "Minor comments",
 )
 _WHO = (
-    "I",
-    "we",
-    "the paper",
-    "The authors",
-    "this work",
-    "Table 2",
-    "the proposed method",
-    "nobody",
-    "it",
+    "I", "we", "the paper", "The authors", "this work", "Table 2", "the proposed method", "nobody", "it",
     "Reviewer 2",
-)
+)  # fmt: skip
 _DOES = (
     "clearly shows", "fails to compare", "does not discuss", "proves", "should add", "might improve", "lacks", "like",
     "is not convinced by", "could you explain", "misses", "nicely motivates", "wonder about", "claims", "overstates",

@@ -68,16 +68,9 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, text):
 
 def damaged_entries() -> dict[str, bytes]:
     kept = {
-        "outcome": "ok",
-        "text": "The reviewer suggests y.",
-        "detail": "",
-        "final": True,
-        "model": "m",
-        "thinking": 3,
-        "prompt_tokens": 5,
-        "reply_tokens": None,
-        "archived": False,
-    }
+        "outcome": "ok", "text": "The reviewer suggests y.", "detail": "", "final": True, "model": "m", "thinking": 3,
+        "prompt_tokens": 5, "reply_tokens": None, "archived": False,
+    }  # fmt: skip
     return {
         "empty file": b"",
         "zeros": b"\0" * 400,

@@ -276,24 +276,13 @@ def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
     | st.lists(
         st.sampled_from(
             [
-                "Although ",
-                "the paper ",
-                ", ",
-                ". ",
-                "because ",
-                "It is unclear ",
-                "whether ",
-                "x\n",
-                "$",
-                '"',
-                "a ",
-                "novel ",
-                "I ",
+                "Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"',
+                "a ", "novel ", "I ",
             ]
         )
     ).map("".join),
     st.sampled_from([1, 2]),
-)
+)  # fmt: skip
 def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
     changed = rephrased(text, style)
     assert changed.count("\n") == text.count("\n") and changed.count("$") == text.count("$")

@@ -8,13 +8,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.writing.rules import clauses as clauses_of_reviews
 from gre_bench.writing.rules.claims import claim_of
 from gre_bench.writing.rules.clauses import NONE, Clause, clauses_of, features, load, shipped
-from gre_bench.writing.rules.english import (
-    finite,
-    gerund,
-    past,
-    stated,
-    third,
-)
+from gre_bench.writing.rules.english import finite, gerund, past, stated, third
 
 
 @pytest.mark.parametrize(

@@ -148,34 +148,13 @@ def test_a_long_sentence_is_cut_where_a_clause_ends():
 PIECES = st.text() | st.lists(
     st.sampled_from(
         [
-            "Strengths:\n",
-            "Weaknesses:\n",
-            "Questions\n",
-            "<weaknesses>",
-            "Summary:\n",
-            "- ",
-            "\n",
-            "The proof is ",
-            "good",
-            "not clear",
-            ". ",
-            "? ",
-            "why ",
-            "I think ",
-            "should add ",
-            "lacks ",
-            "[1]",
-            "$x$",
-            " ; ",
-            ", but the ",
-            "no ",
-            ":",
-            "(",
-            "the lack of ",
+            "Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ",
+            "good", "not clear", ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ",
+            ", but the ", "no ", ":", "(", "the lack of ",
         ]
     ),
     max_size=30,
-).map("".join)
+).map("".join)  # fmt: skip
 
 
 @given(PIECES)

@@ -254,15 +254,6 @@ def test_the_ledger_holds_no_text_of_a_chat_or_a_reply(tmp_path):
         ).write(chats(3), Sampling())
     lines = [json.loads(line) for line in (tmp_path / "spending.jsonl").read_text().splitlines()]
     assert {name for line in lines for name in line} == {
-        "at",
-        "event",
-        "account",
-        "model",
-        "outcome",
-        "prompt_tokens",
-        "reply_tokens",
-        "usd",
-        "estimated",
-        "seconds",
+        "at", "event", "account", "model", "outcome", "prompt_tokens", "reply_tokens", "usd", "estimated", "seconds",
         "crc",
-    }
+    }  # fmt: skip

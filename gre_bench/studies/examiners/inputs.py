@@ -218,7 +218,6 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _lacks(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Returns text id → reason, for each of *texts* that cannot be compared with human scores."""
     reasons = {}
     for text in texts:
         if text.human is None:

@@ -295,11 +295,7 @@ def reports(
 
 
 def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
-    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
-
-    *problem*: a known problem to put into the report. If the games do not determine Bradley-Terry ratings, there are
-    none, and the report's *problem* says so.
-    """
+    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
     report: Report = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
     if played:
         report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]

@@ -52,11 +52,7 @@ BEST = (
 
 
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
-    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
-
-    Rows without a Kendall coefficient come last. *tests*: the differences of each examiner from the best examiner and
-    from the length baseline.
-    """
+    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
 
     def order(result: ExaminerResult) -> tuple[bool, float]:
         return result.kendall is None, -(result.kendall.value if result.kendall else 0.0)
@@ -80,7 +76,6 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
 
 
 def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
-    """Returns the table of replies, tokens and costs, one row per examiner and LM."""
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
          _share(result.unparsable / result.replies if result.replies else None),

@@ -13,7 +13,6 @@ from gre_bench.core.resources import resource
 
 
 def listed(words: str) -> frozenset[str]:
-    """Returns the set of the words in *words*, a text with blanks between the words."""
     return frozenset(words.split())
 
 
@@ -28,7 +27,6 @@ LISTS: dict[str, list[str]] = {
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Returns the pairs of the list *name* in `LISTS`: first word → second word."""
     return dict(pair.split(":") for pair in LISTS[name])
 
 

@@ -133,11 +133,6 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """Words found in the paper, which the sentences of its review use.
-
-    They are the name of the paper's method, its main terms, the methods it compares with, and its data sets.
-    """
-
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
         title = " ".join(title.split())[:200]
@@ -194,7 +189,6 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Returns (strengths, weaknesses, questions) for the review, made from title and abstract alone."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
