@@ -213,10 +213,6 @@ def test_a_text_without_tokens_is_a_problem_of_its_pair_alone():
     assert failed.problem.message.endswith("the candidate's text has no tokens")
 
 
-def test_no_cases_are_no_scores():
-    assert BertScore(EMBEDDER, "sig").score([]) == []
-
-
 def test_with_a_sentence_model_a_review_meets_itself_but_for_the_query_prompt(tmp_path):
     pytest.importorskip("sentence_transformers", reason="this embedder needs the extra `lm`")
     from gre_bench.lm.embedders import SentenceEmbedder

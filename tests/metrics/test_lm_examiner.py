@@ -210,13 +210,6 @@ def test_one_refusal_harms_no_other(tmp_path):
         assert bad.problem.code == "refused"
 
 
-def test_a_trouble_of_the_moment_is_made_up_for_by_the_next_run(tmp_path):
-    with scripted_chat("500", "500") as server:
-        metric = examiner(server, tmp_path)
-        assert not metric.score([CASE])[0].problem.final
-        assert metric.score([CASE])[0].value == pytest.approx(0.3)
-
-
 @pytest.mark.parametrize(
     ("case", "code", "said"),
     [
@@ -230,9 +223,3 @@ def test_nothing_is_asked_without_a_paper_or_a_review(tmp_path, case, code, said
         (score,) = examiner(server, tmp_path).score([case])
         assert (score.problem.code, score.problem.final, server.count) == (code, True, 0)
         assert said in score.problem.message
-
-
-def test_no_cases_ask_nothing(tmp_path):
-    with scripted_chat() as server:
-        assert examiner(server, tmp_path).score([]) == []
-        assert server.count == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -67,10 +67,7 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, text):
 
 
 def damaged_entries() -> dict[str, bytes]:
-    kept = {
-        "outcome": "ok", "text": "The reviewer suggests y.", "detail": "", "final": True, "model": "m", "thinking": 3,
-        "prompt_tokens": 5, "reply_tokens": None, "archived": False,
-    }  # fmt: skip
+    kept = asdict(replace(REPLY, text="The reviewer suggests y."))
     return {
         "empty file": b"",
         "zeros": b"\0" * 400,

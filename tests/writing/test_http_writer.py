@@ -17,9 +17,7 @@ import pytest
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
-from gre_bench.core.replies import REVIEW_PARTS, assw, judgments, tagged
 from gre_bench.http.client import LARGEST_PROBLEM, Body
-from gre_bench.prompts.library import fill
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy
 from tests.conftest import ROOT
@@ -300,20 +298,6 @@ def test_the_same_revision_at_another_endpoint_is_the_same_writer(tmp_path):
         here.write([CHAT], Sampling())
         assert there.write([CHAT], Sampling())[0].archived
         assert second.count == 0
-
-
-def test_a_whole_pipeline_can_run_on_the_scripted_server(tmp_path):
-    paper = "We study reviews. Our method is fast and simple. It does not scale. " * 3
-    with scripted_chat() as server:
-        candidates = [writer(server, tmp_path, name=name, model=name) for name in ("one", "two")]
-        reviews = [each.write([fill("review", paper=paper)], Sampling())[0].text for each in candidates]
-        assert all(set(tagged(review, REVIEW_PARTS)) == set(REVIEW_PARTS) for review in reviews)
-        assert reviews[0] != reviews[1]
-        first = candidates[0]
-        lines = judgments(first.write([fill("judgments", review=REVIEW)], Sampling())[0].text).splitlines()
-        assert [line.split()[2] for line in lines] == ["appreciates", "criticizes", "questions", "suggests"]
-        strengths, weaknesses = assw(first.write([fill("assw", paper=paper)], Sampling())[0].text)
-        assert strengths and set(weaknesses) == {"It does not scale."}
 
 
 # -- nothing paid is bought twice --
