@@ -29,10 +29,7 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """(seconds per request, seconds per token): the shortest average intervals that the limits allow.
-
-        An interval is 0 if the limit per minute is not set.
-        """
+        """(seconds per request, seconds per token): the shortest average intervals allowed; 0 without a limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
@@ -123,10 +120,7 @@ class Model(BaseModel):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns a copy of this model whose sampling is that of *table*; the model itself if *table* is None or empty.
-
-        *table* has the form of ``sampling`` in the models file. Raises `SettingsError` for a wrong value.
-        """
+        """Returns a copy with the sampling of *table*, in the file's form; raises `SettingsError` for a wrong value."""
         if not table:
             return self
         try:
@@ -137,10 +131,7 @@ class Model(BaseModel):
             ) from None
 
     def key(self) -> str | None:
-        """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
-
-        Raises `LMError` if the variable is not set, or if its value has blanks or odd characters.
-        """
+        """Returns the API key of `key_env`; None if none is needed; raises `LMError` if it is not set or is no key."""
         if self.key_env is None:
             return None
         key = os.environ.get(self.key_env, "").strip()
@@ -180,10 +171,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
 
 
 def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """Returns a table that finds a model by any of its names: each name and alias in lower case → the model's *name*.
-
-    *models*: the models by name; if None, those of ``data/models.toml``.
-    """
+    """Returns each name and alias in lower case → the model's *name*; *models*: None for ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
@@ -213,11 +201,7 @@ def _names(tree: dict[str, Any]) -> str:
 
 
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Returns base URL → limits, from the entries *endpoints* of the models file *path*.
-
-    *known*: the base URLs of all models in the file.
-    Raises `SettingsError` for a wrong entry, such as one whose URL no model uses.
-    """
+    """Returns base URL → limits; raises `SettingsError` for a wrong entry, or a URL that is not *known*."""
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
         where = f"models file {path}, endpoint (entry {index})"

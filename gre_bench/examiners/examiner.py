@@ -155,10 +155,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def name(self) -> str:
-        """A name for the settings, such as ``human-fine-logprob``.
-
-        It joins the template, the granularity, and every other setting that differs from its default.
-        """
+        """A name such as ``human-fine-logprob``: template, granularity, and all settings that are not the default."""
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -224,10 +221,7 @@ def filter_chat(examiner: Examiner, item: Item) -> Chat:
 
 
 def sha256(examiner: Examiner) -> str:
-    """Returns the digest of all prompts of *examiner*.
-
-    Examiners that differ only in the aggregation have the same digest.
-    """
+    """Returns the digest of all prompts of *examiner*, which does not depend on the aggregation."""
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [wording(examiner, aspect) for aspect in examiner.aspects]
@@ -237,10 +231,7 @@ def sha256(examiner: Examiner) -> str:
 
 @cache
 def wording(examiner: Examiner, aspect: str | None) -> Chat:
-    """Returns the prompt of *examiner* about one *aspect*, or about the text as a whole if *aspect* is None.
-
-    The fields ``{source}`` and ``{text}`` are still open.
-    """
+    """Returns the prompt about one *aspect*, or the whole text; the fields ``{source}`` and ``{text}`` stay open."""
     names = _files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
@@ -287,10 +278,7 @@ def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
 
 
 def sound(reply: str) -> str:
-    """Returns the instructions in *reply*, without quotation marks around them.
-
-    Raises `ReplyError` if `findings` reports a fault.
-    """
+    """Returns the instructions in *reply*, without quotation marks around them; raises `ReplyError` for a fault."""
     instructions = reply.strip().strip('"“”').strip()
     if faults := findings(instructions):
         raise ReplyError(faults[0])

@@ -198,11 +198,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def screened(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> tuple[dict[int, Grade], dict[int, Cost]]:
-    """Asks the LM *asker* whether the text of each item is redundant, if *examiner* filters.
-
-    Returns the grades of the items that do not pass, and what the filter cost for the other items; both by index.
-    *base* holds the LM's own sampling options.
-    """
+    """Returns the grades of the items that the filter stops, and what it cost for the others; both by index."""
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
@@ -216,11 +212,7 @@ def screened(
 
 
 def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grade:
-    """Returns the grade of an *item* that did not pass the filter of redundant texts.
-
-    If the LM called the text redundant, the grade is the lowest score. If the filter's chat had no usable answer, the
-    grade holds that problem.
-    """
+    """Returns the grade of an item that the filter stopped: the lowest score, or the problem of the filter's chat."""
     if isinstance(verdict.read, Problem):
         problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
         return Grade(item.item_id, None, problem, cost=verdict.cost)
@@ -286,10 +278,7 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Bins the values of *grades* as the settings of *examiner* say; without binning, the grades stay unchanged.
-
-    Returns the grades with their new values, and the `Binned` values of all grades that have one.
-    """
+    """Returns *grades* binned as *examiner* says, and the `Binned` values of all that have one."""
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))

@@ -226,10 +226,7 @@ class PositionBias:
 def prefer(
     pairs: Sequence[TextPair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order.
-
-    *item* is the kind of the compared texts. *base* replaces the default sampling options, `SAMPLING`.
-    """
+    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order."""
     outcomes = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):

@@ -128,10 +128,7 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """Returns the unscaled weight that *rule* gives an examiner with exam score *p* (0 to 1); *alpha* is α.
-
-    Raises `ValueError` if *p* is not from 0 to 1.
-    """
+    """Returns the unscaled weight that *rule* gives an exam score *p*; raises `ValueError` if *p* is not 0 to 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
     p = min(max(p, CLAMP), 1 - CLAMP)
@@ -139,10 +136,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weight of each examiner that passed its exam, by the examiner's name; the weights sum to 1.
-
-    Raises `SettingsError` if no examiner passed, or if the weight of an examiner is not positive.
-    """
+    """Returns the weights, summing to 1, of those that passed; `SettingsError` if none did or one is not positive."""
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
@@ -180,10 +174,7 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
 
 
 def verdict(decision: Decision) -> float | None:
-    """Returns the score of a game that follows from the chair's *decision* on a pair of texts.
-
-    The score is 1 if the first text wins, 0 if the second wins, and 0.5 for a tie. It is None if there is no decision.
-    """
+    """Returns the score of the game that *decision* gives: 1, 0, or 0.5 for a tie; None without a decision."""
     if decision.value is None:
         return None
     return 0.5 if math.isclose(decision.value, 0.5) else float(decision.value > 0.5)

@@ -207,11 +207,7 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every rater with the best examiner, and with the column of text lengths if there is one.
-
-    - *outcomes*: the results of *columns*, in the same order.
-    - *human*, *groups*: as for `outcome`.
-    """
+    """Compares every rater with the best examiner and with length; *outcomes* are those of *columns*."""
 
     def family(name: Literal["best", "length"], other: Column) -> list[Difference]:
         rows = []
@@ -377,11 +373,7 @@ COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
-    """Returns the rows of a sheet: a random sample of *rows* rationales, with empty cells for the errors.
-
-    *grades* are the grades of *items*, in the same order. If there are fewer rationales than *rows*, the sheet has all
-    of them.
-    """
+    """Returns the rows of a sheet: a random sample of at most *rows* rationales, with empty cells for the errors."""
     rows_of_items = [
         {
             "item_id": item.item_id,
@@ -435,10 +427,7 @@ class Sheet:
 
 
 def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Sheet:
-    """Returns the published *table*, such as ``001_table1``, with the study's results beside the published values.
-
-    *rows* maps the name of each row to the name of its examiner. *outcomes* holds the results of the study.
-    """
+    """Returns the published *table* with the study's results beside it; *rows*: name of a row → its examiner's."""
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)
     own: dict[str, dict[str, str]] = {}
@@ -453,10 +442,7 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
-    """Returns Table 9 of Kim et al., in percent.
-
-    *shares* maps the name of each filled sheet to its shares (0 to 1), as `shares` returns them.
-    """
+    """Returns Table 9 of Kim et al., in percent; *shares*: name of a filled sheet → its shares (0 to 1)."""
     own = {
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()

@@ -41,10 +41,7 @@ class Scale:
 
 
 def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale whose declared scores are the numbers *values*, which must be in ascending order.
-
-    If *only*, no other score on the scale counts.
-    """
+    """Returns the scale of the declared scores *values*, in ascending order; *only*: no other score counts."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 

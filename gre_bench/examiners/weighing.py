@@ -180,11 +180,7 @@ def _names(examiner: Examiner) -> list[str]:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens in *document*, a reply in JSON as `gre_bench.writing.http_writer.LogprobWriter` stores it.
-
-    Raises `ReplyError` if the tokens do not spell the text of the reply. That happens if the LM thought before it
-    replied.
-    """
+    """Returns the tokens of a reply of `LogprobWriter`; raises `ReplyError` if they do not spell its text."""
     tree = json.loads(document)
     tokens = []
     for each in tree["tokens"]:

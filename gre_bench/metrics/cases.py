@@ -134,21 +134,14 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to a paper other than that of *entry*; None if there is none.
-
-    *moved*: (candidate id, id of the paper of *entry*) → the response to another paper. *response*: the response to the
-    paper of *entry*. The generic control responds to every paper alike, so its *response* is returned.
-    """
+    """Returns the response of *candidate* to another paper; the generic control's is the same for all papers."""
     if candidate.candidate_id == controls.GENERIC:
         return response
     return moved.get((candidate.candidate_id, entry.paper.paper_id))
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Returns the writer whose judgments are scored, chosen by `scored_writer_of` from the human reviews of *entries*.
-
-    The parameters *requested* and *in_use*, and the errors, are those of `scored_writer_of`.
-    """
+    """Returns the writer that `scored_writer_of` chooses from the human reviews of *entries*."""
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
@@ -180,10 +173,7 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
 def response_of(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is no response.
-
-    *generic* holds the judgments of the generic control.
-    """
+    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is none."""
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
@@ -362,19 +352,13 @@ def moved_responses(
 
 
 def length(response: Response, recipe: Recipe, writer: str) -> int:
-    """Returns the length in words of the text that the metric *recipe* reads of *response*; 0 if that text is missing.
-
-    *writer* is the writer whose judgments are read.
-    """
+    """Returns the words of the text that the metric *recipe* reads of *response*; 0 if it is missing."""
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Returns *reviews* sorted by length, and then shuffled within each block of `BLOCK` reviews.
-
-    *seed* decides the shuffling. The result does not depend on the order of *reviews*.
-    """
+    """Returns *reviews* sorted by length, then shuffled by *seed* within blocks of `BLOCK`, whatever their order."""
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
     blocks = [ordered[start : start + BLOCK] for start in range(0, len(ordered), BLOCK)]

@@ -77,26 +77,17 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score of a case in nats.
-
-    *totals* holds the log-probabilities of the case's predictions, in the order of `terms`.
-    """
+    """Returns a case's score in nats from the log-probabilities of its predictions, in the order of `terms`."""
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns (content address, prediction) for each prediction of *case*, in the order of `terms`.
-
-    A content address is a digest of the prediction's prompt and texts.
-    """
+    """Returns (content address, prediction) for each prediction of *case*; an address digests prompt and texts."""
     return tuple((address(term), term) for term in terms(recipe, case, settings))
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns all predictions that the scores of *cases* need, without duplicates.
-
-    The keys of the result are the predictions' content addresses.
-    """
+    """Returns content address → prediction, for all predictions that the scores of *cases* need."""
     return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
@@ -136,11 +127,7 @@ class LogprobMetric:
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """Returns the `Score` of *case*. If the case cannot be scored, its `Score` states the problem.
-
-    - *parts*: the predictions that make the score, as `addressed` returns them.
-    - *answers*: content address → the LM's answer, for all of *parts*.
-    """
+    """Returns the `Score` of *case* from its *parts*, as `addressed` returns them, and the LM's *answers*."""
     if empty := _empty(recipe, parts):
         return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
     totals = []
@@ -283,10 +270,7 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts as a metric reads them.
-
-    If *settings* say so, the texts are folded to ASCII, and stray lines are removed from judgments.
-    """
+    """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)

@@ -239,10 +239,7 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 
 
 def drawable(path: Path) -> None:
-    """Raises `SettingsError` if *path* is not an .svg or .png file, or if altair is not installed.
-
-    Callers check this before they start to score, which can take hours.
-    """
+    """Raises `SettingsError` if *path* is no .svg or .png file, or altair is missing; before hours of scoring."""
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")
     if find_spec("altair") is None:

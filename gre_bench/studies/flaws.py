@@ -90,10 +90,7 @@ class FlawStudy:
 
 
 def job_of(job: Job, study: FlawStudy) -> Job:
-    """Returns the job that refreshes the edition of *study*, from *job*, which refreshes its source.
-
-    Raises `SettingsError` if the source is itself an edition of flaws.
-    """
+    """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source holds flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
     given = in_domain(job).settings

@@ -100,10 +100,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the text of one table cell: the value in *column* of the row *line*, with its interval.
-
-    *lowest*, *second*: the texts (before, after) that mark the row's lowest and second lowest cell.
-    """
+    """Returns the value in *column* with its interval; *lowest*, *second*: marks around the row's best two."""
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -204,10 +201,7 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes its files under the folder *state*, and returns the summary.
-
-    The summary is also the contents of ``study.json``. Raises `SettingsError` if the folder holds another study.
-    """
+    """Writes the files of *study*, and returns ``study.json``; raises `SettingsError` in another study's folder."""
     folder = study_folder(state, study.name, study.source)
     means = human_means(study.human)
     results = outcomes(study.ratings, means, seed=study.seed)

@@ -49,19 +49,13 @@ class Lesson:
 
 
 def lessons(seed: int) -> list[Lesson]:
-    """Returns all training runs, the longest first.
-
-    The simulations of the runs have consecutive seeds, from *seed* on.
-    """
+    """Returns all training runs, the longest first, of simulations with consecutive seeds from *seed* on."""
     slow = [Lesson("cache-ngram", size, seed + n) for size in reversed(NGRAM_PAPERS) for n in range(NGRAM_SIMULATIONS)]
     return [*slow, *(Lesson("counted", size, seed + n) for size in COUNTED_PAPERS for n in range(COUNTED_SIMULATIONS))]
 
 
 def taught(lesson: Lesson) -> list[dict[str, Any]]:
-    """Trains an LM as *lesson* says; returns one row per metric with the LM's bias in nats.
-
-    A row also has the two parts of the bias. If training fails, each row has the reason under *failed* instead.
-    """
+    """Returns a row per metric with the bias of an LM so trained, in nats, and its parts; or why it *failed*."""
     simulation = random_simulation(lesson.seed)
     fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}
     lm: EvaluationLM
@@ -149,10 +143,7 @@ def known_answers(
 
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
-    """Returns the values of *metric* for *cases*, in nats, by the benchmark's own scoring.
-
-    Raises RuntimeError if a case has no value.
-    """
+    """Returns the values of *metric* in nats, by the benchmark's own scoring; raises RuntimeError if one lacks."""
     scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
     if missing := next((score for score in scores if score.value is None), None):
         raise RuntimeError(f"a case of a known simulation has no score: {missing.problem}")
@@ -205,10 +196,7 @@ Row = dict[str, Any]
 
 
 def exactness(trials: Iterable[Trial]) -> list[Row]:
-    """Returns one row per metric: the mean true information, and the largest error of the exact LM's expected score.
-
-    Both are in nats. *holds*: whether all errors are within rounding.
-    """
+    """Returns a row per metric: the mean true information, and the exact LM's largest error, in nats."""
     trials = list(trials)
     truths = {"gem": lambda trial: trial.information, "gem_s_abstract": lambda trial: trial.conditional}
     return [

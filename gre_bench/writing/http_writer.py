@@ -125,10 +125,7 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
-        """Returns the reply to *chat*, from the archive or from the LM. *request* is the digest of the request.
-
-        If the batch was stopped or the archive fails, returns a reply that states the reason and is not final.
-        """
+        """Returns the reply of the archive or the LM; one that is not final if batch or archive fails."""
         if gate.stopped is not None:
             return gate.stopped
         try:
@@ -289,10 +286,7 @@ class LogprobWriter(HttpWriter):
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of *tree*, a parsed response, in the form of the list ``tokens`` of `LogprobWriter`.
-
-    The list is empty if any entry is unusable.
-    """
+    """Returns the tokens of a parsed response as `LogprobWriter` lists them; none if any is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -342,10 +336,7 @@ class EndpointCheck:
 
 
 def check_endpoint(model: Model) -> EndpointCheck:
-    """Sends ``GET /models`` with the API key to the endpoint of *model*, and returns the answer.
-
-    Raises `LMError` if the key is missing.
-    """
+    """Sends ``GET /models`` with the API key to the endpoint; raises `LMError` if the key is missing."""
     client = HttpClient(model.endpoint, model.key(), CHECK_TIMEOUT_S, LARGEST_LIST)
     answer = client.send("GET", "/models")
     if answer.fault:
@@ -398,10 +389,7 @@ class CompletionResult:
 def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request to which the LM gave no answer, for the reason *detail*.
-
-    Its reply is not final, so a later run sends the request again. *again*, *stop*, *wait_s*: see `CompletionResult`.
-    """
+    """Returns the result of a request without an answer, for the reason *detail*; it is not final."""
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
@@ -501,10 +489,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error in *body*, a parsed response, as a mapping; empty if *body* states no error.
-
-    Some servers state the error as an object, some as a text, some as entries at the top level.
-    """
+    """Returns the error of a parsed response, stated as an object, a text or entries at the top level; or nothing."""
     if not isinstance(body, Mapping):
         return {}
     error = body.get("error")

@@ -184,10 +184,7 @@ class LMTextWriter:
 
 
 def summary_line(reply: str) -> str:
-    """Returns the LM's summary *reply* without its final full stop, so that it can stand within a sentence.
-
-    Raises `ReplyError` if the summary is not one line of at most `LONGEST_SUMMARY` words.
-    """
+    """Returns the summary without its full stop; raises `ReplyError` if it is no line of so few words."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
         raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
@@ -207,10 +204,7 @@ def rephrased(reply: str, text: str) -> str:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns a function that parses the reply to *chat* with *read*.
-
-    The function raises `ReplyError` if the reply repeats the instructions of *chat* or ends in a loop.
-    """
+    """Returns *read*, made to refuse a reply that repeats the instructions of *chat* or ends in a loop."""
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:
@@ -227,10 +221,7 @@ def chat_of(task: str, paper: str) -> Chat:
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* with two summaries by an LM added, or the reason why a summary could not be made.
-
-    The token counts of the result cover both summaries.
-    """
+    """Returns *item* with both summaries and the tokens of both, or the reason why one could not be made."""
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
     return replace(

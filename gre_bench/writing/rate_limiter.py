@@ -101,10 +101,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debts that *content*, the bytes of the debt file, states.
-
-    All debts are 0 if a crash left the file incomplete.
-    """
+    """Returns the debts in the debt file; all are 0 if a crash left it incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError, RecursionError):

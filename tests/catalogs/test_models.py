@@ -62,22 +62,14 @@ def test_an_alias_of_two_models_is_one_line(tmp_path):
 def test_release_dates_are_of_models_that_do_not_move():
     released = {name: str(model.released) for name, model in load().items() if "/" in name and model.released}
     assert released == {
-        "deepseek/deepseek-r1": "2025-01-20",
-        "openai/gpt-4o-mini": "2024-07-18",
-        "openai/gpt-4o": "2024-05-13",
-        "anthropic/claude-2": "2023-07-11",
-        "anthropic/claude-3-haiku": "2024-03-13",
-        "anthropic/claude-3-sonnet": "2024-03-04",
-        "anthropic/claude-3-opus": "2024-03-04",
-        "meta-llama/llama-3-8b-instruct": "2024-04-18",
-        "meta-llama/llama-3-70b-instruct": "2024-04-18",
-        "mistralai/mixtral-8x7b-instruct": "2023-12-11",
-        "mistralai/mixtral-8x22b-instruct": "2024-04-17",
-        "meta-llama/llama-3.1-8b-instruct": "2024-07-23",
-        "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
-        "mistralai/mistral-large": "2024-07-24",
-        "anthropic/claude-3.5-sonnet": "2024-06-20",
-    }
+        "deepseek/deepseek-r1": "2025-01-20", "openai/gpt-4o-mini": "2024-07-18", "openai/gpt-4o": "2024-05-13",
+        "anthropic/claude-2": "2023-07-11", "anthropic/claude-3-haiku": "2024-03-13",
+        "anthropic/claude-3-sonnet": "2024-03-04", "anthropic/claude-3-opus": "2024-03-04",
+        "meta-llama/llama-3-8b-instruct": "2024-04-18", "meta-llama/llama-3-70b-instruct": "2024-04-18",
+        "mistralai/mixtral-8x7b-instruct": "2023-12-11", "mistralai/mixtral-8x22b-instruct": "2024-04-17",
+        "meta-llama/llama-3.1-8b-instruct": "2024-07-23", "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
+        "mistralai/mistral-large": "2024-07-24", "anthropic/claude-3.5-sonnet": "2024-06-20",
+    }  # fmt: skip
     # What is called by a name that its makers have given to later models has no day of its own.
     aliases = [model for model in load().values() if "alias" in model.note.lower()]
     assert len(aliases) == 3 and not [model.name for model in aliases if model.released]

@@ -160,15 +160,11 @@ def test_an_aspect_scored_sentence_by_sentence_is_its_mean():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Yes", True),
-        ("1. Yes\n2. It repeats itself.", True),
-        ("Yes, the review is redundant and not concise.", True),
-        ("**Answer:** No.", False),
-        ("no, it is not", False),
-        ("No, the review isn't redundant.", False),
-        ("No redundancy.", False),
+        ("Yes", True), ("1. Yes\n2. It repeats itself.", True),
+        ("Yes, the review is redundant and not concise.", True), ("**Answer:** No.", False), ("no, it is not", False),
+        ("No, the review isn't redundant.", False), ("No redundancy.", False),
     ],
-)
+)  # fmt: skip
 def test_the_filter_is_answered_by_the_first_word(text, said):
     assert answers.yes_or_no(text) is said
 

@@ -79,15 +79,11 @@ def test_a_task_description_is_the_printed_one(name):
 @pytest.mark.parametrize(
     ("table", "name"),
     [
-        (14, "criteria/ht_gpt_relevance"),
-        (14, "criteria/mt_gpt_relevance"),
-        (14, "criteria/ad_relevance"),
-        (14, "criteria/ad_gpt_relevance"),
-        (15, "steps/human_complex"),
-        (15, "steps/model_complex_relevance"),
+        (14, "criteria/ht_gpt_relevance"), (14, "criteria/mt_gpt_relevance"), (14, "criteria/ad_relevance"),
+        (14, "criteria/ad_gpt_relevance"), (15, "steps/human_complex"), (15, "steps/model_complex_relevance"),
         (16, "demonstrations/reason_best_relevance"),
     ],
-)
+)  # fmt: skip
 def test_a_part_is_the_printed_one(table, name):
     assert load(f"dsba/summary/{name}").kind == "verbatim"
     words = [bare(line) for line in part(name).split("\n")]

@@ -77,10 +77,7 @@ class Simulation:
         return self.candidate @ np.linalg.matrix_power(self.garbling, steps)
 
     def joint(self, candidate: Array | None = None) -> Array:
-        """Returns P(s, x, y), shape (synopses, reviews, reviews).
-
-        *candidate*, if given, replaces the simulation's P(x | w).
-        """
+        """Returns P(s, x, y), shape (synopses, reviews, reviews); *candidate* replaces P(x | w)."""
         of_x = self.candidate if candidate is None else candidate
         return np.einsum("w,ws,wx,wy->sxy", self.states, self.synopsis, of_x, self.reference)
 
@@ -129,10 +126,7 @@ def information(joint: Array) -> float:
 
 
 def conditional_information(joint: Array) -> float:
-    """Returns the mutual information I(X; Y | S) in nats of *joint* = P(s, x, y) (Xu et al. 2025, Prop. B.1).
-
-    Impossible outcomes add nothing.
-    """
+    """Returns I(X; Y | S) in nats of *joint* = P(s, x, y) (Xu et al. 2025, Prop. B.1)."""
     of_s, of_sx, of_sy = (np.broadcast_to(joint.sum(axis=axes, keepdims=True), joint.shape) for axes in ((1, 2), 2, 1))
     possible = joint > 0
     return float(
@@ -188,29 +182,20 @@ def sample_papers(simulation: Simulation, count: int, seed: int, garblings: int 
 
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
-    """Returns one case for every (synopsis, x, y), or for every (x, y) if *with_synopsis* is false.
-
-    The cases are in the order of nested loops, with y in the innermost one.
-    """
+    """Returns a case for every (synopsis, x, y), or every (x, y), in nested loops with y in the innermost."""
     synopses: list[int | None] = [*range(len(SYNOPSES))] if with_synopsis else [None]
     indices = range(len(REVIEWS))
     return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in indices for y in indices)
 
 
 def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: str) -> Case:
-    """Returns the case of review *x* against reference *y*, given *synopsis* unless it is None.
-
-    *x*, *y* and *synopsis* are indices into `REVIEWS` and `SYNOPSES`.
-    """
+    """Returns the case of review *x* against *y*, given *synopsis* unless it is None; all three are indices."""
     synopsis_text = None if synopsis is None else SYNOPSES[synopsis]
     return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], synopsis_text)
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """Sends each of *given*, indices of inputs, once through *channel*; returns the sampled indices of outputs.
-
-    Row i of *channel* is the distribution of outputs for input i.
-    """
+    """Sends each of *given*, indices of inputs, once through *channel*, whose row i is P(output | input i)."""
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))
 
 
@@ -242,10 +227,7 @@ class TabulatedLM:
         object.__setattr__(self, "_spans", _spans(self.table))
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probabilities of each of *predictions*.
-
-        A prediction with a text outside the simulation gets a `SpanError` in its place.
-        """
+        """Returns the log-probabilities of *predictions*, or a `SpanError` for a text outside the simulation."""
         return [self._span(prediction) for prediction in predictions]
 
     def _span(self, prediction: Prediction) -> SpanLogprob | SpanError:
@@ -260,10 +242,7 @@ class TabulatedLM:
 
 
 def exact_lm(simulation: Simulation, candidate: Array | None = None) -> TabulatedLM:
-    """Returns an LM that knows the joint distribution P(s, x, y) of *simulation*.
-
-    *candidate*, if given, replaces the simulation's P(x | w).
-    """
+    """Returns an LM that knows P(s, x, y) of *simulation*; *candidate* replaces P(x | w)."""
     return TabulatedLM("exact", conditionals(simulation.joint(candidate)))
 
 
@@ -354,10 +333,7 @@ def expected_score(scores: Array, joint: Array) -> float:
 
 
 def divergence(simulation: Simulation, lm: TabulatedLM, with_synopsis: bool) -> Divergence:
-    """Returns how far *lm* is from *simulation* in predicting the reference from the candidate's review.
-
-    *with_synopsis*: whether the synopsis is given too.
-    """
+    """Returns how far *lm* is from *simulation* in predicting the reference from the candidate's review."""
     truth = conditionals(simulation.joint())
     places = slice(0, -1) if with_synopsis else slice(-1, None)
     p, q = truth[places, :-1], lm.table[places, :-1]
@@ -386,10 +362,7 @@ class Bias:
 
 
 def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
-    """Returns the bias of GEM by *lm*, or of GEM-S if *with_synopsis*, for the candidate of *simulation*.
-
-    Raises `SpanError` if the LM refuses a text.
-    """
+    """Returns the bias of GEM by *lm*, or of GEM-S *with_synopsis*; raises `SpanError` if the LM refuses a text."""
     joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
     totals = []

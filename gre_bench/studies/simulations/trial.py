@@ -224,10 +224,7 @@ class Trial:
 
 
 def run_trial(seed: int, papers: int, score: ScoreCases) -> Trial:
-    """Samples a simulation and *papers* papers of it with *seed*; compares the papers' scores with the known truth.
-
-    *score*: the function that scores cases as the benchmark does.
-    """
+    """Compares the scores of sampled *papers* with the known truth; *score* scores as the benchmark does."""
     simulation = random_simulation(seed)
     garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
     joints = [simulation.joint(candidate) for candidate in (*garbled, simulation.evading())]
@@ -262,19 +259,13 @@ def run_trial(seed: int, papers: int, score: ScoreCases) -> Trial:
 
 
 def score_table(metric: str, lm: EvaluationLM, score: ScoreCases) -> Array:
-    """Returns the scores by *lm* of every (synopsis, x, y), shape (synopses, reviews, reviews).
-
-    For a metric without synopsis, the shape is (1, reviews, reviews).
-    """
+    """Returns the scores by *lm* of every (synopsis, x, y), shape (synopses or 1, reviews, reviews)."""
     values = score(metric, lm, all_cases(METRICS[metric]))
     return np.array(values).reshape(-1, len(REVIEWS), len(REVIEWS))
 
 
 def look_up(table: Array, papers: Papers, garbled: int) -> Array:
-    """Returns the scores of the sampled *papers*, shape (papers, references), from the *table* of all scores.
-
-    *garbled*: how often the candidate's review was garbled.
-    """
+    """Returns the scores of *papers*, whose reviews were *garbled* so often, shape (papers, references)."""
     return _scores_of(table, papers, papers.candidates[:, garbled])
 
 

@@ -46,10 +46,7 @@ _VERDICT = (
 
 @cache
 def vague() -> tuple[str, ...]:
-    """Returns the vague sentences of ``data/rules``, each of which fits a review of any paper.
-
-    They do not praise or criticise, and they name nothing.
-    """
+    """Returns sentences that fit a review of any paper: they neither judge nor name anything."""
     return tuple(resource("data", "rules", "vague.txt").read_text("utf-8").splitlines())
 
 
@@ -153,10 +150,7 @@ def _sentence(text: str, style: int) -> str:
 
 
 def _reordered(text: str, style: int) -> str:
-    """Returns the sentence *text* with its subordinate clause moved: to the end in style 1, to the front in style 2.
-
-    A sentence without such a clause is returned unchanged.
-    """
+    """Moves the subordinate clause of a sentence, if any: to the end in style 1, to the front in style 2."""
     if ". " in text:
         return text
     if style == 1:
@@ -190,10 +184,7 @@ def phrases() -> dict[str, tuple[str, str]]:
 
 @cache
 def _any_phrase() -> re.Pattern[str]:
-    """Returns a pattern that matches any phrase of `phrases`, and also an "a" or "an" directly before the phrase.
-
-    If several phrases match, the longest is taken.
-    """
+    """Returns a pattern of any phrase of `phrases`, the longest first, and of "a" or "an" before it."""
     longest = sorted(phrases(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 

@@ -222,10 +222,7 @@ _PREDICATE = re.compile(
 
 
 def claim_of(clause: Clause, stance: Stance) -> str:
-    """Returns the claim that *clause* makes: the words that follow "The reviewer" and *stance*, such as "criticizes".
-
-    The claim is empty if no rule gives a correct sentence.
-    """
+    """Returns the words that follow "The reviewer" and *stance*; empty if no rule gives a correct sentence."""
     text = _bare(clause.text)
     if len(text) < 3:
         return ""
@@ -370,10 +367,7 @@ def _parallel(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Returns the claim *text* as it is, or cut at the end of a phrase if the claim is too long or broken.
-
-    The result is empty if every cut leaves a broken claim.
-    """
+    """Returns the claim, or a cut of it at the end of a phrase; empty if every cut leaves a broken claim."""
     words = text.split()
     if len(words) <= LONGEST_LINE and (whole := _checked(text)):
         return whole
@@ -466,10 +460,7 @@ _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", r
 
 
 def noun_of(text: str, stance: Stance) -> str:
-    """Returns ``the long proofs`` for the clause ``the proofs are long``; empty if *text* has another form.
-
-    *stance* restricts the forms: a clause with "not" gives a noun phrase only if the stance is ``criticizes``.
-    """
+    """Returns ``the long proofs`` for ``the proofs are long``; a clause with "not" needs ``criticizes``."""
     match = _SAYS.fullmatch(text)
     if not match:
         return ""
@@ -496,10 +487,7 @@ def noun_of(text: str, stance: Stance) -> str:
 
 
 def act_of(text: str, stance: Stance) -> str:
-    """Returns ``the exploration of four tasks`` for the clause ``the authors explore four tasks``.
-
-    The result is empty if *text* has another form, or if *stance* is ``questions`` or ``suggests``.
-    """
+    """Returns ``the exploration of four tasks`` for ``the authors explore four tasks``; empty for another form."""
     match = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
     if not match or (match["N"] and stance == "appreciates"):
         return ""
@@ -515,10 +503,7 @@ def act_of(text: str, stance: Stance) -> str:
 
 
 def _undone(subject: str, whole: str, predicate: str) -> str:
-    """Returns ``the unclear proof`` for "the proof is not clear"; empty if no rule gives a noun phrase.
-
-    *subject* has no article, and *whole* is the subject with its article.
-    """
+    """Returns ``the unclear proof`` for "the proof is not clear"; *subject* is *whole* without its article."""
     if predicate in _UNDONE:
         return f"the lack of {whole}"
     if predicate in _DENIED:
@@ -545,10 +530,7 @@ def _article(thing: str) -> str:
 
 
 def describes(predicate: str) -> bool:
-    """Whether the words *predicate* can stand before a noun, such as "clear and short".
-
-    All words must be adjectives, joined by commas, "and", "but" and the like.
-    """
+    """Whether *predicate*, adjectives joined by commas, "and" and the like, can stand before a noun."""
     words = re.split(r"[ ,]+", predicate.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
@@ -586,10 +568,7 @@ _SHOULD = re.compile(
 
 
 def request_of(text: str) -> str:
-    """Returns ``moving the proofs to an appendix`` for the clause ``the proofs should be moved to an appendix``.
-
-    The result is empty if *text* has another form.
-    """
+    """Returns ``moving the proofs`` for ``the proofs should be moved``; empty for another form."""
     match = _SHOULD.fullmatch(text)
     first = match["S"].split()[0].lower() if match else ""
     if not match or first in _NO_SUBJECT | PREPOSITIONS or finite(match["S"]) > 0 or " if " in match["R"]:
