@@ -132,10 +132,7 @@ def named(name: str) -> Change:
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """Returns the change with this *name* if it can be made of *material* at *level* (``review`` or ``judgments``).
-
-    Raises `ChangeError` with the reason if it cannot.
-    """
+    """Returns the change *name* if it can be made of *material* at *level*; raises `ChangeError` with the reason."""
     change = named(name)
     if not change.at(level):
         raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -147,10 +144,7 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """Makes the change *name* by rule at *level* (``review`` or ``judgments``), and returns the changed text.
-
-    Raises `ChangeError` if *material* does not allow the change, or if only a writer can make it.
-    """
+    """Returns the text after the change *name* by rule; raises `ChangeError` if it is impossible or a writer's."""
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")

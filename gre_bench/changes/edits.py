@@ -144,11 +144,7 @@ def _pairs(text: str) -> frozenset[tuple[str, str]]:
 
 
 def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
-    """Returns the review with a fixed statement at the start of each section whose kind has one.
-
-    *strengths* and *weaknesses* are phrases without a final full stop. The statement for strengths and weaknesses
-    quotes them.
-    """
+    """Returns the review with a fixed statement before each kind of section; two quote the phrases given."""
     done: set[str] = set()
     changed = []
     for heading, body in parts(material.text, material.headings):
@@ -162,10 +158,7 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
 
 
 def has_sections(material: ChangeInput) -> bool:
-    """Returns whether the review has a section that this change can lengthen.
-
-    Such a section is of a kind, such as strengths, for which `openings` has a fixed statement to add.
-    """
+    """Whether the review has a section of a kind for which `openings` has a statement."""
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 
 
@@ -227,10 +220,7 @@ def _appended(text: str, more: Sequence[str]) -> str:
 
 
 def keywords(title: str, abstract: str | None) -> list[str]:
-    """Returns at most `MOST_KEYWORDS` keywords of one to three words each, heaviest first.
-
-    The words of the title count twice.
-    """
+    """Returns at most `MOST_KEYWORDS` keywords of 1 to 3 words, heaviest first; words of the title count twice."""
     phrases = _phrases(title) * 2 + _phrases(abstract or "")
     frequency = Counter(word for phrase in phrases for word in phrase)
     degree: Counter[str] = Counter()

@@ -150,13 +150,10 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
 
 
 def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[Decision]:
-    """Returns the chair's decision on each item: the weighted mean of the examiners' answers.
+    """Returns the chair's decision on each item: the weighted mean of the answers, without missing ones (None).
 
-    - *answers*: the answers of each examiner, by its name; all examiners have the same items in the same order.
-    - *weight_of*: the weight of each examiner, by its name.
-
-    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1 by `stretched`. A missing answer (None) is
-    left out of the mean.
+    All examiners have the same items in the same order. An answer is a preference (1, 0.5 or 0), or a grade stretched
+    to 0 … 1.
     """
     columns = [answers[name] for name in weight_of]
     if len({len(column) for column in columns}) > 1:
@@ -233,15 +230,10 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """Examines the examiners on *exam_texts*, and lets the chair decide on all other texts.
+    """Examines the examiners on *exam_texts* (ids), and lets the chair decide on all others, once by each rule.
 
-    - *exam_texts*: the ids of the texts that serve as the exam.
-    - *human*: the human score of each text, by the text's id.
-    - *ends*: the lowest and the highest value of the human scale.
-    - *threshold*: the agreement that passes the exam.
-    - *rules*, *alpha*: the rules that weight the examiners; each rule gives one column of decisions.
-
-    If no examiner passes, the columns hold problems instead of grades.
+    *human*: text id → its human score, within *ends*. If no examiner passes, the columns hold problems instead of
+    grades.
     """
 
     def given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:

@@ -256,12 +256,9 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Returns the probability that the reply's score is exactly *whole*, and not the start of a longer number or label.
+    """Returns the probability that the score is *whole*, and no start of a longer one; None if not shown.
 
-    - *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
-    - *spellings*: the ways to write each score of the scale.
-
-    The result is None if the tokens do not show the probability.
+    *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:

@@ -218,12 +218,10 @@ def group_of(total: int) -> Group | None:
 def judge(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
 ) -> list[Quality]:
-    """Returns the points of each of *reviews*, which must be all reviews of one conference.
+    """Returns the points of all reviews of one conference, whose mean date and median length they are compared with.
 
-    The points for date and length compare a review with the mean date and the median length of all.
-
-    - *verdicts*: the points that an LM gave, or the problem, by (review id, criterion).
-    - *dated*: whether the dates are reliable; if not, no review gets points for its date.
+    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem. Unless *dated*, no review gets
+    points for its date.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []

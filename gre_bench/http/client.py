@@ -77,10 +77,7 @@ def passes(status: int) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds to wait that the header Retry-After states, as a number or a date; None if there are none.
-
-    *headers*: a mapping with lower-case names, or one that ignores case.
-    """
+    """Returns the seconds that the header Retry-After states, as a number or a date; None if it states none."""
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)
@@ -122,11 +119,7 @@ class Body:
         self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
 
     def add(self, part: bytes, success: bool) -> bool:
-        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over.
-
-        If the body of a *success* is too large, `too_large` says so. Any other body is read up to `LARGEST_PROBLEM`
-        bytes.
-        """
+        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over."""
         import httpx2
 
         self.content += part

@@ -76,10 +76,7 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """Returns the candidate that stands for the review *review_id*.
-
-    An item has several graded reviews, so each of them is a candidate of its own.
-    """
+    """Returns the candidate for one review; an item has several graded reviews, each a candidate of its own."""
     return Candidate(f"review:{review_id}", "graded")
 
 
@@ -115,11 +112,7 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
-
-    `gre_bench.metrics.cases` describes how and why reviews are moved. *writer*: the writer whose judgments the metric
-    reads. *seed*: the random seed of the moves.
-    """
+    """Returns the reviews that the metric *recipe* can read, each moved to another item (`metrics.cases`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -144,10 +137,7 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
-
-    *planned*: the pairs of all reviews. *scores*: the scores of these pairs. The mean leaves out pairs without a score.
-    """
+    """Returns each graded review of *items* with the mean of its pairs that have a score."""
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:
         pairs[pair.candidate_id].append(pair)

@@ -84,10 +84,7 @@ class BertScore:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits *text* into sentences as the code of Xu et al. 2025 does, without white space at their ends.
-
-    Empty sentences are dropped.
-    """
+    """Splits *text* as the code of Xu et al. 2025 does, without white space at the ends, and no empty sentence."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 

@@ -102,23 +102,12 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns the planned pairs of the papers *entries*, paper by paper.
+    """Returns the planned pairs of the papers *entries*, paper by paper; a response each without references.
 
-    If the metric *recipe* needs no reference, there is one pair for each response. A pair that cannot be scored now is
-    *waiting*, *excluded* or *failed*:
-
-    - *waiting*: a text is missing that the next run tries to get.
-    - *excluded*: the pair lies outside the metric by a rule that treats all candidates alike. Examples are a paper
-      without a synopsis and a change that the text does not allow.
-    - *failed*: a text is missing that should exist, which counts against the candidate.
-
-    Parameters:
-
-    - *writer*: the writer whose judgments are scored.
-    - *form*: whether judgments are read as written or without stray lines.
-    - *limit*: only the first *limit* papers are planned; None means all.
-    - *generic*: the judgments of the generic control.
-    - *moved*: (candidate id, paper id) → the candidate's response to another paper. Only specific metrics need it.
+    A pair that cannot be scored now is *waiting* for a text that the next run tries to get, or *excluded*, or *failed*.
+    Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
+    exist, which counts against the candidate. *limit*: only the first papers. *moved*: (candidate id, paper id) → the
+    candidate's response to another paper, for specific metrics.
     """
     candidates = list(candidates)
     return [
@@ -237,11 +226,7 @@ def _only_judges(candidate: Candidate) -> bool:
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text of *response* that the metric reads; a `Lack` if that text is missing or holds no judgment.
-
-    *source* decides whether the metric reads the original review or the judgments by *writer*. *form* says whether
-    judgments are read as written or without stray lines.
-    """
+    """Returns the text that the metric reads, by *source*, *writer* and *form*; a `Lack` if it holds no judgment."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
@@ -321,11 +306,8 @@ def moved_responses(
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
     Responses that the metric *recipe* cannot read are left out. So are those of the control *generic*, which are the
-    same for every paper. Changed reviews move to the same papers as the human baseline's reviews. A difference between
-    the scores of changed and unchanged reviews is therefore due to the change alone.
-
-    - *writer*: the writer whose judgments are read.
-    - *seed*: the random seed of the exchanges.
+    same for every paper. Changed reviews move as the human baseline's do, so a difference between their scores is due
+    to the change alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []

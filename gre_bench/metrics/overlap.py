@@ -100,10 +100,7 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by the library rouge-score, in lower case.
-
-    Only ASCII letters and digits are kept. Words of more than 3 characters are stemmed.
-    """
+    """Returns the words of *text* by rouge-score: ASCII letters and digits, lower case, stemmed beyond 3."""
     return _rouge_tokenizer().tokenize(text)
 
 

@@ -52,16 +52,10 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions from whose log-probabilities the score of *case* is computed.
+    """Returns the predictions whose log-probabilities make the score; x' is the candidate's review of another paper.
 
-    The formula of *recipe* decides which predictions these are. Here x is the candidate's review, y the reference, and
-    x' the candidate's review of another paper.
-
-    - ``pmi``: y given x, then y given no review.
-    - ``specific``: y given x, then y given x'.
-    - ``recall``: y given x.
-    - ``precision``: x given y.
-    - ``f1``: y given x, then x given y.
+    ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x
+    given y. ``f1``: the last two.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -140,11 +134,7 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
-
-    *parts*: the case's predictions with their content addresses; they contain the texts. A case with a blank text
-    gets a problem, not a score of 0.
-    """
+    """Returns which text of a case is blank, such as ``the candidate's text``, or None; blank texts are no 0."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():
@@ -180,12 +170,7 @@ _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_v
 def signature(
     recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
-    """Returns the signature of the scores of the metric *recipe*.
-
-    - *scorer*: the identity of the evaluation LM, embedder, examiner or rule that computes the scores.
-    - *writer*: the writer of the judgments.
-    - *assw_writer*: the writer of the ASSW synopses; None if there are none.
-    """
+    """Returns the signature of scores by *recipe* and *scorer*, of judgments by *writer*, ASSW by *assw_writer*."""
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
     return Signature(

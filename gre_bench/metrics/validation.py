@@ -182,10 +182,7 @@ def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
 
 
 def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
-    """Returns the slope of score on log(words) among reviews that are scored on one paper against one reference.
-
-    *rows*: planned pairs of unchanged human reviews. Returns None if they do not determine it.
-    """
+    """Returns the slope of score on log(words) among human reviews on one paper and reference; None without one."""
     scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
     tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
@@ -247,11 +244,7 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Returns the plot of *effects*: each change's effect d on each metric, with its 95% interval.
-
-    The effect should be below zero for a degradation, and not above zero for a manipulation. `draw` describes the rows
-    of *effects*.
-    """
+    """Returns a panel per change: its effect d on each metric, with its 95% interval; *effects* as in `draw`."""
     try:
         import altair
     except ImportError as error:

@@ -156,11 +156,7 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns (strengths, weaknesses, questions) for the review, found by cue words in *body*, the text of the paper.
-
-    *admitted* holds the sentences in which the authors admit weaknesses. The first four of them become weaknesses in
-    the review.
-    """
+    """Returns (strengths, weaknesses, questions) found by cue words in *body*, with four *admitted* weaknesses."""
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
     weaknesses = [_retold(point) for point in admitted[:4]]
@@ -211,10 +207,7 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns *strong*, the sentences that claim strengths of the paper, from the strongest to the weakest.
-
-    If *strong* is empty, returns the first two sentences of the paper, which consists of *abstract* and *body*.
-    """
+    """Returns *strong*, the claimed strengths, strongest first; if there are none, the paper's first two sentences."""
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]

@@ -72,11 +72,7 @@ class RuleTextWriter:
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Changes those of *items* that *task* can change; returns one result for each item, in their order.
-
-    *write* changes the items that it gets, and returns one result for each. An item that cannot be changed gets the
-    code and the message of its `ChangeError` as its result.
-    """
+    """Lets *write* change those of *items* that *task* can change; the others get the code of their `ChangeError`."""
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
     for index, item in enumerate(items):
