@@ -264,11 +264,8 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
     always = [sum(positions == (position, position) for positions in answered) for position in (0, 1)]
     firsts = [positions.count(0) / 2 for positions in answered]
     return PositionBias(
-        pairs=len(preferences),
-        consistent=len(answered) - sum(always),
-        always_first=always[0],
-        always_second=always[1],
-        unanswered=len(preferences) - len(answered),
+        pairs=len(preferences), consistent=len(answered) - sum(always), always_first=always[0],
+        always_second=always[1], unanswered=len(preferences) - len(answered),
         first_share=flat_interval(firsts, 0.95) if len(firsts) > 1 else None,
         p=float(binomtest(always[0], sum(always)).pvalue) if sum(always) else None,
-    )
+    )  # fmt: skip

@@ -376,18 +376,13 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
     """Returns the rows of a sheet: a random sample of at most *rows* rationales, with empty cells for the errors."""
     rows_of_items = [
         {
-            "item_id": item.item_id,
-            "aspect": aspect,
-            "score": f"{grade.parts.get(aspect, grade.value):g}",
-            "rationale": why,
-            **dict.fromkeys(ERRORS, ""),
-            "source": item.source,
-            "text": item.text,
+            "item_id": item.item_id, "aspect": aspect, "score": f"{grade.parts.get(aspect, grade.value):g}",
+            "rationale": why, **dict.fromkeys(ERRORS, ""), "source": item.source, "text": item.text,
         }
         for item, grade in zip(items, grades, strict=True)
         if grade.value is not None
         for aspect, why in grade.rationales.items()
-    ]
+    ]  # fmt: skip
     return random.Random(seed).sample(rows_of_items, min(rows, len(rows_of_items)))
 
 

@@ -75,15 +75,9 @@ TEST = ("relevance", "factuality", "fluency")
 """Aspects of the test set (Kim et al. 2023, Appendix B)."""
 
 APPROACHES = {
-    1: "Standard Prompt",
-    2: "Annotator Instructions",
-    3: "LLM-generated",
-    4: "Manual Prompt Rewriting",
-    5: "Instruction Enhancement",
-    6: "CoT",
-    7: "Zero-shot",
-    8: "One-shot",
-}
+    1: "Standard Prompt", 2: "Annotator Instructions", 3: "LLM-generated", 4: "Manual Prompt Rewriting",
+    5: "Instruction Enhancement", 6: "CoT", 7: "Zero-shot", 8: "One-shot",
+}  # fmt: skip
 """The eight approaches to prompting (Kotonya et al. 2023, §3), by the short names of Table 8."""
 
 

@@ -153,15 +153,11 @@ def review_scores(
         reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
         rows.append(
             ReviewScore(
-                item.paper.paper_id,
-                review_id,
-                item.grades[review_id],
-                fmean(values) if values else None,
-                len(values),
-                planned=sum(pair.state != "excluded" for pair in mine),
+                item.paper.paper_id, review_id, item.grades[review_id], fmean(values) if values else None,
+                len(values), planned=sum(pair.state != "excluded" for pair in mine),
                 reason=None if values else reasons[0],
             )
-        )
+        )  # fmt: skip
     return rows
 
 

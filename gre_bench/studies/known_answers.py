@@ -131,15 +131,10 @@ def known_answers(
     trials.sort(key=lambda trial: trial.seed)
     rows = [row for _, result in sorted(taught_rows, key=lambda pair: pair[0]) for row in result]
     return {
-        "simulations": simulations,
-        "papers": papers,
-        "seed": seed,
-        "exactness": exactness(trials),
-        "coverage": coverage(trials),
-        "ordering": ordering(trials),
-        "chance": against_chance(trials),
+        "simulations": simulations, "papers": papers, "seed": seed, "exactness": exactness(trials),
+        "coverage": coverage(trials), "ordering": ordering(trials), "chance": against_chance(trials),
         "bias": learning_curve(rows),
-    }
+    }  # fmt: skip
 
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:

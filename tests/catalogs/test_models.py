@@ -145,13 +145,10 @@ def test_a_mistake_is_one_line_that_names_the_entry_and_repeats_no_secret(tmp_pa
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("[[model]", "cannot be read"),
-        ("[model]\nname = 'a'", "write every entry as [[model]]"),
-        ("[models]", "found models"),
-        ("model = 3", "write every entry as [[model]]"),
-        ("model = [3]", "entry 1"),
+        ("[[model]", "cannot be read"), ("[model]\nname = 'a'", "write every entry as [[model]]"),
+        ("[models]", "found models"), ("model = 3", "write every entry as [[model]]"), ("model = [3]", "entry 1"),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_another_shape_is_named(tmp_path, text, part):
     with pytest.raises(SettingsError) as caught:
         load(written(tmp_path, text))

@@ -41,15 +41,11 @@ def sample(level: str) -> list[ChangeInput]:
     field = "review" if level == "review" else "judgments"
     return [
         ChangeInput(
-            row["review_id"],
-            row[field],
-            papers[row["paper_id"]]["title"],
-            papers[row["paper_id"]]["abstract"],
-            (found[place - 20][field], found[place - 33][field]),
-            headings=venue_of("SAMPLE", 2026).headings,
+            row["review_id"], row[field], papers[row["paper_id"]]["title"], papers[row["paper_id"]]["abstract"],
+            (found[place - 20][field], found[place - 33][field]), headings=venue_of("SAMPLE", 2026).headings,
         )
         for place, row in enumerate(found)
-    ]
+    ]  # fmt: skip
 
 
 WHOLE = sample("review")
@@ -167,12 +163,9 @@ def test_keywords_are_the_papers_own_words():
     )
     stuffed = apply("keyword_stuffing", "judgments", replace(material, text="The reviewer suggests x."))
     assert stuffed.splitlines() == [
-        "The reviewer suggests x.",
-        "The reviewer appreciates rotary gates order.",
-        "The reviewer criticizes rotary gates.",
-        "The reviewer questions boards.",
-        "The reviewer suggests queues.",
-    ]
+        "The reviewer suggests x.", "The reviewer appreciates rotary gates order.",
+        "The reviewer criticizes rotary gates.", "The reviewer questions boards.", "The reviewer suggests queues.",
+    ]  # fmt: skip
 
 
 def test_concatenation_keeps_the_review_first_and_takes_two_others():

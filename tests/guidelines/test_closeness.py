@@ -136,14 +136,10 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
 
 def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():
     reviews = [
-        Given("p1", "m", "run", "6"),
-        Given("p2", "m", "run", "6.0"),
-        Given("p3", "m", "run", "6.5"),
-        Given("p4", "m", "run", None),
-        Given("p5", "m", "run", "eleven"),
-        Given("p6", "m", "run", "11"),
+        Given("p1", "m", "run", "6"), Given("p2", "m", "run", "6.0"), Given("p3", "m", "run", "6.5"),
+        Given("p4", "m", "run", None), Given("p5", "m", "run", "eleven"), Given("p6", "m", "run", "11"),
         Given("p9", "m", "run", "3"),
-    ]
+    ]  # fmt: skip
     found = {rating.paper_id: rating for rating in given_ratings(reviews, [f"p{place}" for place in range(1, 8)])}
     assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
     assert {

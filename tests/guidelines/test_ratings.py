@@ -91,15 +91,11 @@ def test_what_is_no_rating_says_why(reply, code):
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
-        ("Temporary score: 4", 4),
-        ("- The temporary score (-10 to +10): +3", 3),
-        ("**Temporary Score:** -7", -7),
-        ("temporary_score = 10", 10),
-        ("Temporary score: \u22122", -2),
-        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0),
-        ("Temporary Score: 5/10", 5),
+        ("Temporary score: 4", 4), ("- The temporary score (-10 to +10): +3", 3), ("**Temporary Score:** -7", -7),
+        ("temporary_score = 10", 10), ("Temporary score: \u22122", -2),
+        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0), ("Temporary Score: 5/10", 5),
     ],
-)
+)  # fmt: skip
 def test_a_temporary_score_is_read(reply, score):
     assert temporary_score(reply) == score
 

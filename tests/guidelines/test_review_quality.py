@@ -28,15 +28,9 @@ from gre_bench.guidelines.review_quality import (
 )
 
 FIELDS = {
-    "summary": "s" * 10,
-    "strengths": "t" * 20,
-    "weaknesses": "w" * 30,
-    "questions": "q" * 40,
-    "rating": "6: weak",
-    "soundness": "3 good",
-    "presentation": "2 fair",
-    "contribution": "3 good",
-}
+    "summary": "s" * 10, "strengths": "t" * 20, "weaknesses": "w" * 30, "questions": "q" * 40, "rating": "6: weak",
+    "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good",
+}  # fmt: skip
 REFERENCES = """Two items apply.
 
 ```yaml
@@ -145,12 +139,9 @@ def test_a_criterion_that_no_lm_judged_makes_the_total_not_computable():
 
 def test_groups_are_17_then_11_then_6_or_less():
     assert {total: group_of(total) for total in range(2, 18)} == {
-        **dict.fromkeys(range(2, 7), "bad"),
-        **dict.fromkeys(range(7, 11)),
-        11: "middle",
-        **dict.fromkeys(range(12, 17)),
-        17: "good",
-    }
+        **dict.fromkeys(range(2, 7), "bad"), **dict.fromkeys(range(7, 11)), 11: "middle",
+        **dict.fromkeys(range(12, 17)), 17: "good",
+    }  # fmt: skip
     for total in (1, 18):
         with pytest.raises(ValueError, match="not between"):
             group_of(total)

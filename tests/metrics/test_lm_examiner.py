@@ -179,15 +179,9 @@ def test_only_what_could_not_be_read_is_asked_again(tmp_path):
 PROBLEMS = [
     # behaviour, code, final, requests, part of the message
     ("refusal", "refused", True, 1, "I cannot review this."),
-    ("filter", "refused", True, 1, "content_filter"),
     ("empty", "empty", True, 2, "no text"),
-    ("thinking_unclosed", "empty", True, 2, "no text"),
-    ("too_long", "failed", True, 1, "the prompt is too long for the model"),
     ("length", "unparsable", True, 3, "no <overall_score> in the reply, which was cut at the token limit"),
-    ("html", "failed", False, 1, "an HTML page"),
     ("500", "failed", False, 2, "gave up after 2 attempts"),
-    ("429", "rate_limited", False, 2, "gave up after 2 attempts"),
-    ("401", "failed", False, 1, "endpoint refused the key (401)"),
     ("reset", "failed", False, 2, "connection to the endpoint failed"),
 ]
 

@@ -62,10 +62,7 @@ def test_an_unknown_prompt_is_named_with_the_known_ones():
 def test_addresses_differ_by_every_part():
     base = Prediction("x", "s", "y")
     others = [
-        Prediction(None, "s", "y"),
-        Prediction("x", None, "y"),
-        Prediction("x", "s", "z"),
-        Prediction("s", "x", "y"),
+        Prediction(None, "s", "y"), Prediction("x", None, "y"), Prediction("x", "s", "z"), Prediction("s", "x", "y"),
         Prediction("Not available", "s", "y"),
-    ]
+    ]  # fmt: skip
     assert len({address(item) for item in (base, *others)}) == 6

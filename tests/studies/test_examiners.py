@@ -325,18 +325,9 @@ def test_the_shipped_settings_have_every_row_of_every_table():
         "short", "long", "complex", "ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt",
     }  # fmt: skip
     assert {one.template for one in found.examiners.values()} >= {
-        "base",
-        "human",
-        "model",
-        "human_test",
-        "rationale",
-        "explanation",
-        "random",
-        "generated",
-        "five_level",
-        "hundred_level",
-        *(f"p{n}" for n in range(1, 15)),
-    }
+        "base", "human", "model", "human_test", "rationale", "explanation", "random", "generated", "five_level",
+        "hundred_level", *(f"p{n}" for n in range(1, 15)),
+    }  # fmt: skip
 
 
 def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
@@ -381,12 +372,8 @@ def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
         summary = run(job(server, {"base": {"template": "base"}}, panel=panel))
     row = found(summary)["panel of 0, uniform weights"]
     assert (summary["outcome"], row["scored"], row["failed"], row["excluded"], row["reasons"]["no_panel"]) == (
-        "done",
-        0,
-        6,
-        6,
-        6,
-    )
+        "done", 0, 6, 6, 6,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("bias", "accuracy", "always_first"), [(0.0, 1.0, 0), (1.01, 0.0, 12)])

@@ -44,13 +44,10 @@ def notes(rows):
         }  # fmt: skip
         fields = {name: value for name, value in (fields | changes).items() if value is not None}
         yield {
-            "id": f"r{place}",
-            "forum": "paper",
-            "replyto": "paper",
-            "invitations": [f"{GROUP}/Submission1/-/Official_Review"],
-            "tcdate": START + round(days * DAY_MS),
+            "id": f"r{place}", "forum": "paper", "replyto": "paper",
+            "invitations": [f"{GROUP}/Submission1/-/Official_Review"], "tcdate": START + round(days * DAY_MS),
             "content": {name: {"value": value} for name, value in fields.items()},
-        }
+        }  # fmt: skip
 
 
 @pytest.fixture
@@ -252,17 +249,13 @@ def given(
         if rows is not None
         else [
             {
-                "paper_id": f"p{place}",
-                "model": "m",
-                "run": run_,
-                "Overall": rating,
-                "Summary": "A fine paper.",
+                "paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.",
                 "Strengths": "['It is new', 'It is clear']",
             }
             for run_, offset in (("m_base_x", 1), ("m_few_x", 0))
             for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))
         ]
-    )
+    )  # fmt: skip
     if file.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist([{**row, "Overall": str(row["Overall"])} for row in rows]), folder / file)
     else:

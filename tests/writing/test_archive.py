@@ -26,16 +26,12 @@ def entry(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("reply", "kept"),
     [
-        (REPLY, True),
-        (Reply("cut", "The rev"), True),
-        (Reply("refused", None, "no"), True),
-        (Reply("empty", None), True),
-        (Reply("empty", None, final=False), False),
-        (Reply("failed", None, "too long"), True),
-        (Reply("failed", None, "500", final=False), False),
+        (REPLY, True), (Reply("cut", "The rev"), True), (Reply("refused", None, "no"), True),
+        (Reply("empty", None), True), (Reply("empty", None, final=False), False),
+        (Reply("failed", None, "too long"), True), (Reply("failed", None, "500", final=False), False),
         (Reply("rate_limited", None, "429", final=False), False),
     ],
-)
+)  # fmt: skip
 def test_only_final_replies_are_kept(tmp_path, reply, kept):
     archive = ReplyArchive(tmp_path)
     assert archive.get(REQUEST) is None
@@ -46,14 +42,10 @@ def test_only_final_replies_are_kept(tmp_path, reply, kept):
 def test_every_part_of_a_request_decides_its_entry():
     base = ("model@1", Chat("system", "user"), Sampling())
     others = [
-        ("model@2", *base[1:]),
-        (base[0], Chat("systemu", "ser"), base[2]),
-        (base[0], Chat("system", "User"), base[2]),
-        (*base[:2], Sampling(temperature=None)),
-        (*base[:2], Sampling(max_tokens=1)),
-        (*base[:2], Sampling(top_p=1.0)),
-        (*base[:2], Sampling(seed=0)),
-    ]
+        ("model@2", *base[1:]), (base[0], Chat("systemu", "ser"), base[2]),
+        (base[0], Chat("system", "User"), base[2]), (*base[:2], Sampling(temperature=None)),
+        (*base[:2], Sampling(max_tokens=1)), (*base[:2], Sampling(top_p=1.0)), (*base[:2], Sampling(seed=0)),
+    ]  # fmt: skip
     assert len({request_digest(*request) for request in (base, *others)}) == 8
     assert request_digest(*base) == REQUEST
 

@@ -111,13 +111,10 @@ def test_what_was_written_once_is_never_asked_for_again(lm, task):
 @pytest.mark.parametrize(
     ("task", "reply"),
     [
-        ("completion", "The reviewer appreciates clarity."),
-        ("completion", BLANKED),
-        ("rephrase", "I cannot."),
-        ("elongation", "Two strengths:\n- a\n- b"),
-        ("elongation", "word " * 61),
+        ("completion", "The reviewer appreciates clarity."), ("completion", BLANKED), ("rephrase", "I cannot."),
+        ("elongation", "Two strengths:\n- a\n- b"), ("elongation", "word " * 61),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_unparsable(lm, task, reply):
     writer, server = lm
     server.write = lambda body: reply
@@ -175,12 +172,8 @@ def test_every_identity_is_its_own(lm):
         text_writer("rule-2", WriterContext(".")).identity("rephrase")
     }
     assert rules == {
-        "rule-completion-1",
-        "rule-abstract-only-1",
-        "rule-rephrase-1",
-        "rule-rephrase-2",
-        "rule-elongation-3",
-    }
+        "rule-completion-1", "rule-abstract-only-1", "rule-rephrase-1", "rule-rephrase-2", "rule-elongation-3",
+    }  # fmt: skip
     by_lm = {lm[0].identity(task) for task in PROMPTS}
     assert len(by_lm) == 4 and all(one.startswith(f"scripted@{MODEL} · prompt ") for one in by_lm)
 

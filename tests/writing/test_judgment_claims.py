@@ -61,12 +61,8 @@ def test_what_makes_no_sentence_gives_no_claim(text):
 def test_forms_of_verbs():
     assert [third(verb) for verb in ("study", "pass", "play", "have")] == ["studies", "passes", "plays", "has"]
     assert [gerund(verb) for verb in ("describe", "run", "see", "use", "lie")] == [
-        "describing",
-        "running",
-        "seeing",
-        "using",
-        "lying",
-    ]
+        "describing", "running", "seeing", "using", "lying",
+    ]  # fmt: skip
     assert [past(verb) for verb in ("study", "choose", "plot", "use")] == ["studied", "chose", "plotted", "used"]
 
 

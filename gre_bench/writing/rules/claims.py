@@ -83,14 +83,10 @@ FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|ar
 PERSONS = tuple(
     (re.compile(pattern), word)
     for pattern, word in (
-        (r"\b[Yy]ours?\b", "the"),
-        (r"\b[Yy]ou\b", "the authors"),
-        (r"\bI\b(?![.)])", "the reviewer"),
-        (r"\b[Mm]y\b", "the"),
-        (r"\bme\b", "the reviewer"),
-        (r"\bmyself\b", "the reviewer"),
+        (r"\b[Yy]ours?\b", "the"), (r"\b[Yy]ou\b", "the authors"), (r"\bI\b(?![.)])", "the reviewer"),
+        (r"\b[Mm]y\b", "the"), (r"\bme\b", "the reviewer"), (r"\bmyself\b", "the reviewer"),
     )
-)
+)  # fmt: skip
 SOFT = re.compile(
     r",? (?:which|because|since|so that|where|whereas|while|although|and (?:the|it|this|there|they|is|are|does|do)\b|but|so)(?= )|;|:|, (?=\w+ing\b|e\.g|i\.e|such as|especially|and|or|as|if|when|for|in|with)|\s[-–—]+\s"
 )
