@@ -155,16 +155,29 @@ def load(path: Path | None = None) -> dict[str, Model]:
         raise SettingsError(f"no models file {path}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
+        names = ", ".join(sorted(tree)) or "[model]"
         raise SettingsError(
-            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {_names(tree)}"
+            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {names}"
         )
     models: dict[str, Model] = {}
     for number, entry in enumerate(entries, 1):
-        model = _parsed(path, number, entry)
+        name = entry.get("name") if isinstance(entry, dict) else None
+        where = f"models file {path}, model {name!r} (entry {number})"
+        if isinstance(entry, dict) and "limits" in entry:
+            raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
+        try:
+            model = Model.model_validate(entry)
+        except ValidationError as error:
+            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
-    _check_aliases(path, models)
+    owners = {name.lower(): name for name in models}
+    for model in models.values():
+        for alias in model.aliases:
+            owner = owners.setdefault(alias.lower(), model.name)
+            if owner != model.name:
+                raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
     limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
     return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
             for name, model in models.items()}  # fmt: skip
@@ -174,30 +187,6 @@ def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
     """Returns each name and alias in lower case → the model's *name*; *models*: None for ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
-
-
-def _check_aliases(path: Path, models: Mapping[str, Model]) -> None:
-    owners: dict[str, str] = {name.lower(): name for name in models}
-    for model in models.values():
-        for alias in model.aliases:
-            owner = owners.setdefault(alias.lower(), model.name)
-            if owner != model.name:
-                raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
-
-
-def _parsed(path: Path, number: int, entry: Any) -> Model:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    where = f"models file {path}, model {name!r} (entry {number})"
-    if isinstance(entry, dict) and "limits" in entry:
-        raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
-    try:
-        return Model.model_validate(entry)
-    except ValidationError as error:
-        raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
-
-
-def _names(tree: dict[str, Any]) -> str:
-    return ", ".join(sorted(tree)) or "[model]"
 
 
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:

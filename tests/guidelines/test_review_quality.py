@@ -234,7 +234,7 @@ def test_a_score_and_its_word_are_read(name, score, word):
         ("a: &x [1]\nb: *x\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
         ("quality_score: !!python/object/apply:os.system ['true']\ncontent_consistency: consistent", "no_yaml"),
         ("quality_score: 2\nreasoning: it says: no\ncontent_consistency: consistent", "no_yaml"),
-        ("[" * 2000, "no_yaml"),
+        ("[" * 1000, "no_yaml"),
         ("date: 2001-99-99\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
         ("x" * 50_000, "no_yaml"),
     ],

@@ -155,20 +155,16 @@ def _reordered(text: str, style: int) -> str:
         return text
     if style == 1:
         front = _FRONT.fullmatch(text)
-        return _to_the_end(front) if front and not _ANSWERED.match(front[3]) else text
+        if not front or _ANSWERED.match(front[3]):
+            return text
+        comma = "" if front[1] in ("If", "When") else ","
+        return f"{_capital(front[3])}{comma} {front[1].lower()} {front[2]}."
     if unclear := _UNCLEAR.fullmatch(text):
         return f"{_capital(unclear[1])} {unclear[2]} is unclear."
     back = _BACK.fullmatch(text)
-    return _to_the_front(back) if back and not _TIED.search(back[1]) else text
-
-
-def _to_the_end(match: re.Match[str]) -> str:
-    comma = "" if match[1] in ("If", "When") else ","
-    return f"{_capital(match[3])}{comma} {match[1].lower()} {match[2]}."
-
-
-def _to_the_front(match: re.Match[str]) -> str:
-    return f"{_capital(match[2])} {match[3]}, {_small(match[1])}."
+    if not back or _TIED.search(back[1]):
+        return text
+    return f"{_capital(back[2])} {back[3]}, {_small(back[1])}."
 
 
 @cache
