@@ -193,9 +193,7 @@ class HttpWriter:
 
     def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
         """Sends one request and returns the result. Transport faults raise no error; the result states them."""
-        messages = [{"role": "system", "content": chat.system}] if chat.system else []
-        messages.append({"role": "user", "content": chat.user})
-        body = {"model": self.model.model, "messages": messages, **self._parameters(sampling)}
+        body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
             return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
@@ -243,6 +241,11 @@ def _stopping(gate: Gate[Reply]) -> Iterator[None]:
         yield
     except StoreError as error:
         gate.stop(unanswered_request(str(error)).reply)
+
+
+def _messages(chat: Chat) -> list[dict[str, str]]:
+    system = [{"role": "system", "content": chat.system}] if chat.system else []
+    return [*system, {"role": "user", "content": chat.user}]
 
 
 def _without_text(reply: Reply) -> bool:
