@@ -23,8 +23,17 @@ from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
 from gre_bench.prompts.conditions import Condition
-from gre_bench.studies.guidelines.inputs import RatedPapers, conditions, from_edition, from_files, from_reviews
-from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
+from gre_bench.studies.guidelines import (
+    KIND,
+    RatedPapers,
+    Study,
+    conditions,
+    from_edition,
+    from_files,
+    from_reviews,
+    keep,
+    study_folder,
+)
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, study_account

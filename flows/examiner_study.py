@@ -26,10 +26,19 @@ from gre_bench.examiners.results import Column
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.studies.examiners.inputs import GradedItems, grid
-from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
-from gre_bench.studies.examiners.panel import baseline, instructions, lost, pairs_of, panel_of, reports
+from gre_bench.studies.examiners.job import (
+    ExaminerJob,
+    baseline,
+    instructions,
+    lost,
+    needs_model,
+    pairs_of,
+    panel_of,
+    prepared,
+    reports,
+)
 from gre_bench.studies.examiners.results import KIND, Study, keep
-from gre_bench.studies.guidelines.results import study_folder
+from gre_bench.studies.guidelines import study_folder
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.spend_log import cost

@@ -41,7 +41,7 @@ from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
-from gre_bench.studies.guidelines.results import KIND, put, study_folder, table
+from gre_bench.studies.guidelines import KIND, put, study_folder, table
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, study_account

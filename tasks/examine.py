@@ -19,8 +19,7 @@ from gre_bench.writing.catalog import ExaminerLM, WriterContext, open_examiner, 
 
 if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner, Item, ItemKind
-    from gre_bench.examiners.grading import Grade
-    from gre_bench.examiners.metric import Grader
+    from gre_bench.examiners.grading import Grade, Grader
     from gre_bench.examiners.pairwise import Preference, TextPair
 
 
@@ -88,8 +87,7 @@ def grader_of(
     aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
     *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.grading import grade
-    from gre_bench.examiners.metric import identity_with
+    from gre_bench.examiners.grading import grade, identity_with
     from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
 
     if examiner.form.answer == "nothing":

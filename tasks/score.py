@@ -48,7 +48,7 @@ def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tupl
         return embedder.identity, lambda signed: BertScore(embedder, signed, tokens=tokens)
     if recipe.name.startswith(EXAMINER):
         from gre_bench.examiners.examiner import examiner_of
-        from gre_bench.examiners.metric import ExaminerMetric, check_metric
+        from gre_bench.examiners.grading import ExaminerMetric, check_metric
 
         name = recipe.name.removeprefix(EXAMINER)
         examiner = examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")

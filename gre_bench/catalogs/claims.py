@@ -59,11 +59,7 @@ class Claim(BaseModel):
 
 
 def claims(path: Path | None = None) -> list[Claim]:
-    """Returns the claims of the file *path* in file order; if *path* is None, those of ``data/claims.toml``.
-
-    Raises `SettingsError`, whose message names the wrong entry, if the file cannot be read or an entry is no valid
-    claim.
-    """
+    """Returns the claims of *path* (None: ``data/claims.toml``) in order; raises `SettingsError` for a wrong entry."""
     path = path or resource("data", "claims.toml")
     try:
         entries = strict.read_table(path, "claims file").get("claim", [])

@@ -70,10 +70,7 @@ class Domain(strict.NamedEntry, frozen=True):
         return "\n\n".join(texts) if all(texts) else None
 
     def why_not(self, change: str) -> str | None:
-        """Returns the reason why *change* does not apply to this domain; None if it applies.
-
-        Raises `SettingsError` if there is no change of that name.
-        """
+        """Returns why *change* does not apply, None if it does; raises `SettingsError` for an unknown change."""
         if change not in CHANGES:
             raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
         return self.left_out.get(change)
@@ -112,19 +109,12 @@ class Domain(strict.NamedEntry, frozen=True):
 
 @cache
 def domains(path: Path | None = None) -> dict[str, Domain]:
-    """Returns domain name → domain, for all domains of the file *path*; if *path* is None, of ``data/domains.toml``.
-
-    Raises `SettingsError`, whose message names the wrong entry, if the file cannot be read or an entry is no valid
-    domain.
-    """
+    """Returns the domains of *path* (None: ``data/domains.toml``); raises `SettingsError` for a wrong entry."""
     return strict.read_entries(path or resource("data", "domains.toml"), "domains file", "domain", Domain, named=True)
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
-    """Returns the domain *name* of the file *path*; if *path* is None, of ``data/domains.toml``.
-
-    Raises `SettingsError`, which lists the known domains, if there is no domain *name*.
-    """
+    """Returns the domain *name* of *path*; raises `SettingsError`, which lists the known ones, if there is none."""
     known = domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")

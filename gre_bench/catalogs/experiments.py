@@ -66,10 +66,7 @@ class Experiment(BaseModel):
 
 
 def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
-    """Returns the experiments *names* in that order; if *names* is empty, all shipped ones, sorted by file name.
-
-    Raises `SettingsError` if one of *names* is no experiment.
-    """
+    """Returns the experiments *names*, or all shipped ones; raises `SettingsError` for an unknown one."""
     if names:
         return [experiment_of(Path(name)) for name in names]
     return [experiment_of(path) for path in sorted(resource("deployments", PAPERS).glob("*.toml"))]

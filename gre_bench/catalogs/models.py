@@ -16,7 +16,22 @@ from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
-from gre_bench.http.endpoints import Limits, limits_of
+
+
+class Limits(BaseModel):
+    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
+    requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
+    tokens_per_minute: float | None = Field(default=None, gt=0, description="tokens read and written")
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """(seconds per request, seconds per token): the shortest average intervals allowed; 0 without a limit."""
+        requests, tokens = self.requests_per_minute, self.tokens_per_minute
+        return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
 class Model(BaseModel):
@@ -105,10 +120,7 @@ class Model(BaseModel):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns a copy of this model whose sampling is that of *table*; the model itself if *table* is None or empty.
-
-        *table* has the form of ``sampling`` in the models file. Raises `SettingsError` for a wrong value.
-        """
+        """Returns a copy with the sampling of *table*, in the file's form; raises `SettingsError` for a wrong value."""
         if not table:
             return self
         try:
@@ -119,10 +131,7 @@ class Model(BaseModel):
             ) from None
 
     def key(self) -> str | None:
-        """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
-
-        Raises `LMError` if the variable is not set, or if its value has blanks or odd characters.
-        """
+        """Returns the API key of `key_env`; None if none is needed; raises `LMError` if it is not set or is no key."""
         if self.key_env is None:
             return None
         key = os.environ.get(self.key_env, "").strip()
@@ -146,49 +155,57 @@ def load(path: Path | None = None) -> dict[str, Model]:
         raise SettingsError(f"no models file {path}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
+        names = ", ".join(sorted(tree)) or "[model]"
         raise SettingsError(
-            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {_names(tree)}"
+            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {names}"
         )
     models: dict[str, Model] = {}
     for number, entry in enumerate(entries, 1):
-        model = _parsed(path, number, entry)
+        name = entry.get("name") if isinstance(entry, dict) else None
+        where = f"models file {path}, model {name!r} (entry {number})"
+        if isinstance(entry, dict) and "limits" in entry:
+            raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
+        try:
+            model = Model.model_validate(entry)
+        except ValidationError as error:
+            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
-    _check_aliases(path, models)
+    owners = {name.lower(): name for name in models}
+    for model in models.values():
+        for alias in model.aliases:
+            owner = owners.setdefault(alias.lower(), model.name)
+            if owner != model.name:
+                raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
     limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
     return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
             for name, model in models.items()}  # fmt: skip
 
 
 def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """Returns a table that finds a model by any of its names: each name and alias in lower case → the model's *name*.
-
-    *models*: the models by name; if None, those of ``data/models.toml``.
-    """
+    """Returns each name and alias in lower case → the model's *name*; *models*: None for ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
-def _check_aliases(path: Path, models: Mapping[str, Model]) -> None:
-    owners: dict[str, str] = {name.lower(): name for name in models}
-    for model in models.values():
-        for alias in model.aliases:
-            owner = owners.setdefault(alias.lower(), model.name)
-            if owner != model.name:
-                raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
-
-
-def _parsed(path: Path, number: int, entry: Any) -> Model:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    where = f"models file {path}, model {name!r} (entry {number})"
-    if isinstance(entry, dict) and "limits" in entry:
-        raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
-    try:
-        return Model.model_validate(entry)
-    except ValidationError as error:
-        raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
-
-
-def _names(tree: dict[str, Any]) -> str:
-    return ", ".join(sorted(tree)) or "[model]"
+def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
+    """Returns base URL → limits; raises `SettingsError` for a wrong entry, or a URL that is not *known*."""
+    results: dict[str, Limits] = {}
+    for index, entry in enumerate(endpoints, 1):
+        where = f"models file {path}, endpoint (entry {index})"
+        entry = dict(entry) if isinstance(entry, dict) else {}
+        try:
+            url = base_url(str(entry.pop("url", "")))
+            limits = Limits.model_validate(entry)
+        except ValidationError as error:
+            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
+        except ValueError as error:
+            raise SettingsError(f"{where}: url: {error}") from None
+        if url in results:
+            raise SettingsError(f"{where}: {url} stands there twice")
+        if url not in known:
+            unknown = "is the endpoint of no model there: write the URL as the model's entry does"
+            raise SettingsError(f"{where}: {url} {unknown}")
+        results[url] = limits
+    return results

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gre_bench.changes import addition, deletion, elongation, lines
-from gre_bench.changes.addition import keywords
+from gre_bench.changes import edits
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
@@ -67,7 +66,7 @@ _LEVELS: tuple[Level, ...] = ("review", "judgments")
 
 _OWN = (
     Change("sentence_deletion", "Sentence Deletion", "degradation", _PAPER.format("D.3.1"), "review", "rule",
-           rules={"review": deletion.deleted}),
+           rules={"review": edits.deleted}),
     Change("completion", "Deletion & Completion", "degradation", _PAPER.format("D.3.2"), "review", "writer",
            task="completion"),
     Change("abstract_only", "Abstract-only Review", "degradation", _PAPER.format("D.3.3"), "review", "writer",
@@ -76,7 +75,7 @@ _OWN = (
            control=controls.OTHER_PAPER, needs=("other",),
            rules=dict.fromkeys(_LEVELS, lambda material: material.others[0])),
     Change("line_deletion", "Line Deletion", "degradation", _OURS, "judgments", "rule",
-           rules={"judgments": lines.deleted}),
+           rules={"judgments": edits.deleted_lines}),
     Change("generic", "Generic Review", "degradation", _OURS, "both", "control", control=controls.GENERIC,
            needs=(),
            rules=dict.fromkeys(_LEVELS, lambda material: controls.GENERIC_JUDGMENTS)),
@@ -90,13 +89,13 @@ _OWN = (
            task="elongation", needs=("text", "sections")),
     Change("keyword_stuffing", "Keyword Stuffing", "manipulation", _OURS, "both", "rule",
            needs=("text", "keywords"),
-           rules={"review": addition.stuffed, "judgments": addition.stuffed_judgments}),
+           rules={"review": edits.stuffed, "judgments": edits.stuffed_judgments}),
     Change("concatenation", "Concatenation", "manipulation", _OURS, "both", "rule", needs=("text", "others"),
-           rules={"review": addition.concatenated, "judgments": addition.concatenated_judgments}),
+           rules={"review": edits.concatenated, "judgments": edits.concatenated_judgments}),
     Change("injection", "Injection", "manipulation", _OURS, "both", "rule",
-           rules={"review": addition.injected, "judgments": addition.injected_judgments}),
+           rules={"review": edits.injected, "judgments": edits.injected_judgments}),
     Change("shuffled_lines", "Shuffled Lines", "manipulation", _OURS, "both", "rule",
-           rules={"review": lines.shuffled_sentences, "judgments": lines.shuffled}),
+           rules={"review": edits.shuffled_sentences, "judgments": edits.shuffled_lines}),
 )  # fmt: skip
 CHANGES = Catalogue(
     "gre_bench.changes",
@@ -108,17 +107,17 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
     "abstract": (lambda material: bool((material.abstract or "").strip()), "no_abstract", "the paper has no abstract"),
     "keywords": (
-        lambda material: bool(keywords(material.title, material.abstract)),
+        lambda material: bool(edits.keywords(material.title, material.abstract)),
         "no_keywords",
         "the paper has no title or abstract to take keywords from",
     ),
     "other": (lambda material: bool(material.others), "no_others", "there is no review of another paper"),
     "others": (
-        lambda material: len(material.others) >= addition.OTHER_REVIEWS,
+        lambda material: len(material.others) >= edits.OTHER_REVIEWS,
         "no_others",
-        f"there are fewer than {addition.OTHER_REVIEWS} reviews of other papers",
+        f"there are fewer than {edits.OTHER_REVIEWS} reviews of other papers",
     ),
-    "sections": (elongation.has_sections, "no_sections", "the review has no section that takes a fixed opening"),
+    "sections": (edits.has_sections, "no_sections", "the review has no section that takes a fixed opening"),
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
@@ -133,10 +132,7 @@ def named(name: str) -> Change:
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """Returns the change with this *name* if it can be made of *material* at *level* (``review`` or ``judgments``).
-
-    Raises `ChangeError` with the reason if it cannot.
-    """
+    """Returns the change *name* if it can be made of *material* at *level*; raises `ChangeError` with the reason."""
     change = named(name)
     if not change.at(level):
         raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -148,10 +144,7 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """Makes the change *name* by rule at *level* (``review`` or ``judgments``), and returns the changed text.
-
-    Raises `ChangeError` if *material* does not allow the change, or if only a writer can make it.
-    """
+    """Returns the text after the change *name* by rule; raises `ChangeError` if it is impossible or a writer's."""
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")

@@ -60,10 +60,7 @@ class ChangeInput:
 
 
 def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
-    """Returns the sections of *text* with their sentences; a text without headings is one section.
-
-    *headings* are the known headings for the splitter ``authors``; ``linguistic`` finds headings by itself.
-    """
+    """Returns the sections of *text* with their sentences; *headings* are those known to the splitter ``authors``."""
     if splitter == "linguistic":
         return review_text.split(text)
     return tuple(Section("other", heading, _sentences(body)) for heading, body in parts(text, headings))
@@ -85,10 +82,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of *body*, the text of a section, as sentences with one space between them.
-
-    The last sentence is followed by the blanks at the end of *body*.
-    """
+    """Returns the non-blank pieces of a section as sentences with a space between, and its own blanks at the end."""
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Literal, Protocol
 
@@ -235,6 +235,21 @@ class Score:
     def __post_init__(self) -> None:
         if (self.value is None) == (self.problem is None):
             raise ValueError(f"a score has a value or a problem, not both or neither: {self}")
+
+
+def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
+    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
+    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
+    if isinstance(result, Problem):
+        return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
+    return Score(*ids, result, None, predictions)
+
+
+def missing_text(case: Case) -> Problem | None:
+    """Returns why an LM that reads the paper cannot grade *case*; None if nothing prevents the grading."""
+    if not (case.synopsis or "").strip():
+        return Problem("no_paper", "there is no text of the paper to grade the review by")
+    return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,7 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 
 
 def score(text: str, scale: Scale) -> float:
-    """Returns the one score on *scale* that the reply *text* states.
-
-    Raises `ReplyError` with the reason if the reply states no score on this scale, or several different ones.
-    """
+    """Returns the one score on *scale* that the reply states; raises `ReplyError` for none, or different ones."""
     text = plain(text)
     if scale.words:
         return _word(text, scale)
@@ -138,10 +135,7 @@ def plain(text: str) -> str:
 
 
 def hallucinated_answers(text: str) -> int:
-    """Returns how many lines of *text* begin with "Answer:", as in Kotonya et al. 2023, Table 10.
-
-    The first line of the text is not counted.
-    """
+    """Returns how many lines after the first begin with "Answer:" (Kotonya et al. 2023, Table 10)."""
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
@@ -153,10 +147,7 @@ def _agreed(matches: Iterable[re.Match[str]], scale: Scale) -> float:
 
 
 def _value(match: re.Match[str], scale: Scale) -> float:
-    """Returns the number in *match*, whose pattern contains `_SCORE`.
-
-    Raises `ReplyError` if *scale* has no such score, or if a denominator or percent sign names another scale.
-    """
+    """Returns the number in *match*; raises `ReplyError` if *scale* has no such score, or another scale is named."""
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")

@@ -136,7 +136,6 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The `Template` that the setting *template* names."""
         return TEMPLATES[self.template]
 
     @property
@@ -156,10 +155,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def name(self) -> str:
-        """A name for the settings, such as ``human-fine-logprob``.
-
-        It joins the template, the granularity, and every other setting that differs from its default.
-        """
+        """A name such as ``human-fine-logprob``: template, granularity, and all settings that are not the default."""
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -221,15 +217,11 @@ def chats(examiner: Examiner, item: Item) -> list[Chat]:
 
 
 def filter_chat(examiner: Examiner, item: Item) -> Chat:
-    """Returns the chat that asks whether the text of *item* is redundant (Kim et al. 2023, Table 18)."""
     return fill(f"dsba/{examiner.item}/filtering", text=item.text)
 
 
 def sha256(examiner: Examiner) -> str:
-    """Returns the digest of all prompts of *examiner*.
-
-    Examiners that differ only in the aggregation have the same digest.
-    """
+    """Returns the digest of all prompts of *examiner*, which does not depend on the aggregation."""
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [wording(examiner, aspect) for aspect in examiner.aspects]
@@ -239,10 +231,7 @@ def sha256(examiner: Examiner) -> str:
 
 @cache
 def wording(examiner: Examiner, aspect: str | None) -> Chat:
-    """Returns the prompt of *examiner* about one *aspect*, or about the text as a whole if *aspect* is None.
-
-    The fields ``{source}`` and ``{text}`` are still open.
-    """
+    """Returns the prompt about one *aspect*, or the whole text; the fields ``{source}`` and ``{text}`` stay open."""
     names = _files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
@@ -261,10 +250,7 @@ def wording(examiner: Examiner, aspect: str | None) -> Chat:
 
 
 def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``.
-
-    If *aspect* is None, the prompt is about the text as a whole.
-    """
+    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}
@@ -283,23 +269,16 @@ def _files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
 
 
 def writing_chat(item: ItemKind) -> Chat:
-    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
-
-    *item* says what the instructions are to grade: a summary or a review.
-    """
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4)."""
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 
 def sound(reply: str) -> str:
-    """Returns the instructions in *reply*, without quotation marks around them.
-
-    Raises `ReplyError` if `findings` reports a fault.
-    """
+    """Returns the instructions in *reply*, without quotation marks around them; raises `ReplyError` for a fault."""
     instructions = reply.strip().strip('"“”').strip()
     if faults := findings(instructions):
         raise ReplyError(faults[0])

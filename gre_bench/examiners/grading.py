@@ -21,7 +21,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import TypeVar
 
@@ -30,7 +30,19 @@ import numpy as np
 from gre_bench.core import asking
 from gre_bench.core.asking import FREE, ChatOutcome, Cost
 from gre_bench.core.errors import ReplyError, SettingsError
-from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
+from gre_bench.core.records import (
+    Case,
+    Chat,
+    LMIdentity,
+    Problem,
+    Reply,
+    Sampling,
+    Score,
+    Writer,
+    digest,
+    missing_text,
+    scored,
+)
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
@@ -186,11 +198,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def screened(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> tuple[dict[int, Grade], dict[int, Cost]]:
-    """Asks the LM *asker* whether the text of each item is redundant, if *examiner* filters.
-
-    Returns the grades of the items that do not pass, and what the filter cost for the other items; both by index.
-    *base* holds the LM's own sampling options.
-    """
+    """Returns the grades of the items that the filter stops, and what it cost for the others; both by index."""
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
     questions = [filter_chat(examiner, item) for item in items]
@@ -204,11 +212,7 @@ def screened(
 
 
 def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grade:
-    """Returns the grade of an *item* that did not pass the filter of redundant texts.
-
-    If the LM called the text redundant, the grade is the lowest score. If the filter's chat had no usable answer, the
-    grade holds that problem.
-    """
+    """Returns the grade of an item that the filter stopped: the lowest score, or the problem of the filter's chat."""
     if isinstance(verdict.read, Problem):
         problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
         return Grade(item.item_id, None, problem, cost=verdict.cost)
@@ -274,13 +278,72 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Bins the values of *grades* as the settings of *examiner* say; without binning, the grades stay unchanged.
-
-    Returns the grades with their new values, and the `Binned` values of all grades that have one.
-    """
+    """Returns *grades* binned as *examiner* says, and the `Binned` values of all that have one."""
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))
     bins = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
     new = iter(bins.values)
     return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins
+
+
+Grader = Callable[[Sequence[Item]], list[Grade]]
+
+
+def identity_with(
+    examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
+) -> LMIdentity:
+    """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.
+
+    If *lm* is given, the LM is an evaluation LM with the identity *lm*. Otherwise the LM is a writer with the identity
+    *writer*, and *base* holds its own sampling options.
+    """
+    description = f"examiner {examiner.identity}"
+    if lm is not None:
+        return replace(lm, engine_version=f"{lm.engine_version}, {description}")
+    description += f", sampling {digest([asdict(sampling) for sampling in samplings(examiner, base)])[:8]}"
+    return LMIdentity(writer or "none", digest(writer or "none"), description, dtype="none")
+
+
+def check_metric(examiner: Examiner) -> None:
+    """Raises `SettingsError` if *examiner* cannot be a metric of reviews.
+
+    A metric must grade reviews. The score of a text must not depend on other graded texts. Quantile bins are refused
+    for that reason.
+    """
+    if examiner.item != "review":
+        raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
+    if examiner.binning and examiner.binning.method != "equal_width":
+        raise SettingsError(
+            f"examiner {examiner.name}: quantile bins depend on the other graded texts; "
+            'as a metric, set binning.method = "equal_width"'
+        )
+
+
+class ExaminerMetric:
+    """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference."""
+
+    needs_reference = False
+    reads = "review"
+
+    def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
+        check_metric(examiner)
+        self.examiner = examiner
+        self.grader = grader
+        self.signature_id = signature_id
+
+    def score(self, cases: Sequence[Case]) -> list[Score]:
+        lacks = [missing_text(case) for case in cases]
+        able = [case for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        items = [Item(case.name, case.synopsis or "", case.candidate) for case in able]
+        graded = iter(self.grader(items) if items else [])
+        scale, binning = self.examiner.form.scale, self.examiner.binning
+        scores = []
+        for case, lack in zip(cases, lacks, strict=True):
+            grade = Grade(case.name, None, lack) if lack else next(graded)
+            result = grade.problem if grade.value is None else grade.value
+            if binning and grade.value is not None:
+                (result,) = binned([grade.value], binning, scale.low, scale.high).values
+            assert result is not None
+            scores.append(scored(self.signature_id, case, result))
+        return scores

@@ -226,10 +226,7 @@ class PositionBias:
 def prefer(
     pairs: Sequence[TextPair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order.
-
-    *item* is the kind of the compared texts. *base* replaces the default sampling options, `SAMPLING`.
-    """
+    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order."""
     outcomes = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
@@ -252,7 +249,6 @@ def chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
-    """Returns *preferences* as games for Elo and Bradley-Terry; leaves out the preferences that hold a problem."""
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences
@@ -268,11 +264,8 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
     always = [sum(positions == (position, position) for positions in answered) for position in (0, 1)]
     firsts = [positions.count(0) / 2 for positions in answered]
     return PositionBias(
-        pairs=len(preferences),
-        consistent=len(answered) - sum(always),
-        always_first=always[0],
-        always_second=always[1],
-        unanswered=len(preferences) - len(answered),
+        pairs=len(preferences), consistent=len(answered) - sum(always), always_first=always[0],
+        always_second=always[1], unanswered=len(preferences) - len(answered),
         first_share=flat_interval(firsts, 0.95) if len(firsts) > 1 else None,
         p=float(binomtest(always[0], sum(always)).pvalue) if sum(always) else None,
-    )
+    )  # fmt: skip

@@ -87,7 +87,6 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """Returns *values* rescaled linearly from *scale* to 0 … 1; None stays None."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
@@ -129,10 +128,7 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """Returns the unscaled weight that *rule* gives an examiner with exam score *p* (0 to 1); *alpha* is α.
-
-    Raises `ValueError` if *p* is not from 0 to 1.
-    """
+    """Returns the unscaled weight that *rule* gives an exam score *p*; raises `ValueError` if *p* is not 0 to 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
     p = min(max(p, CLAMP), 1 - CLAMP)
@@ -140,10 +136,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weight of each examiner that passed its exam, by the examiner's name; the weights sum to 1.
-
-    Raises `SettingsError` if no examiner passed, or if the weight of an examiner is not positive.
-    """
+    """Returns the weights, summing to 1, of those that passed; `SettingsError` if none did or one is not positive."""
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
@@ -157,13 +150,10 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
 
 
 def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[Decision]:
-    """Returns the chair's decision on each item: the weighted mean of the examiners' answers.
+    """Returns the chair's decision on each item: the weighted mean of the answers, without missing ones (None).
 
-    - *answers*: the answers of each examiner, by its name; all examiners have the same items in the same order.
-    - *weight_of*: the weight of each examiner, by its name.
-
-    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1 by `stretched`. A missing answer (None) is
-    left out of the mean.
+    All examiners have the same items in the same order. An answer is a preference (1, 0.5 or 0), or a grade stretched
+    to 0 … 1.
     """
     columns = [answers[name] for name in weight_of]
     if len({len(column) for column in columns}) > 1:
@@ -181,10 +171,7 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
 
 
 def verdict(decision: Decision) -> float | None:
-    """Returns the score of a game that follows from the chair's *decision* on a pair of texts.
-
-    The score is 1 if the first text wins, 0 if the second wins, and 0.5 for a tie. It is None if there is no decision.
-    """
+    """Returns the score of the game that *decision* gives: 1, 0, or 0.5 for a tie; None without a decision."""
     if decision.value is None:
         return None
     return 0.5 if math.isclose(decision.value, 0.5) else float(decision.value > 0.5)
@@ -243,15 +230,10 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """Examines the examiners on *exam_texts*, and lets the chair decide on all other texts.
+    """Examines the examiners on *exam_texts* (ids), and lets the chair decide on all others, once by each rule.
 
-    - *exam_texts*: the ids of the texts that serve as the exam.
-    - *human*: the human score of each text, by the text's id.
-    - *ends*: the lowest and the highest value of the human scale.
-    - *threshold*: the agreement that passes the exam.
-    - *rules*, *alpha*: the rules that weight the examiners; each rule gives one column of decisions.
-
-    If no examiner passes, the columns hold problems instead of grades.
+    *human*: text id → its human score, within *ends*. If no examiner passes, the columns hold problems instead of
+    grades.
     """
 
     def given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:

@@ -37,15 +37,11 @@ class Scale:
         return tuple(value for _, value in self.declared)
 
     def admits(self, value: float) -> bool:
-        """Whether the prompt allows the score *value*."""
         return value in self.values if self.only_declared else self.low <= value <= self.high
 
 
 def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale whose declared scores are the numbers *values*, which must be in ascending order.
-
-    If *only*, no other score on the scale counts.
-    """
+    """Returns the scale of the declared scores *values*, in ascending order; *only*: no other score counts."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 
@@ -79,15 +75,9 @@ TEST = ("relevance", "factuality", "fluency")
 """Aspects of the test set (Kim et al. 2023, Appendix B)."""
 
 APPROACHES = {
-    1: "Standard Prompt",
-    2: "Annotator Instructions",
-    3: "LLM-generated",
-    4: "Manual Prompt Rewriting",
-    5: "Instruction Enhancement",
-    6: "CoT",
-    7: "Zero-shot",
-    8: "One-shot",
-}
+    1: "Standard Prompt", 2: "Annotator Instructions", 3: "LLM-generated", 4: "Manual Prompt Rewriting",
+    5: "Instruction Enhancement", 6: "CoT", 7: "Zero-shot", 8: "One-shot",
+}  # fmt: skip
 """The eight approaches to prompting (Kotonya et al. 2023, §3), by the short names of Table 8."""
 
 

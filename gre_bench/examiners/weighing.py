@@ -180,11 +180,7 @@ def _names(examiner: Examiner) -> list[str]:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens in *document*, a reply in JSON as `gre_bench.writing.http_writer.LogprobWriter` stores it.
-
-    Raises `ReplyError` if the tokens do not spell the text of the reply. That happens if the LM thought before it
-    replied.
-    """
+    """Returns the tokens of a reply of `LogprobWriter`; raises `ReplyError` if they do not spell its text."""
     tree = json.loads(document)
     tokens = []
     for each in tree["tokens"]:
@@ -260,12 +256,9 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Returns the probability that the reply's score is exactly *whole*, and not the start of a longer number or label.
+    """Returns the probability that the score is *whole*, and no start of a longer one; None if not shown.
 
-    - *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
-    - *spellings*: the ways to write each score of the scale.
-
-    The result is None if the tokens do not show the probability.
+    *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:

@@ -69,16 +69,11 @@ def _questions(side: str, groups: object) -> tuple[str, ...]:
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
-    """Asks the LM *writer* for a checklist that imitates the authors of *reviews*.
-
-    Returns the text of the checklist, which can be the guideline of a `Condition`; or the problem if no reply could be
-    read.
-    """
+    """Returns a checklist by the LM *writer*, a guideline that imitates the authors of *reviews*; or the problem."""
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 
 def chat(reviews: Sequence[FieldedReview]) -> Chat:
-    """Returns the chat that asks for a checklist and shows all *reviews* to the LM."""
     texts = []
     for number, review in enumerate(reviews, start=1):
         fields = [f"{name.capitalize()}: {review.fields[name]}" for name in SHOWN if review.fields.get(name)]
@@ -87,10 +82,7 @@ def chat(reviews: Sequence[FieldedReview]) -> Chat:
 
 
 def guideline(text: str) -> str:
-    """Returns the checklist in the reply *text*.
-
-    Raises `ReplyError` unless it has ten good and ten bad questions.
-    """
+    """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
     reply = block(without_thinking(text)[0]).strip()
     questions = read(reply)
     if not questions.counts:

@@ -41,8 +41,6 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95% interval."""
-
     value: float
     low: float
     high: float
@@ -86,11 +84,7 @@ class Difference:
 def closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
-    """Compares *ratings* with *human*, the mean human ratings of the same papers in the same order.
-
-    *resamples* and *seed* set the number of bootstrap resamples and their seed. Returns None for fewer than `FEWEST`
-    papers. Raises ValueError if the two lists differ in length.
-    """
+    """Compares *ratings* with *human*, the mean human ratings of the same papers; None below `FEWEST` papers."""
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
     if len(ratings) < FEWEST:
@@ -110,10 +104,7 @@ def closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (one per paper) with its 95% interval.
-
-    If all squared errors are equal, both ends of the interval equal the value.
-    """
+    """Returns the root mean square of *errors* (one per paper) with its 95% interval; no width if all are alike."""
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)
@@ -245,11 +236,7 @@ def rounded(means: Sequence[float]) -> dict[int, int]:
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
-    """Returns one result for each model and condition of *ratings*, in order of their first appearance.
-
-    *human* holds the mean human rating of each paper. *resamples* and *seed* set the number of bootstrap resamples and
-    their seed.
-    """
+    """Returns a result for each model and condition, in order; *human*: paper → its mean human rating."""
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
@@ -289,10 +276,7 @@ def outcomes(
 def compared(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
-    """Returns, for each model, the differences in RMSE between every two of its conditions.
-
-    The parameters are those of `outcomes`. A model for which no two conditions can be compared is left out.
-    """
+    """Returns, for each model, the differences in RMSE between every two of its conditions that have some."""
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
@@ -317,7 +301,6 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
 
 
 def words(text: str) -> list[str]:
-    """Returns the words and numbers of *text* in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -337,10 +320,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the mean length and the mean variety of words of the *texts*; texts without words do not count.
-
-    Returns None if no text has words.
-    """
+    """Returns the mean length and variety of words of the *texts* that have words; None if none has."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

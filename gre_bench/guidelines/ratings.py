@@ -129,11 +129,7 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
 def rate(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the rating of each of *papers*, pairs (paper id, text), by the LM *writer*; in the same order.
-
-    *model* names the LM in the ratings. A paper without text gets the problem ``no_text``, and no request is sent for
-    it.
-    """
+    """Returns the rating of each of *papers* (id, text) by the LM *writer*; one without text is not asked about."""
     able = {paper_id: text for paper_id, text in papers if text.strip()}
     outcomes = ask(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
     answers = dict(zip(able, outcomes, strict=True))
@@ -188,7 +184,6 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _shared(lists: Iterable[Sequence[str]]) -> int:
-    """Returns how many of their first words all *lists* share."""
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 

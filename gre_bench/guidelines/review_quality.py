@@ -58,7 +58,6 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns the *names* of fields that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
@@ -198,7 +197,6 @@ class Quality:
 
     @property
     def lacking(self) -> dict[str, Problem]:
-        """The problem of each criterion without points, by the criterion's name; empty if there is a total."""
         return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
 
     @property
@@ -220,12 +218,10 @@ def group_of(total: int) -> Group | None:
 def judge(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
 ) -> list[Quality]:
-    """Returns the points of each of *reviews*, which must be all reviews of one conference.
+    """Returns the points of all reviews of one conference, whose mean date and median length they are compared with.
 
-    The points for date and length compare a review with the mean date and the median length of all.
-
-    - *verdicts*: the points that an LM gave, or the problem, by (review id, criterion).
-    - *dated*: whether the dates are reliable; if not, no review gets points for its date.
+    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem. Unless *dated*, no review gets
+    points for its date.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []
@@ -247,7 +243,6 @@ def judge(
 
 
 def members(qualities: Sequence[Quality], group: str) -> list[str]:
-    """Returns the sorted ids of the reviews that belong to *group*, one of `GROUPS`."""
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)

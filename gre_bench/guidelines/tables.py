@@ -59,10 +59,7 @@ class RmseRow:
     published: bool = False
 
     def best_rank(self, column: str) -> int | None:
-        """Returns the rank, 1 or 2, of the RMSE in *column* among the values of the row; 1 is the lowest.
-
-        Returns None for all other ranks, or if the row has fewer than two different values.
-        """
+        """Returns 1 for the lowest RMSE of the row, 2 for the next different one, None for others or a lone value."""
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
             return None
@@ -72,8 +69,6 @@ class RmseRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE; *heads* are the titles of the rows' labels, and *columns* those of the RMSE."""
-
     title: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]
@@ -153,10 +148,9 @@ def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: b
 
 
 def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
-    """Returns a chart of the share of papers by rating, with a panel for each model and condition.
+    """Returns a chart of papers by rating, a panel for each model and condition: bars, and a line of human means.
 
-    Bars show the model's ratings. A line shows *human*, the mean human rating of each paper. Raises `SettingsError` if
-    altair is not installed.
+    Raises `SettingsError` if altair is not installed.
     """
     try:
         import altair

@@ -4,10 +4,14 @@ Writers, examiners and evaluation LMs share all of this. Only faults that may pa
 in time, or a status for which `passes` is true. The wait before a retry is the one that the endpoint states. Without a
 stated wait, it doubles with each try. Random jitter is added to both. Lasting faults, such as a bad request, are not
 retried.
+
+Secrets are masked in every encoding in which servers and libraries may repeat them: plain text, URL encoding, hex and
+base64, also inside a longer encoded text. A secret that somebody disguises on purpose is not found.
 """
 
 from __future__ import annotations
 
+import base64
 import email.utils
 import math
 import random
@@ -15,11 +19,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from urllib.parse import urlsplit
-
-from gre_bench.http.masking import masked
+from urllib.parse import quote, quote_plus, urlsplit
 
 if TYPE_CHECKING:
     import ssl
@@ -71,15 +73,11 @@ class RetryPolicy:
 
 
 def passes(status: int) -> bool:
-    """Whether a fault with the HTTP *status* may pass, so that another try may succeed."""
     return status in PASSING or status >= 500
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds to wait that the header Retry-After states, as a number or a date; None if there are none.
-
-    *headers*: a mapping with lower-case names, or one that ignores case.
-    """
+    """Returns the seconds that the header Retry-After states, as a number or a date; None if it states none."""
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)
@@ -121,11 +119,7 @@ class Body:
         self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
 
     def add(self, part: bytes, success: bool) -> bool:
-        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over.
-
-        If the body of a *success* is too large, `too_large` says so. Any other body is read up to `LARGEST_PROBLEM`
-        bytes.
-        """
+        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over."""
         import httpx2
 
         self.content += part
@@ -291,3 +285,28 @@ def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Cal
     if errors:
         raise errors[0]
     return [results[index] for index in range(len(todo))]
+
+
+SHORTEST_SECRET = 8
+"""A shorter secret is a placeholder or a word; removing it would only garble the text."""
+
+
+def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
+    """Returns *text* with *mark* in place of each secret. Secrets shorter than `SHORTEST_SECRET` are not masked."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            for writing in _writings(secret):
+                text = text.replace(writing, mark)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _writings(secret: str) -> tuple[str, ...]:
+    raw = secret.encode()
+    results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
+    for ahead in range(3):
+        # The neighbours of a secret change only the first and the last character of its base64.
+        coded = base64.b64encode(b"\0" * ahead + raw).decode()
+        results.append(coded[4 if ahead else 0 : (ahead + len(raw)) // 3 * 4])
+    results += [text.replace("+", "-").replace("/", "_") for text in results[-3:]]
+    return tuple(dict.fromkeys(results))

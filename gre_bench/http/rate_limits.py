@@ -34,10 +34,7 @@ class Limit:
 
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
-    """Returns the rate limit that the ``ratelimit-*`` headers state; None if there is none.
-
-    *now*: when the response arrived (epoch seconds).
-    """
+    """Returns the limit of the ``ratelimit-*`` headers, or None; *now*: epoch seconds of the response."""
     known = _lower(headers)
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
@@ -52,10 +49,7 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
 
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """Returns the rate limit stated under ``details`` in the parsed JSON *body* of an error; None if there is none.
-
-    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
-    """
+    """Returns the limit under ``details`` of an error's JSON *body*, or None; *now* as in `from_headers`."""
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
@@ -67,11 +61,7 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns how many seconds a refusal asks to wait; None if it states no wait.
-
-    If its headers and body state several waits, the longest counts.
-    *body*: the parsed JSON of the refusal. *now*: when the refusal arrived (epoch seconds).
-    """
+    """Returns how many seconds a refusal asks to wait, the longest if it states several; None if it states none."""
     known = _lower(headers)
     waits = [_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
@@ -96,10 +86,7 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
 
 
 def _reset(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """Returns the time ``resetTime`` in *details* as epoch seconds of this machine's clock; None if it cannot be read.
-
-    Servers write it as a date, or as an epoch in seconds or milliseconds.
-    """
+    """Returns ``resetTime``, a date or an epoch in s or ms, as epoch seconds of this machine's clock; or None."""
     value = details.get("resetTime")
     stated = _number(value)
     if stated is not None:

@@ -14,10 +14,7 @@ DIGITS = 6
 
 
 def code_now(secret: str, at: float | None = None) -> str:
-    """Returns the one-time code (6 digits) of *secret* at the time *at* in epoch seconds; None: now.
-
-    *secret*: in base32, as authenticator apps take it. Raises `SettingsError` if it is not base32.
-    """
+    """Returns the code (6 digits) of the base32 *secret* at *at* (epoch s; None: now), or raises `SettingsError`."""
     text = secret.replace(" ", "").upper()
     try:
         key = base64.b32decode(text + "=" * (-len(text) % 8))

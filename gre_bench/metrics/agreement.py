@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe
@@ -75,10 +76,7 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """Returns the candidate that stands for the review *review_id*.
-
-    An item has several graded reviews, so each of them is a candidate of its own.
-    """
+    """Returns the candidate for one review; an item has several graded reviews, each a candidate of its own."""
     return Candidate(f"review:{review_id}", "graded")
 
 
@@ -98,20 +96,23 @@ def plan_agreement(
     - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
     - *ungraded*: if true, reviews without a grade are scored instead of excluded.
     """
-    return [
-        planned
-        for item in items
-        for response in item.responses
-        for planned in _of_review(item, response, recipe, writer, form, ungraded, moved)
-    ]
+    planned: list[Planned] = []
+    for item, response in ((each, response) for each in items for response in each.responses):
+        candidate = candidate_of(response.review_id)
+        others = tuple(other for other in item.responses if other.review_id != response.review_id)
+        why = None if ungraded or response.review_id in item.grades else NOT_GRADED
+        if why is None and recipe.needs_reference and not others:
+            why = NOT_REFERENCED
+        if why:
+            planned.append(Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why))
+        else:
+            entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
+            planned += plan([entry], [candidate], recipe, writer, form, moved=moved)
+    return planned
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
-
-    `gre_bench.metrics.cases` describes how and why reviews are moved. *writer*: the writer whose judgments the metric
-    reads. *seed*: the random seed of the moves.
-    """
+    """Returns the reviews that the metric *recipe* can read, each moved to another item (`metrics.cases`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -136,62 +137,31 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
-
-    *planned*: the pairs of all reviews. *scores*: the scores of these pairs. The mean leaves out pairs without a score.
-    """
+    """Returns each graded review of *items* with the mean of its pairs that have a score."""
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:
         pairs[pair.candidate_id].append(pair)
-    values = {(score.candidate_id, score.reference_id): score for score in scores}
-    return [
-        _mean(item.paper.paper_id, response.review_id, item.grades[response.review_id], pairs, values)
-        for item in items
-        for response in item.responses
-        if response.review_id in item.grades
-    ]
-
-
-def _of_review(
-    item: GradedItem,
-    response: Response,
-    recipe: Recipe,
-    writer: str,
-    form: Form,
-    ungraded: bool,
-    moved: Mapping[tuple[str, str], Response] | None,
-) -> Sequence[Planned]:
-    candidate = candidate_of(response.review_id)
-    others = tuple(other for other in item.responses if other.review_id != response.review_id)
-    why = None if ungraded or response.review_id in item.grades else NOT_GRADED
-    if why is None and recipe.needs_reference and not others:
-        why = NOT_REFERENCED
-    if why:
-        return [Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why)]
-    entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
-    return plan([entry], [candidate], recipe, writer, form, moved=moved)
-
-
-def _mean(
-    paper_id: str,
-    review_id: str,
-    grade: float,
-    pairs: Mapping[str, Sequence[Planned]],
-    scores: Mapping[tuple[str, str], Score],
-) -> ReviewScore:
-    mine = pairs.get(candidate_of(review_id).candidate_id, ())
-    answers = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
-    values = [score.value for score in answers if score is not None and score.value is not None]
-    planned = sum(pair.state != "excluded" for pair in mine)
-    if values:
-        return ReviewScore(paper_id, review_id, grade, fmean(values), len(values), planned)
-    codes = [score.problem.code for score in answers if score is not None and score.problem is not None]
-    reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
-    return ReviewScore(paper_id, review_id, grade, None, 0, planned, reasons[0])
+    by_pair = {(score.candidate_id, score.reference_id): score for score in scores}
+    rows = []
+    for item, review_id in ((each, response.review_id) for each in items for response in each.responses):
+        if review_id not in item.grades:
+            continue
+        mine = pairs.get(candidate_of(review_id).candidate_id, ())
+        answers = [by_pair[key] for pair in mine if (key := (pair.candidate_id, pair.reference_id)) in by_pair]
+        values = [score.value for score in answers if score.value is not None]
+        codes = [score.problem.code for score in answers if score.problem is not None]
+        reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
+        rows.append(
+            ReviewScore(
+                item.paper.paper_id, review_id, item.grades[review_id], fmean(values) if values else None,
+                len(values), planned=sum(pair.state != "excluded" for pair in mine),
+                reason=None if values else reasons[0],
+            )
+        )  # fmt: skip
+    return rows
 
 
 KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,50 +213,38 @@ def agreements(
 
     - *words*: review id → the review's length in words.
     - *by_length*: whether to compute the fields *at_length* and *over_length*; if not, these fields are None.
-    - *resamples*, *seed*: the number of resamples for the intervals, and their random seed.
     """
     scored = [row for row in scores if row.value is not None]
-    counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
-    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    return [_agreement(kind, scored, words, by_length, counts, how) for kind in KINDS]
-
-
-def _agreement(
-    kind: Kind,
-    scored: Sequence[ReviewScore],
-    words: Mapping[str, int],
-    by_length: bool,
-    counts: dict[str, int],
-    how: dict[str, Any],
-) -> Agreement:
+    counts: dict[str, Any] = {
+        "reviews": len(scored),
+        "items": len({row.paper_id for row in scored}),
+        "graded": len(scores),
+    }
+    if len(scored) < 3:
+        problem = f"only {len(scored)} graded reviews have a score; three are needed"
+        return [Agreement(kind, None, **counts, problem=problem) for kind in KINDS]
     values = [float(row.value or 0.0) for row in scored]
     grades, items = [row.grade for row in scored], [row.paper_id for row in scored]
-    if len(scored) < 3:
-        return Agreement(
-            kind, None, **counts, problem=f"only {len(scored)} graded reviews have a score; three are needed"
-        )
     length = [math.log(max(1, words.get(row.review_id, 0))) for row in scored]
-    try:
-        plain = correlate(kind, values, grades, items, **how)
-    except ValueError as error:
-        return Agreement(kind, None, **counts, problem=str(error))
-    inside = _result_or_none(lambda: within_groups(kind, values, grades, items, **how))
-    held = _result_or_none(lambda: partial(kind, values, grades, length, items, **how)) if by_length else None
-    over = _result_or_none(lambda: compare(kind, values, length, grades, items, **how)) if by_length else None
-    return Agreement(
-        kind, plain.value, plain.low, plain.high, plain.p, plain.flat_p,
-        inside and inside.value, inside and inside.low, inside and inside.high,
-        held and held.value, held and held.low, held and held.high,
-        over and over.difference, over and over.low, over and over.high, over and over.p, **counts,  # pyright: ignore[reportArgumentType]
-    )  # fmt: skip
-
-
-def _result_or_none(made: Callable[[], Result]) -> Result | None:
-    """Calls *made* and returns its result; None if *made* raises `ValueError`.
-
-    This error means that the data define no result, for example because all reviews have the same length.
-    """
-    try:
-        return made()
-    except ValueError:
-        return None
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    results = []
+    for kind in KINDS:
+        try:
+            plain = correlate(kind, values, grades, items, **how)
+        except ValueError as error:
+            results.append(Agreement(kind, None, **counts, problem=str(error)))
+            continue
+        fields: dict[str, Any] = {name: getattr(plain, name) for name in ("value", "low", "high", "p", "flat_p")}
+        with suppress(ValueError):  # the data define no result, for example because all reviews have the same length
+            inside = within_groups(kind, values, grades, items, **how)
+            fields |= {"within": inside.value, "within_low": inside.low, "within_high": inside.high}
+        if by_length:
+            with suppress(ValueError):
+                held = partial(kind, values, grades, length, items, **how)
+                fields |= {"at_length": held.value, "at_length_low": held.low, "at_length_high": held.high}
+            with suppress(ValueError):
+                over = compare(kind, values, length, grades, items, **how)
+                fields |= {"over_length": over.difference, "over_length_low": over.low,
+                           "over_length_high": over.high, "over_length_p": over.p}  # fmt: skip
+        results.append(Agreement(kind, **fields, **counts))
+    return results

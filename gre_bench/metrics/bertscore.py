@@ -20,9 +20,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from gre_bench.core.records import Case, Problem, Score
+from gre_bench.core.records import Case, Problem, Score, scored
 from gre_bench.lm.embedders import Embedder
-from gre_bench.metrics.scoring import scored
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 
@@ -40,10 +39,7 @@ class Match:
 
 
 class BertScore:
-    """Scores cases by embeddings of sentences; if *tokens* is true, by embeddings of tokens.
-
-    A call of `score` embeds each distinct text once.
-    """
+    """Scores cases by embeddings of sentences; if *tokens* is true, by embeddings of tokens."""
 
     needs_reference = True
 
@@ -53,10 +49,6 @@ class BertScore:
         self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order.
-
-        If a case cannot be scored, its `Score` states the problem.
-        """
         vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
         given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:
@@ -92,10 +84,7 @@ class BertScore:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits *text* into sentences as the code of Xu et al. 2025 does, without white space at their ends.
-
-    Empty sentences are dropped.
-    """
+    """Splits *text* as the code of Xu et al. 2025 does, without white space at the ends, and no empty sentence."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 

@@ -102,23 +102,12 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns the planned pairs of the papers *entries*, paper by paper.
+    """Returns the planned pairs of the papers *entries*, paper by paper; a response each without references.
 
-    If the metric *recipe* needs no reference, there is one pair for each response. A pair that cannot be scored now is
-    *waiting*, *excluded* or *failed*:
-
-    - *waiting*: a text is missing that the next run tries to get.
-    - *excluded*: the pair lies outside the metric by a rule that treats all candidates alike. Examples are a paper
-      without a synopsis and a change that the text does not allow.
-    - *failed*: a text is missing that should exist, which counts against the candidate.
-
-    Parameters:
-
-    - *writer*: the writer whose judgments are scored.
-    - *form*: whether judgments are read as written or without stray lines.
-    - *limit*: only the first *limit* papers are planned; None means all.
-    - *generic*: the judgments of the generic control.
-    - *moved*: (candidate id, paper id) → the candidate's response to another paper. Only specific metrics need it.
+    A pair that cannot be scored now is *waiting* for a text that the next run tries to get, or *excluded*, or *failed*.
+    Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
+    exist, which counts against the candidate. *limit*: only the first papers. *moved*: (candidate id, paper id) → the
+    candidate's response to another paper, for specific metrics.
     """
     candidates = list(candidates)
     return [
@@ -134,21 +123,14 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to a paper other than that of *entry*; None if there is none.
-
-    *moved*: (candidate id, id of the paper of *entry*) → the response to another paper. *response*: the response to the
-    paper of *entry*. The generic control responds to every paper alike, so its *response* is returned.
-    """
+    """Returns the response of *candidate* to another paper; the generic control's is the same for all papers."""
     if candidate.candidate_id == controls.GENERIC:
         return response
     return moved.get((candidate.candidate_id, entry.paper.paper_id))
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Returns the writer whose judgments are scored, chosen by `scored_writer_of` from the human reviews of *entries*.
-
-    The parameters *requested* and *in_use*, and the errors, are those of `scored_writer_of`.
-    """
+    """Returns the writer that `scored_writer_of` chooses from the human reviews of *entries*."""
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
@@ -180,10 +162,7 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
 def response_of(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is no response.
-
-    *generic* holds the judgments of the generic control.
-    """
+    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is none."""
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
@@ -240,21 +219,14 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _only_judges(candidate: Candidate) -> bool:
-    """Whether *candidate* has judgments but no original review.
-
-    This holds for the generic control and for candidates made by changing judgments.
-    """
+    """Whether *candidate* has judgments but no original review."""
     return candidate.candidate_id == controls.GENERIC or (
         candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
     )
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text of *response* that the metric reads; a `Lack` if that text is missing or holds no judgment.
-
-    *source* decides whether the metric reads the original review or the judgments by *writer*. *form* says whether
-    judgments are read as written or without stray lines.
-    """
+    """Returns the text that the metric reads, by *source*, *writer* and *form*; a `Lack` if it holds no judgment."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
@@ -334,11 +306,8 @@ def moved_responses(
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
     Responses that the metric *recipe* cannot read are left out. So are those of the control *generic*, which are the
-    same for every paper. Changed reviews move to the same papers as the human baseline's reviews. A difference between
-    the scores of changed and unchanged reviews is therefore due to the change alone.
-
-    - *writer*: the writer whose judgments are read.
-    - *seed*: the random seed of the exchanges.
+    same for every paper. Changed reviews move as the human baseline's do, so a difference between their scores is due
+    to the change alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -365,19 +334,13 @@ def moved_responses(
 
 
 def length(response: Response, recipe: Recipe, writer: str) -> int:
-    """Returns the length in words of the text that the metric *recipe* reads of *response*; 0 if that text is missing.
-
-    *writer* is the writer whose judgments are read.
-    """
+    """Returns the words of the text that the metric *recipe* reads of *response*; 0 if it is missing."""
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Returns *reviews* sorted by length, and then shuffled within each block of `BLOCK` reviews.
-
-    *seed* decides the shuffling. The result does not depend on the order of *reviews*.
-    """
+    """Returns *reviews* sorted by length, then shuffled by *seed* within blocks of `BLOCK`, whatever their order."""
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
     blocks = [ordered[start : start + BLOCK] for start in range(0, len(ordered), BLOCK)]

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from gre_bench.core.asking import ChatOutcome, ask
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer
+from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer, missing_text, scored
 from gre_bench.core.replies import without_thinking
-from gre_bench.metrics.scoring import scored
 from gre_bench.prompts.library import fill
 
 PROMPT = "lm_examiner"
 LOWEST, HIGHEST = 0.0, 10.0
-RETRIES = 2
-"""How often a reply without a score is requested again, with another seed."""
-
 _TAG = re.compile(r"<overall_score>([^<>]*)</overall_score>", re.IGNORECASE)
 _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
@@ -40,31 +36,14 @@ class LMExaminer:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order.
-
-        If a case cannot be scored, its `Score` states the problem.
-        """
-        results: dict[int, float | Problem] = {}
-        due = {}
-        for index, case in enumerate(cases):
-            if lack := _lack(case):
-                results[index] = lack
-            else:
-                due[index] = chat(case)
-        for attempt in range(RETRIES + 1):
-            if not due:
-                break
-            seed = (self.sampling.seed or 0) + attempt
-            sampling = replace(self.sampling, seed=seed) if attempt else self.sampling
-            for index, reply in zip(list(due), self.writer.write(list(due.values()), sampling), strict=True):
-                result = results[index] = _read(reply)
-                if not (isinstance(result, Problem) and result.code == "unparsable"):
-                    del due[index]
-        return [scored(self.signature_id, case, results[index]) for index, case in enumerate(cases)]
+        lacks = [missing_text(case) for case in cases]
+        chats = [chat(case) for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        answers = iter(ask(self.writer, chats, self.sampling, lambda reply: ChatOutcome(_read(reply)), step=1))
+        results = (lack or next(answers).read for lack in lacks)
+        return [scored(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
 
 def chat(case: Case) -> Chat:
-    """Returns the examiner's prompt for *case*: the paper and the candidate's review."""
     return fill(PROMPT, paper=case.synopsis or "", review=case.candidate)
 
 
@@ -92,10 +71,3 @@ def _read(reply: Reply) -> float | Problem:
     except ReplyError as error:
         cut = ", which was cut at the token limit" if reply.outcome == "cut" else ""
         return Problem("unparsable", f"{error}{cut}")
-
-
-def _lack(case: Case) -> Problem | None:
-    """Returns why the examiner cannot grade *case*; None if nothing prevents the grading."""
-    if not (case.synopsis or "").strip():
-        return Problem("no_paper", "there is no text of the paper to grade the review by")
-    return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

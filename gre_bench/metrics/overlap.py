@@ -24,8 +24,7 @@ from typing import Any, cast
 
 from gre_bench.core import review_text
 from gre_bench.core.metrics import Recipe
-from gre_bench.core.records import Case, Problem, Score
-from gre_bench.metrics.scoring import scored
+from gre_bench.core.records import Case, Problem, Score, scored
 
 Words = Sequence[str]
 
@@ -101,28 +100,18 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by the library rouge-score, in lower case.
-
-    Only ASCII letters and digits are kept. Words of more than 3 characters are stemmed.
-    """
+    """Returns the words of *text* by rouge-score: ASCII letters and digits, lower case, stemmed beyond 3."""
     return _rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """Returns the ROUGE-L of two texts: 2PR/(P + R), 0 to 1.
-
-    P is the length of the longest common subsequence divided by the length of *candidate*. R is the same length divided
-    by the length of *reference*.
-    """
+    """Returns 2PR/(P + R), 0 to 1: P and R are the common subsequence over the words of each text."""
     # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
     return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
 
 
 def common_subsequence(x: Words, y: Words) -> int:
-    """Returns the length of the longest common subsequence of *x* and *y*, in words.
-
-    This is Hyyrö's algorithm (2004): one integer holds, as bits, a whole row of the dynamic programming table.
-    """
+    """Returns the words in the longest common subsequence, by Hyyrö's algorithm (2004) on bits."""
     positions: dict[str, int] = {}
     for position, word in enumerate(x):
         positions[word] = positions.get(word, 0) | 1 << position

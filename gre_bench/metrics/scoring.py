@@ -36,7 +36,7 @@ from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import prepared
 from gre_bench.core.metrics import Recipe, recipe_of
-from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob
+from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, scored
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, checked, take_remarks
 from gre_bench.prompts.library import address, load
@@ -52,16 +52,10 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions from whose log-probabilities the score of *case* is computed.
+    """Returns the predictions whose log-probabilities make the score; x' is the candidate's review of another paper.
 
-    The formula of *recipe* decides which predictions these are. Here x is the candidate's review, y the reference, and
-    x' the candidate's review of another paper.
-
-    - ``pmi``: y given x, then y given no review.
-    - ``specific``: y given x, then y given x'.
-    - ``recall``: y given x.
-    - ``precision``: x given y.
-    - ``f1``: y given x, then x given y.
+    ``pmi``: y given x, y given no review. ``specific``: y given x, y given x'. ``recall``: y given x. ``precision``: x
+    given y. ``f1``: the last two.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -77,26 +71,17 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score of a case in nats.
-
-    *totals* holds the log-probabilities of the case's predictions, in the order of `terms`.
-    """
+    """Returns a case's score in nats from the log-probabilities of its predictions, in the order of `terms`."""
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns (content address, prediction) for each prediction of *case*, in the order of `terms`.
-
-    A content address is a digest of the prediction's prompt and texts.
-    """
+    """Returns (content address, prediction) for each prediction of *case*; an address digests prompt and texts."""
     return tuple((address(term), term) for term in terms(recipe, case, settings))
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns all predictions that the scores of *cases* need, without duplicates.
-
-    The keys of the result are the predictions' content addresses.
-    """
+    """Returns content address → prediction, for all predictions that the scores of *cases* need."""
     return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
@@ -136,11 +121,7 @@ class LogprobMetric:
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """Returns the `Score` of *case*. If the case cannot be scored, its `Score` states the problem.
-
-    - *parts*: the predictions that make the score, as `addressed` returns them.
-    - *answers*: content address → the LM's answer, for all of *parts*.
-    """
+    """Returns the `Score` of *case* from its *parts*, as `addressed` returns them, and the LM's *answers*."""
     if empty := _empty(recipe, parts):
         return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
     totals = []
@@ -152,20 +133,8 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
     return scored(signature_id, case, value(recipe, totals), tuple(part_address for part_address, _ in parts))
 
 
-def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
-    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
-    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
-    if isinstance(result, Problem):
-        return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
-    return Score(*ids, result, None, predictions)
-
-
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
-
-    *parts*: the case's predictions with their content addresses; they contain the texts. A case with a blank text
-    gets a problem, not a score of 0.
-    """
+    """Returns which text of a case is blank, such as ``the candidate's text``, or None; blank texts are no 0."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():
@@ -192,26 +161,16 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 MOVES = "moved-1"
 """The rule by which `gre_bench.metrics.cases` moves reviews to other papers."""
 
-_SYNOPSIS_WRITERS = {
-    "none": "none",
-    "categories": "the item's own categories",
-    "paper": "the paper's own text",
-}
+_SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
+
+
+_OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
 
 
 def signature(
-    recipe: Recipe,
-    scorer: LMIdentity,
-    settings: ScoringSettings,
-    writer: str,
-    assw_writer: str | None = None,
+    recipe: Recipe, scorer: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> Signature:
-    """Returns the signature of the scores of the metric *recipe*.
-
-    - *scorer*: the identity of the evaluation LM, embedder, examiner or rule that computes the scores.
-    - *writer*: the writer of the judgments.
-    - *assw_writer*: the writer of the ASSW synopses; None if there are none.
-    """
+    """Returns the signature of scores by *recipe* and *scorer*, of judgments by *writer*, ASSW by *assw_writer*."""
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
     return Signature(
@@ -219,25 +178,18 @@ def signature(
         prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
-        dtype=scorer.dtype,
-        quantisation=scorer.quantisation,
-        attention=scorer.attention,
-        template_digest=scorer.template_digest,
         writer=signed_writer(recipe, writer),
         synopsis_writer=_synopsis(recipe, settings, assw_writer),
         form=settings.form if reads_judgments else "original",
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
-        engine_version=scorer.engine_version,
         chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
+        **{name: getattr(scorer, name) for name in _OF_SCORER},
     )
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
-
-    For a metric that reads original reviews, returns a fixed text that says so.
-    """
+    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 
@@ -259,8 +211,6 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """The cases to score by one metric: *metric* is its name, *signature_id* the id of the scores' signature."""
-
     metric: str
     signature_id: str
     cases: tuple[Case, ...]
@@ -305,10 +255,7 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts as a metric reads them.
-
-    If *settings* say so, the texts are folded to ASCII, and stray lines are removed from judgments.
-    """
+    """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)

@@ -61,26 +61,26 @@ class ChangeResult:
     - *problem*: why there is no effect; else None. Without an effect, *verdict* is ``undecided``.
     """
 
-    d: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    flat_low: float | None
-    flat_high: float | None
-    flat_p: float | None
-    length_d: float | None
-    length_low: float | None
-    length_high: float | None
-    mean_before: float | None
-    mean_after: float | None
-    pairs: int
-    planned: int
-    papers: int
-    method: str | None
-    verdict: Verdict
-    paper_verdict: Verdict | None
-    problem: str | None
+    d: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    flat_low: float | None = None
+    flat_high: float | None = None
+    flat_p: float | None = None
+    length_d: float | None = None
+    length_low: float | None = None
+    length_high: float | None = None
+    mean_before: float | None = None
+    mean_after: float | None = None
+    pairs: int = 0
+    planned: int = 0
+    papers: int = 0
+    method: str | None = None
+    verdict: Verdict = "undecided"
+    paper_verdict: Verdict | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,6 @@ def change_effects(
 
 
 def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
-    """Returns the number of words in the candidate's text of each of *cases*.
-
-    The keys of the result are (candidate id, paper id, reference id).
-    """
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 
@@ -186,10 +182,7 @@ def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
 
 
 def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
-    """Returns the slope of score on log(words) among reviews that are scored on one paper against one reference.
-
-    *rows*: planned pairs of unchanged human reviews. Returns None if they do not determine it.
-    """
+    """Returns the slope of score on log(words) among human reviews on one paper and reference; None without one."""
     scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
     tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
@@ -200,10 +193,9 @@ def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
 
 def _result(change: str, trial: _Trial, p_holm: float | None, settings: ValidationSettings) -> ChangeResult:
     plain, at_length = trial.plain, trial.at_length
+    counts: dict[str, Any] = {"pairs": len(trial.before), "planned": trial.planned, "papers": trial.papers}
     if plain is None:
-        nothing: Any = (None,) * 13
-        counts = (len(trial.before), trial.planned, trial.papers)
-        return ChangeResult(*nothing, *counts, None, "undecided", None, trial.problem)  # pyright: ignore[reportCallIssue]
+        return ChangeResult(**counts, problem=trial.problem)
     family = CHANGES[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
@@ -212,11 +204,11 @@ def _result(change: str, trial: _Trial, p_holm: float | None, settings: Validati
     if verdict == "pass" and len(trial.before) < ENOUGH * (len(trial.before) + trial.lost):
         # Lost pairs are not a random sample: they may be those that the change affects most.
         verdict = "undecided"
+    held = (at_length.value, at_length.low, at_length.high) if at_length else (None, None, None)
     return ChangeResult(
-        plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
-        at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,
-        fmean(trial.before), fmean(trial.after),
-        len(trial.before), trial.planned, trial.papers, plain.method, verdict, paper_rule(family, plain), None,
+        plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p, *held,
+        fmean(trial.before), fmean(trial.after), **counts, method=plain.method, verdict=verdict,
+        paper_verdict=paper_rule(family, plain),
     )  # fmt: skip
 
 
@@ -244,10 +236,7 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 
 
 def drawable(path: Path) -> None:
-    """Raises `SettingsError` if *path* is not an .svg or .png file, or if altair is not installed.
-
-    Callers check this before they start to score, which can take hours.
-    """
+    """Raises `SettingsError` if *path* is no .svg or .png file, or altair is missing; before hours of scoring."""
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")
     if find_spec("altair") is None:
@@ -255,11 +244,7 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Returns the plot of *effects*: each change's effect d on each metric, with its 95% interval.
-
-    The effect should be below zero for a degradation, and not above zero for a manipulation. `draw` describes the rows
-    of *effects*.
-    """
+    """Returns a panel per change: its effect d on each metric, with its 95% interval; *effects* as in `draw`."""
     try:
         import altair
     except ImportError as error:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from gre_bench.catalogs.domains import domain_of
-from gre_bench.changes.addition import OTHER_REVIEWS
 from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
+from gre_bench.changes.edits import OTHER_REVIEWS
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Source, Written

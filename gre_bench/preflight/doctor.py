@@ -32,7 +32,7 @@ from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.http.masking import masked
+from gre_bench.http.client import masked
 from gre_bench.ingest.openreview.client import Login, OpenReview, RetryPolicy
 from gre_bench.ingest.openreview.fetching import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget

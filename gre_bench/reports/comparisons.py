@@ -24,7 +24,7 @@ from gre_bench.core.incoming import read_bytes
 from gre_bench.core.published import printed
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
-from gre_bench.examiners.tables import LAYOUTS, layout
+from gre_bench.examiners.results import LAYOUTS, layout
 from gre_bench.guidelines.tables import GROUPS, VENUES
 from gre_bench.ingest.records.row_files import read_all_rows, shown
 from gre_bench.prompts.conditions import RUBRIC
@@ -39,7 +39,7 @@ from gre_bench.stats.intervals import Moment, change
 from gre_bench.stats.ranks import consistency
 from gre_bench.store import Row, Store, fetch, no_edition
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
-from gre_bench.studies.guidelines.results import RECORD
+from gre_bench.studies.guidelines import RECORD
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from gre_bench.changes import scripted
 from gre_bench.changes.flaws import HARMLESS, MARK, Flaw, Planted, flaws, plant, sha256, two_flaws
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Edition, Judgments, Paper, Review
 from gre_bench.core.settings import SourceSettings
@@ -29,7 +32,6 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import put
 from gre_bench.ingest.records.sampling import Role
-from gre_bench.metrics.flaws import share_of_words
 from gre_bench.pipeline.intake import Step, in_domain, judged, known_reviews
 from gre_bench.pipeline.planning import drawn_by, sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
@@ -60,6 +62,12 @@ SURE = f"{scripted.PREFIX}plain-100"
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
 
+_WORD = re.compile(r"[\w.,%-]*\w")
+_EMPTY = re.compile(
+    r"(?:a|an|and|another|are|as|at|be|because|between|both|but|by|for|from|given|has|have|in|is|it|its|"
+    r"no|not|of|on|one|only|or|paper|place|since|such|text|that|the|there|this|to|was|were|which|while|who|with|would)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FlawStudy:
@@ -82,10 +90,7 @@ class FlawStudy:
 
 
 def job_of(job: Job, study: FlawStudy) -> Job:
-    """Returns the job that refreshes the edition of *study*, from *job*, which refreshes its source.
-
-    Raises `SettingsError` if the source is itself an edition of flaws.
-    """
+    """Returns the job that refreshes the edition of *study*; raises `SettingsError` if its source holds flaws."""
     if study.source.sample.split(".")[-1] == FLAWS:
         raise SettingsError(f"edition {study.source.key} holds planted flaws already; name the edition of its papers")
     given = in_domain(job).settings
@@ -153,7 +158,6 @@ def read_record(store: Store) -> dict[str, Any]:
 
 
 def variant_of(paper: str, flaw: str) -> str:
-    """Returns the id of *paper* with *flaw*; `AS_IS` stands for the paper as it is."""
     return f"{paper}{MARK}{flaw}"
 
 
@@ -383,6 +387,19 @@ def _by_words(store: Store, writer: str, scored: Mapping[str, Values]) -> dict[s
         if all(x is not None and y is not None for x, y in own.values()):
             shares[candidate] = {place: share_of_words(x or "", y or "") for place, (x, y) in own.items()}
     return shares
+
+
+def share_of_words(review: str, description: str) -> float:
+    """Returns the share of the content words of *description* that *review* has; both are judgments."""
+    wanted = _words(description)
+    return len(wanted & _words(review)) / len(wanted) if wanted else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    for opening in OPENINGS:
+        text = text.replace(opening, " ")
+    return frozenset(word for word in map(str.lower, _WORD.findall(text)) if not _EMPTY.fullmatch(word))
 
 
 def _row(metric: str, candidate: str, result: Correctness, papers: int, true: float | None) -> ReviewerResult:

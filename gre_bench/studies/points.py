@@ -179,7 +179,6 @@ def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: s
 
 
 def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response | None:
-    """Returns the *judgments* of some points as one response; None if there are none."""
     text = "\n".join(item for item in judgments if item)
     if not text:
         return None
@@ -213,7 +212,6 @@ def _values(
 
 
 def _beside(points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str) -> dict[str, dict[str, float]]:
-    """Returns point id → the scores `BESIDE`."""
     values: dict[str, dict[str, float]] = {}
     for point in points:
         lines = texts[point.point_id].alone.judgments.get(writer, "").splitlines()

@@ -63,10 +63,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def both_ways(rows: Sequence[Row]) -> list[PairLogprobs]:
-    """Returns the log-probabilities of each pair of reviews (x, y) of a paper that was scored in both orders.
-
-    Each pair occurs once in the result.
-    """
+    """Returns the log-probabilities of each pair of reviews of a paper that was scored in both orders, once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(paper, x, y, log_x=back["marginal"], log_y=row["marginal"],

@@ -54,10 +54,7 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """Returns the archived reply to *request*; None if the archive holds none.
-
-        A damaged entry is renamed and counts as absent.
-        """
+        """Returns the archived reply to *request*; None if the archive holds none."""
         path = self._path(request)
         with usable(self._owner):
             try:
@@ -98,10 +95,7 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Holds a lock on *request* within the ``with`` block, so that only one thread asks the LM for the reply.
-
-        A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
-        """
+        """Holds a lock on *request*: another thread or process waits, and then finds the reply in the archive."""
         path = self._path(request).with_suffix(".asking")
         with usable(self._owner):
             self._make_folder(path)
@@ -127,10 +121,7 @@ def _sync(folder: Path) -> None:
 
 
 def _reply(entry: Any, request: str) -> Reply:
-    """Returns the reply that *entry*, the parsed content of an archive file, holds for *request*.
-
-    Raises `ValueError`, `KeyError` or `TypeError` if the entry is damaged or belongs to another request.
-    """
+    """Returns the reply of a parsed *entry*; raises an error if the entry is damaged or another request's."""
     kept = entry["reply"]
     if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):
         raise ValueError("not the entry of this request")

@@ -62,11 +62,9 @@ class WriterContext:
     over_long: OverLong = "refuse"
 
     def model_budget(self, model: Model) -> ModelBudget:
-        """Returns the budget to which requests to *model* are charged."""
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Opens a writer of the class *kind* for *model*; sends nothing to the LM yet."""
         archive, rate_limiters = ReplyArchive(self.archive), self.archive.parent / RATE_LIMITERS
         return kind(
             model, archive, again=self.again, model_budget=self.model_budget(model), rate_limiters=rate_limiters
@@ -74,15 +72,11 @@ class WriterContext:
 
 
 def study_account(kind: str, name: str) -> str:
-    """Returns ``studies/KIND/NAME``: the account to which the study *name* of the type *kind* is charged.
-
-    No edition has an account of this name, because the key of an edition contains no slash.
-    """
+    """Returns ``studies/KIND/NAME``, a study's account; no edition's key contains a slash."""
     return f"{STUDIES}/{kind}/{name}"
 
 
 def by_rule(name: str) -> bool:
-    """Whether the writer *name* works without an LM."""
     return name in NAMES
 
 
@@ -100,11 +94,7 @@ def register_of_writer(name: str | None) -> Register | None:
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether the writer *name* can write reviews.
-
-    Only the extractive rules and the LMs of the models file can. The name of an LM may include a guideline:
-    ``MODEL@GUIDELINE``.
-    """
+    """Whether *name* can write reviews: an extractive rule, or an LM as ``MODEL`` or ``MODEL@GUIDELINE``."""
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
@@ -180,10 +170,7 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name* of the models file as an examiner; sends nothing to the LM yet.
-
-    Raises `SettingsError` if *name* is None or unknown.
-    """
+    """Opens an LM of the models file, and sends nothing; raises `SettingsError` if *name* is unknown."""
     models = load_models(writer_context.models)
     if name is None or name not in models:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
@@ -193,8 +180,5 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens.
-
-    Raises `SettingsError` if *name* is None or unknown.
-    """
+    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens."""
     return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)

@@ -55,10 +55,7 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """Returns the function that counts the tokens of a text for *model*, and the name of its method for messages.
-
-    Raises `LMError` if the models file names a tokenizer that cannot be opened.
-    """
+    """Returns what counts tokens for *model*, and its method; raises `LMError` for an unusable tokenizer."""
     if model.tokenizer is None:
         return estimated, "estimated from characters"
     encode = _tokenizer(located(Path(model.tokenizer), "lm"))
@@ -66,23 +63,16 @@ def counter(model: Model) -> tuple[Counter, str]:
 
 
 def estimated(text: str) -> Tokens:
-    """Returns the number of tokens of *text* as a range, estimated from its number of characters."""
     return Tokens(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Returns how many tokens a prompt for *model* may have; None if the size of the model's context is unknown.
-
-    *reply* is the number of tokens reserved for the reply.
-    """
+    """Returns how many tokens a prompt may have beside a *reply* of so many; None if the context is unknown."""
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
-    """Returns whether a prompt of *tokens* fits into *left* tokens; ``unknown`` if *left* is None.
-
-    The result is ``may_not_fit`` if the lower end of the range *tokens* fits but the upper end does not.
-    """
+    """Returns whether *tokens* fit into *left*; ``may_not_fit`` if only the lower end of the range does."""
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
@@ -114,10 +104,7 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns the indices in *text* at which sections begin, in ascending order; the index 0 is left out.
-
-    A section begins with a heading on a line of its own.
-    """
+    """Returns the indices of headings on lines of their own in *text*, ascending; the index 0 is left out."""
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 

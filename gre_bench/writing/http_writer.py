@@ -15,8 +15,9 @@ import email.utils
 import json
 import math
 import os
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
@@ -25,10 +26,10 @@ from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, StoreError
-from gre_bench.core.records import Chat, Reply, Sampling
-from gre_bench.http.client import Gate, HttpClient, RetryPolicy, by_threads, retry_after
+from gre_bench.core.records import Chat, Outcome, Reply, Sampling
+from gre_bench.core.replies import without_thinking
+from gre_bench.http.client import Gate, HttpClient, RetryPolicy, by_threads, passes, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
-from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, unanswered_request
 from gre_bench.writing.rate_limiter import RateLimiter
 from gre_bench.writing.spend_log import ModelBudget, estimated, tokens_of
 
@@ -87,7 +88,7 @@ class HttpWriter:
         Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
         Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received before are archived.
         """
-        sound = [_sound(chat) for chat in chats]
+        sound = [_sound_chat(chat) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
         replies = {request: self._archived(request) for request in dict.fromkeys(requests)}
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
@@ -108,13 +109,13 @@ class HttpWriter:
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
         """Returns, for each of *chats*, whether the archive holds a reply that `write` would use; sends nothing."""
-        replies = [self.archive.get(request_digest(self.identity, _sound(chat), sampling)) for chat in chats]
+        replies = [self.archive.get(request_digest(self.identity, _sound_chat(chat), sampling)) for chat in chats]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
         """Renames the archived replies to *chats*, so that the LM is asked again; the old replies stay on disk."""
         for chat in chats:
-            self.archive.set_aside(request_digest(self.identity, _sound(chat), sampling))
+            self.archive.set_aside(request_digest(self.identity, _sound_chat(chat), sampling))
 
     def _archived(self, request: str) -> Reply | None:
         reply = self.archive.get(request)
@@ -124,10 +125,7 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
-        """Returns the reply to *chat*, from the archive or from the LM. *request* is the digest of the request.
-
-        If the batch was stopped or the archive fails, returns a reply that states the reason and is not final.
-        """
+        """Returns the reply of the archive or the LM; one that is not final if batch or archive fails."""
         if gate.stopped is not None:
             return gate.stopped
         try:
@@ -255,9 +253,8 @@ def _without_text(reply: Reply) -> bool:
     return reply.outcome in ("refused", "empty", "failed")
 
 
-def _sound(chat: Chat) -> Chat:
-    """Returns *chat* with each lone surrogate replaced by ``?``, because requests cannot hold lone surrogates."""
-    return Chat(*(text.encode("utf-8", "replace").decode() for text in (chat.system, chat.user)))
+def _sound_chat(chat: Chat) -> Chat:
+    return Chat(_sound(chat.system), _sound(chat.user))
 
 
 class LogprobWriter(HttpWriter):
@@ -289,10 +286,7 @@ class LogprobWriter(HttpWriter):
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of *tree*, a parsed response, in the form of the list ``tokens`` of `LogprobWriter`.
-
-    The list is empty if any entry is unusable.
-    """
+    """Returns the tokens of a parsed response as `LogprobWriter` lists them; none if any is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -310,7 +304,7 @@ def _tokens(tree: Any) -> list[dict[str, Any]]:
 def _text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is no text")
-    return token.encode("utf-8", "replace").decode()
+    return _sound(token)
 
 
 def _logprob(value: object) -> float:
@@ -342,10 +336,7 @@ class EndpointCheck:
 
 
 def check_endpoint(model: Model) -> EndpointCheck:
-    """Sends ``GET /models`` with the API key to the endpoint of *model*, and returns the answer.
-
-    Raises `LMError` if the key is missing.
-    """
+    """Sends ``GET /models`` with the API key to the endpoint; raises `LMError` if the key is missing."""
     client = HttpClient(model.endpoint, model.key(), CHECK_TIMEOUT_S, LARGEST_LIST)
     answer = client.send("GET", "/models")
     if answer.fault:
@@ -359,3 +350,154 @@ def check_endpoint(model: Model) -> EndpointCheck:
     except (ValueError, TypeError, OverflowError):
         ahead = None
     return EndpointCheck(answer.status, "", lists, ahead)
+
+
+LONGEST_DETAIL = 200
+STOPPING = {
+    401: "endpoint refused the key (401)",
+    402: "the account has no credit left (402)",
+    403: "endpoint refused access (403)",
+    404: "endpoint or model not found (404)",
+}
+"""HTTP statuses that every other request would get as well, each with its message."""
+
+_CUT = {"length", "max_tokens"}
+_FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
+_BROKEN_OFF = {"error", "abort", "insufficient_system_resource"}
+_TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
+_TOO_LONG_SAID = ("maximum context length", "prompt is too long", "maximum model length",
+                  "exceeds the maximum number of tokens", "must be <=")  # fmt: skip
+_POLICY = {"content_filter", "content_policy_violation"}
+_NO_QUOTA = "insufficient_quota"
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionResult:
+    """The reply to a request, and what the client should do next.
+
+    - *again*: whether to repeat the request.
+    - *wait_s*: the seconds to wait before the repeat; None if the endpoint states none.
+    - *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
+    """
+
+    reply: Reply
+    again: bool = False
+    wait_s: float | None = None
+    stop: bool = False
+
+
+def unanswered_request(
+    detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
+) -> CompletionResult:
+    """Returns the result of a request without an answer, for the reason *detail*; it is not final."""
+    return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
+
+
+def read_completion(body: bytes) -> CompletionResult:
+    """Reads *body*, the content of a response with HTTP status 200; the content may still state an error."""
+    tree = _parsed(body)
+    if isinstance(tree, str):
+        kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
+        return unanswered_request(f"endpoint answered with {kind} (200, {len(body)} bytes)")
+    choices = tree.get("choices") if isinstance(tree, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    for holder in (tree, choice):
+        if error := _error(holder):
+            return read_problem(error.get("code"), holder)
+    message = _part(choice, "message")
+    if message is None:
+        return unanswered_request("endpoint answered without a message (200)")
+    finish = str(choice.get("finish_reason") or "").lower()
+    text, thinking = without_thinking(_sound(_content(message.get("content"))))
+    thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
+    usage = _part(tree, "usage") or {}
+    more = {
+        "model": one_line(_sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
+        "thinking": thinking,
+        "prompt_tokens": _count(usage.get("prompt_tokens")),
+        "reply_tokens": _count(usage.get("completion_tokens")),
+    }
+    refusal = _content(message.get("refusal"))
+    if refusal or finish in _FILTERED:
+        detail = one_line(_sound(refusal) or f"stopped by the endpoint: {finish}")
+        return CompletionResult(Reply("refused", None, detail, **more))
+    if finish in _BROKEN_OFF:
+        return unanswered_request(f"endpoint cut the reply off: {finish}")
+    if not text.strip():
+        why = "no text before the limit was reached" if finish in _CUT else "no text"
+        detail = f"{why} ({thinking} characters of thinking)"
+        return CompletionResult(Reply("empty", None, detail, **more), again=finish not in _CUT)
+    return CompletionResult(Reply("cut" if finish in _CUT else "ok", text, **more))
+
+
+def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
+    """Reads an error response. If the prompt was refused or too long, the reply is final.
+
+    - *status*: the HTTP status. If a response with status 200 states an error, *status* is the code of that error.
+    - *body*: the content of the response, as bytes or parsed.
+    - *wait_s*: the waiting time in seconds that the Retry-After header states; None if there is no such header.
+    """
+    if isinstance(body, bytes):
+        body = _parsed(body)
+    error = _error(body)
+    code, message = str(error.get("code")), str(error.get("message") or "")
+    status = status if isinstance(status, int) and not isinstance(status, bool) else 0
+    detail = f"endpoint error {status or 'without a number'}: {message or body}"
+    if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
+        return CompletionResult(Reply("refused", None, one_line(f"the prompt was refused: {message}")))
+    too_long = status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_SAID)
+    if status == 413 or code in _TOO_LONG or too_long:
+        return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {message}")))
+    if code == _NO_QUOTA:
+        return unanswered_request("the account has no quota left (429)", stop=True, outcome="rate_limited")
+    if status in STOPPING:
+        return unanswered_request(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
+    if 300 <= status < 400:
+        return unanswered_request(f"endpoint redirects ({status}): correct its base URL", stop=True)
+    if status == 429:
+        return unanswered_request(detail, again=True, wait_s=wait_s, outcome="rate_limited")
+    return unanswered_request(detail, again=passes(status), wait_s=wait_s)
+
+
+def one_line(text: str) -> str:
+    line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
+    return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
+
+
+def _content(content: object) -> str:
+    """Returns the text of a message's *content*: a text, or a list of parts. Parts without text are left out."""
+    if isinstance(content, list):
+        return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _sound(text: str) -> str:
+    """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _count(count: object) -> int | None:
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
+
+
+def _parsed(body: bytes) -> object:
+    """Returns *body* parsed as JSON, or decoded as text if it is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def _error(body: object) -> Mapping[str, Any]:
+    """Returns the error of a parsed response, stated as an object, a text or entries at the top level; or nothing."""
+    if not isinstance(body, Mapping):
+        return {}
+    error = body.get("error")
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return _part(body, "error") or (body if body.get("object") == "error" else {})
+
+
+def _part(tree: object, name: str) -> Mapping[str, Any] | None:
+    part = tree.get(name) if isinstance(tree, Mapping) else None
+    return part if isinstance(part, Mapping) else None

@@ -12,8 +12,7 @@ from functools import partial
 
 from gre_bench.catalogs.models import Model
 from gre_bench.changes.catalog import WriterTask
-from gre_bench.changes.deletion import blanked, completed
-from gre_bench.changes.elongation import elongated
+from gre_bench.changes.edits import blanked, completed, elongated
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError
@@ -78,7 +77,6 @@ class LMTextWriter:
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
-        """Returns a function that makes the prompt of *task* (``review`` or ``assw``) from a paper's text."""
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
 
     def _cut_to(self) -> int | None:
@@ -186,10 +184,7 @@ class LMTextWriter:
 
 
 def summary_line(reply: str) -> str:
-    """Returns the LM's summary *reply* without its final full stop, so that it can stand within a sentence.
-
-    Raises `ReplyError` if the summary is not one line of at most `LONGEST_SUMMARY` words.
-    """
+    """Returns the summary without its full stop; raises `ReplyError` if it is no line of so few words."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
         raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
@@ -209,10 +204,7 @@ def rephrased(reply: str, text: str) -> str:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns a function that parses the reply to *chat* with *read*.
-
-    The function raises `ReplyError` if the reply repeats the instructions of *chat* or ends in a loop.
-    """
+    """Returns *read*, made to refuse a reply that repeats the instructions of *chat* or ends in a loop."""
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:
@@ -225,15 +217,11 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """Returns the prompt of *task* (``review`` or ``assw``) for a paper; *paper* is the text of that paper."""
     return fill(task, paper=paper)
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* with two summaries by an LM added, or the reason why a summary could not be made.
-
-    The token counts of the result cover both summaries.
-    """
+    """Returns *item* with both summaries and the tokens of both, or the reason why one could not be made."""
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
     return replace(
@@ -252,10 +240,6 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Returns the text that the function *read* parses from *reply*, under the id *item*.
-
-    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``.
-    """
     more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Written(item, None, reply.outcome, reply.detail, reply.final, **more)

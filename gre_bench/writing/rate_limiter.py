@@ -22,9 +22,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gre_bench.catalogs.models import Limits
 from gre_bench.core.records import digest
 from gre_bench.core.whole_files import locked, usable
-from gre_bench.http.endpoints import Limits
 
 POLL_S = 0.02
 """Seconds between two checks for a free slot."""
@@ -65,7 +65,6 @@ class RateLimiter:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start within the next *seconds*, because the endpoint asked for this pause."""
         self._owe(0, 0, seconds)
 
     def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:
@@ -102,10 +101,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debts that *content*, the bytes of the debt file, states.
-
-    All debts are 0 if a crash left the file incomplete.
-    """
+    """Returns the debts in the debt file; all are 0 if a crash left it incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError, RecursionError):

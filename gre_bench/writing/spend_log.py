@@ -102,13 +102,11 @@ class SpendLog:
 
     @property
     def accounts(self) -> set[str]:
-        """The names of all accounts in the log."""
         with self._own:
             self._catch_up()
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
-        """Returns what *account* has spent on each model. The keys of the result are the models' names."""
         with self._own:
             self._catch_up()
             return {model: Spent() + spent for (owner, model), spent in sorted(self._known.items(), key=repr)
@@ -255,7 +253,6 @@ class ModelBudget:
 
 
 def estimated(text: str) -> int:
-    """Returns the estimated number of tokens of *text*, at four characters each."""
     return len(text) // CHARACTERS_A_TOKEN
 
 

@@ -26,12 +26,12 @@ from gre_bench.changes import flaws, scripted
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.core.settings import edition_parts, load
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.flaws import share_of_words
 from gre_bench.pipeline.intake import known_reviews
 from gre_bench.pipeline.learnt import learnt_here
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
 from gre_bench.store import ReadCopy
+from gre_bench.studies.flaws import share_of_words
 from gre_bench.studies.known_answers import score_cases
 from gre_bench.writing.rules.judgments import judgments_of
 

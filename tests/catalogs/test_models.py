@@ -28,27 +28,14 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
     assert list(models)[:2] == ["local-vllm", "local-transformers"]
     ranked = dict([(name, model) for name, model in models.items() if "/" in name][:20])
     assert {name: model.parameters for name, model in ranked.items()} == {
-        "deepseek/deepseek-chat": 671,
-        "deepseek/deepseek-r1": 671,
-        "openai/gpt-4o-mini": 8,
-        "openai/gpt-4o": 200,
-        "openai/gpt-3.5-turbo": 20,
-        "anthropic/claude-2": 137,
-        "anthropic/claude-3-haiku": 20,
-        "anthropic/claude-3-sonnet": 70,
-        "anthropic/claude-3-opus": 2000,
-        "google/gemini-pro": 20,
-        "google/gemini-pro-1.5": 175,
-        "meta-llama/llama-3-8b-instruct": 8,
-        "meta-llama/llama-3-70b-instruct": 70,
-        "mistralai/mixtral-8x7b-instruct": 56,
-        "mistralai/mixtral-8x22b-instruct": 176,
-        "meta-llama/llama-3.1-8b-instruct": 8,
-        "meta-llama/llama-3.1-70b-instruct": 70,
-        "mistralai/mistral-large": 123,
-        "mistralai/mistral-small": 22,
-        "mistralai/mistral-tiny": 7,
-    }
+        "deepseek/deepseek-chat": 671, "deepseek/deepseek-r1": 671, "openai/gpt-4o-mini": 8, "openai/gpt-4o": 200,
+        "openai/gpt-3.5-turbo": 20, "anthropic/claude-2": 137, "anthropic/claude-3-haiku": 20,
+        "anthropic/claude-3-sonnet": 70, "anthropic/claude-3-opus": 2000, "google/gemini-pro": 20,
+        "google/gemini-pro-1.5": 175, "meta-llama/llama-3-8b-instruct": 8, "meta-llama/llama-3-70b-instruct": 70,
+        "mistralai/mixtral-8x7b-instruct": 56, "mistralai/mixtral-8x22b-instruct": 176,
+        "meta-llama/llama-3.1-8b-instruct": 8, "meta-llama/llama-3.1-70b-instruct": 70,
+        "mistralai/mistral-large": 123, "mistralai/mistral-small": 22, "mistralai/mistral-tiny": 7,
+    }  # fmt: skip
     assert all(model.endpoint.startswith("https://") and model.key_env for model in ranked.values())
     assert len({model.identity for model in models.values()}) == len(models)
 
@@ -75,22 +62,14 @@ def test_an_alias_of_two_models_is_one_line(tmp_path):
 def test_release_dates_are_of_models_that_do_not_move():
     released = {name: str(model.released) for name, model in load().items() if "/" in name and model.released}
     assert released == {
-        "deepseek/deepseek-r1": "2025-01-20",
-        "openai/gpt-4o-mini": "2024-07-18",
-        "openai/gpt-4o": "2024-05-13",
-        "anthropic/claude-2": "2023-07-11",
-        "anthropic/claude-3-haiku": "2024-03-13",
-        "anthropic/claude-3-sonnet": "2024-03-04",
-        "anthropic/claude-3-opus": "2024-03-04",
-        "meta-llama/llama-3-8b-instruct": "2024-04-18",
-        "meta-llama/llama-3-70b-instruct": "2024-04-18",
-        "mistralai/mixtral-8x7b-instruct": "2023-12-11",
-        "mistralai/mixtral-8x22b-instruct": "2024-04-17",
-        "meta-llama/llama-3.1-8b-instruct": "2024-07-23",
-        "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
-        "mistralai/mistral-large": "2024-07-24",
-        "anthropic/claude-3.5-sonnet": "2024-06-20",
-    }
+        "deepseek/deepseek-r1": "2025-01-20", "openai/gpt-4o-mini": "2024-07-18", "openai/gpt-4o": "2024-05-13",
+        "anthropic/claude-2": "2023-07-11", "anthropic/claude-3-haiku": "2024-03-13",
+        "anthropic/claude-3-sonnet": "2024-03-04", "anthropic/claude-3-opus": "2024-03-04",
+        "meta-llama/llama-3-8b-instruct": "2024-04-18", "meta-llama/llama-3-70b-instruct": "2024-04-18",
+        "mistralai/mixtral-8x7b-instruct": "2023-12-11", "mistralai/mixtral-8x22b-instruct": "2024-04-17",
+        "meta-llama/llama-3.1-8b-instruct": "2024-07-23", "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
+        "mistralai/mistral-large": "2024-07-24", "anthropic/claude-3.5-sonnet": "2024-06-20",
+    }  # fmt: skip
     # What is called by a name that its makers have given to later models has no day of its own.
     aliases = [model for model in load().values() if "alias" in model.note.lower()]
     assert len(aliases) == 3 and not [model.name for model in aliases if model.released]
@@ -166,13 +145,10 @@ def test_a_mistake_is_one_line_that_names_the_entry_and_repeats_no_secret(tmp_pa
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("[[model]", "cannot be read"),
-        ("[model]\nname = 'a'", "write every entry as [[model]]"),
-        ("[models]", "found models"),
-        ("model = 3", "write every entry as [[model]]"),
-        ("model = [3]", "entry 1"),
+        ("[[model]", "cannot be read"), ("[model]\nname = 'a'", "write every entry as [[model]]"),
+        ("[models]", "found models"), ("model = 3", "write every entry as [[model]]"), ("model = [3]", "entry 1"),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_another_shape_is_named(tmp_path, text, part):
     with pytest.raises(SettingsError) as caught:
         load(written(tmp_path, text))

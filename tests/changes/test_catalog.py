@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.changes import elongation
+from gre_bench.changes import edits
 from gre_bench.changes.catalog import CHANGES, apply, check, identity, named
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
@@ -41,34 +41,21 @@ def sample(level: str) -> list[ChangeInput]:
     field = "review" if level == "review" else "judgments"
     return [
         ChangeInput(
-            row["review_id"],
-            row[field],
-            papers[row["paper_id"]]["title"],
-            papers[row["paper_id"]]["abstract"],
-            (found[place - 20][field], found[place - 33][field]),
-            headings=venue_of("SAMPLE", 2026).headings,
+            row["review_id"], row[field], papers[row["paper_id"]]["title"], papers[row["paper_id"]]["abstract"],
+            (found[place - 20][field], found[place - 33][field]), headings=venue_of("SAMPLE", 2026).headings,
         )
         for place, row in enumerate(found)
-    ]
+    ]  # fmt: skip
+
+
+WHOLE = sample("review")
 
 
 def test_the_catalogue_is_in_the_papers_order_and_whole():
-    assert list(CHANGES) == [
-        "sentence_deletion",
-        "completion",
-        "abstract_only",
-        "random_replacement",
-        "line_deletion",
-        "generic",
-        "copied_abstract",
-        "rephrase_1",
-        "rephrase_2",
-        "elongation",
-        "keyword_stuffing",
-        "concatenation",
-        "injection",
-        "shuffled_lines",
-    ]
+    assert " ".join(CHANGES) == (
+        "sentence_deletion completion abstract_only random_replacement line_deletion generic copied_abstract "
+        "rephrase_1 rephrase_2 elongation keyword_stuffing concatenation injection shuffled_lines"
+    )
     assert [change.family for change in CHANGES.values()] == ["degradation"] * 7 + ["manipulation"] * 7
     for name, change in CHANGES.items():
         assert change.name == name
@@ -82,20 +69,14 @@ def test_a_change_by_rule_changes_every_review_the_same_way_every_time(name, lev
         changed = apply(name, level, material)
         assert changed.strip() and changed == apply(name, level, material)
         assert changed != material.text
-
-
-@pytest.mark.parametrize(("name", "level"), BY_RULE)
-def test_changed_judgments_are_judgments(name, level):
-    if level == "judgments":
-        for material in sample(level):
-            lines = [line for line in apply(name, level, material).splitlines() if line.strip()]
-            assert all(map(is_judgment, lines))
+        if level == "judgments":
+            assert all(is_judgment(line) for line in changed.splitlines() if line.strip())
 
 
 @pytest.mark.parametrize("name", BY_WRITER)
 def test_what_a_writer_has_to_make_is_no_rule_s(name):
     with pytest.raises(ChangeError, match=f"change {name} is made by a writer") as error:
-        apply(name, "review", sample("review")[0])
+        apply(name, "review", WHOLE[0])
     assert error.value.code == "by_writer"
 
 
@@ -118,18 +99,17 @@ def test_what_a_writer_has_to_make_is_no_rule_s(name):
     ],
 )
 def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code):
-    material = replace(sample("review")[0], **lacks)
+    material = replace(WHOLE[0], **lacks)
     with pytest.raises(ChangeError, match=name) as error:
         check(name, level, material)
     assert error.value.code == code
     assert "\n" not in str(error.value)
 
 
-def test_every_code_that_a_need_leads_to_is_met_by_a_material_that_lacks_nothing():
-    material = sample("review")[0]
+def test_a_material_that_lacks_nothing_allows_every_change():
     for name, change in CHANGES.items():
         if change.at("review"):
-            assert check(name, "review", material) is named(name)
+            assert check(name, "review", WHOLE[0]) is named(name)
 
 
 def test_identities_tell_settings_apart():
@@ -141,7 +121,7 @@ def test_identities_tell_settings_apart():
 
 
 def test_the_toy_review_is_elongated_as_printed():
-    assert elongation.elongated(ChangeInput("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
+    assert edits.elongated(ChangeInput("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
 
 
 def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
@@ -159,7 +139,7 @@ def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
 def test_each_opening_stands_once_where_a_form_has_more_sections():
     headings = venue_of("ICLR", 2024).headings
     text = "Summary:\nA.\n\nStrengths:\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?"
-    changed = elongation.elongated(ChangeInput("x", text, headings=headings), "s {weaknesses}", "w {body}")
+    changed = edits.elongated(ChangeInput("x", text, headings=headings), "s {weaknesses}", "w {body}")
     assert changed.count("some areas that could be improved, such as w {body}.") == 1
     assert "including s {weaknesses}. However" in changed
     assert changed.endswith("as following.\n\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?")
@@ -170,10 +150,6 @@ def test_every_other_line_of_judgments_goes_and_blank_lines_stay():
     text = "The reviewer appreciates a.\n\nThe reviewer criticizes b.\n\nThe reviewer questions c.\n"
     assert apply("line_deletion", "judgments", ChangeInput("x", text)) == (
         "The reviewer appreciates a.\n\nThe reviewer questions c.\n"
-    )
-    assert (
-        apply("line_deletion", "judgments", ChangeInput("x", "The reviewer appreciates a."))
-        == "The reviewer appreciates a."
     )
 
 
@@ -187,12 +163,9 @@ def test_keywords_are_the_papers_own_words():
     )
     stuffed = apply("keyword_stuffing", "judgments", replace(material, text="The reviewer suggests x."))
     assert stuffed.splitlines() == [
-        "The reviewer suggests x.",
-        "The reviewer appreciates rotary gates order.",
-        "The reviewer criticizes rotary gates.",
-        "The reviewer questions boards.",
-        "The reviewer suggests queues.",
-    ]
+        "The reviewer suggests x.", "The reviewer appreciates rotary gates order.",
+        "The reviewer criticizes rotary gates.", "The reviewer questions boards.", "The reviewer suggests queues.",
+    ]  # fmt: skip
 
 
 def test_concatenation_keeps_the_review_first_and_takes_two_others():

@@ -177,12 +177,8 @@ def test_scripts_say_what_their_names_say(seed):
     assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
     assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
     assert set(said("plain-0", f).splitlines()) <= {
-        *(f"- {line}" for line in POOL),
-        *POOL,
-        "",
-        "Summary:",
-        "Weaknesses:",
-    }
+        *(f"- {line}" for line in POOL), *POOL, "", "Summary:", "Weaknesses:",
+    }  # fmt: skip
     assert said("plain-100", None) == said("plain-0", None)
     assert g.worded(g.flaw.plain)[0] in said("listing-100", f, (g,)) and g.worded(g.flaw.plain)[0] in said(
         "listing-100", None, (f, g)

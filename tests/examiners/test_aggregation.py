@@ -155,12 +155,8 @@ def test_a_label_of_two_words_is_followed_along_the_reply():
     tokens = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 0.8), (" Poor", 0.2)))]
     found = probabilities(tokens, scales.GRADES.spellings)
     assert found == {
-        "Very Poor": pytest.approx(0.1),
-        "Poor": 0.2,
-        "Average": None,
-        "Good": 0.3,
-        "Very Good": pytest.approx(0.4),
-    }
+        "Very Poor": pytest.approx(0.1), "Poor": 0.2, "Average": None, "Good": 0.3, "Very Good": pytest.approx(0.4),
+    }  # fmt: skip
     assert weighted(tokens, scales.GRADES).score == pytest.approx(0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5)
 
 

@@ -45,32 +45,20 @@ COUNTS = [
     ("Incomprehensible", scales.VERDICTS, 1.0),
 ]
 DOES_NOT = [
-    ("6", scales.FIVE, "out_of_range"),
-    ("0", scales.FIVE, "out_of_range"),
-    ("-4", scales.FIVE, "out_of_range"),
-    ("3.7", scales.HALVES, "not_declared"),
-    ("3.5", scales.LEVELS, "not_declared"),
-    ("85", scales.TENS, "not_declared"),
-    ("8/10", scales.FIVE, "other_scale"),
+    ("6", scales.FIVE, "out_of_range"), ("0", scales.FIVE, "out_of_range"), ("-4", scales.FIVE, "out_of_range"),
+    ("3.7", scales.HALVES, "not_declared"), ("3.5", scales.LEVELS, "not_declared"),
+    ("85", scales.TENS, "not_declared"), ("8/10", scales.FIVE, "other_scale"),
     ("The score of the review is 0.5.", scales.HUNDRED, "other_scale"),
     ("The review is not very good.", scales.GRADES, "negated"),
-    ("It isn't a good review.", scales.VERDICTS, "negated"),
-    ("85%", scales.FIVE, "other_scale"),
-    ("3 or 4", scales.FIVE, "no_score"),
-    ("I would give it a 3 or a 4.", scales.FIVE, "ambiguous"),
-    ("Score: 3\nScore: 4", scales.FIVE, "ambiguous"),
-    ("Relevance: 3\nFluency: 4", scales.FIVE, "ambiguous"),
-    ("4,5", scales.FIVE, "no_score"),
-    ("1-5", scales.FIVE, "no_score"),
-    ("The summary has 3 errors.", scales.FIVE, "no_score"),
-    ("four", scales.FIVE, "no_score"),
-    ("Ich kann das nicht bewerten.", scales.FIVE, "no_score"),
-    ("I cannot grade this text.", scales.FIVE, "no_score"),
-    ("", scales.FIVE, "no_score"),
-    ("Poor to Very Good", scales.GRADES, "ambiguous"),
-    ("Bad", scales.GRADES, "no_label"),
-    ("4", scales.GRADES, "no_label"),
-]
+    ("It isn't a good review.", scales.VERDICTS, "negated"), ("85%", scales.FIVE, "other_scale"),
+    ("3 or 4", scales.FIVE, "no_score"), ("I would give it a 3 or a 4.", scales.FIVE, "ambiguous"),
+    ("Score: 3\nScore: 4", scales.FIVE, "ambiguous"), ("Relevance: 3\nFluency: 4", scales.FIVE, "ambiguous"),
+    ("4,5", scales.FIVE, "no_score"), ("1-5", scales.FIVE, "no_score"),
+    ("The summary has 3 errors.", scales.FIVE, "no_score"), ("four", scales.FIVE, "no_score"),
+    ("Ich kann das nicht bewerten.", scales.FIVE, "no_score"), ("I cannot grade this text.", scales.FIVE, "no_score"),
+    ("", scales.FIVE, "no_score"), ("Poor to Very Good", scales.GRADES, "ambiguous"),
+    ("Bad", scales.GRADES, "no_label"), ("4", scales.GRADES, "no_label"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "scale", "value"), COUNTS)
@@ -160,15 +148,11 @@ def test_an_aspect_scored_sentence_by_sentence_is_its_mean():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Yes", True),
-        ("1. Yes\n2. It repeats itself.", True),
-        ("Yes, the review is redundant and not concise.", True),
-        ("**Answer:** No.", False),
-        ("no, it is not", False),
-        ("No, the review isn't redundant.", False),
-        ("No redundancy.", False),
+        ("Yes", True), ("1. Yes\n2. It repeats itself.", True),
+        ("Yes, the review is redundant and not concise.", True), ("**Answer:** No.", False), ("no, it is not", False),
+        ("No, the review isn't redundant.", False), ("No redundancy.", False),
     ],
-)
+)  # fmt: skip
 def test_the_filter_is_answered_by_the_first_word(text, said):
     assert answers.yes_or_no(text) is said
 
@@ -219,15 +203,10 @@ def test_a_rationale_is_what_follows_its_announcement():
 @pytest.mark.parametrize(
     "text",
     [
-        "9" * 200_000,
-        "Score " * 40_000,
-        "1 to " * 40_000,
-        "Relevance " * 20_000 + ":",
-        "Answer: " * 25_000,
-        "*" * 200_000,
-        "4 (" * 60_000,
+        "9" * 200_000, "Score " * 40_000, "1 to " * 40_000, "Relevance " * 20_000 + ":", "Answer: " * 25_000,
+        "*" * 200_000, "4 (" * 60_000,
     ],
-)
+)  # fmt: skip
 def test_a_hostile_reply_is_read_in_linear_time(text):
     began = time.process_time()
     for read in (

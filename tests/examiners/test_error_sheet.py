@@ -8,7 +8,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Problem
 from gre_bench.examiners.examiner import Item
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.tables import COLUMNS, ERRORS, shares, sheet
+from gre_bench.examiners.results import COLUMNS, ERRORS, shares, sheet
 
 ITEMS = [Item(str(place), "source", "text") for place in range(4)]
 GRADES = [

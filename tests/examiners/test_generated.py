@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.core.records import Sampling
-from gre_bench.examiners.examiner import Examiner, Item, findings, improving_chat, writing_chat
-from gre_bench.examiners.grading import grade
+from gre_bench.examiners.examiner import Examiner, Item, findings
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.prompts.library import load
-from tests.examiners.test_grading import items, writer
-from tests.servers.scripted_chat import scripted_chat
-from tests.servers.scripted_examiner import examiner
 
 
 @pytest.mark.parametrize(
@@ -37,25 +32,6 @@ def test_the_checks_find_what_the_paper_found(text, wrong):
 def test_the_printed_prompts_pass_the_check_of_numbering(name):
     text = load(TEMPLATES[name].prompt.format(item="summary")).user
     assert not [each for each in findings(text) if "number" in each]
-
-
-def test_a_prompt_is_written_improved_and_used(tmp_path):
-    def author(body):
-        prompt = body["messages"][-1]["content"]
-        if prompt.startswith("Write a set of instructions"):
-            return "1. Read both.\n2. Score each aspect from 1 to 5, for each aspect apart."
-        if prompt.startswith("Improve the following instructions"):
-            return prompt.split('"')[1].replace("Read both", "Read both twice")
-        return examiner()(body)
-
-    with scripted_chat(write=author) as server:
-        lm = writer(server, tmp_path)
-        [written] = lm.write([writing_chat("review")], Sampling())
-        [improved] = lm.write([improving_chat(written.text)], Sampling())
-        one = Examiner(template="generated", instructions=improved.text)
-        found = grade(one, items(0.0, 1.0), lm)
-    assert "Read both twice" in one.instructions
-    assert [each.value for each in found] == [1.0, 5.0]
 
 
 def test_generated_instructions_are_part_of_the_identity():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
 
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.tables import LAYOUTS, layout
-from tests.conftest import ROOT, SHARED
+from gre_bench.examiners.results import LAYOUTS, layout
+from tests.conftest import ROOT
+from tests.prompts.papers import paper
 
 FOLDER = ROOT / "data" / "published"
 FILES = sorted(path.stem for path in FOLDER.glob("00[13]_table*.csv"))
@@ -54,39 +54,23 @@ def test_the_known_misprints_are_marked():
 @pytest.mark.shared
 @pytest.mark.parametrize("name", FILES)
 def test_every_number_stands_in_the_paper_in_this_order(name):
-    paper, table = name.split("_table")
-    files: list[Path] = list((SHARED.parent / "seeds").glob("001_clean.txt" if paper == "001" else "003*.txt"))
-    if not files:
-        pytest.skip("the paper's text is not on this machine")
-    text = files[0].read_text()
+    number, table = name.split("_table")
+    text = paper(number)
     text = text[: text.index(f"\nTable {table}: ")]
     values = [row["value"] for row in rows(name)]
-    pattern = r"(?<![\d.])-?0\.\d\d(?:\d\d)?(?!\d)" if table != "9" or paper == "003" else r"\d+(?=%)"
+    pattern = r"(?<![\d.])-?0\.\d\d(?:\d\d)?(?!\d)" if table != "9" or number == "003" else r"\d+(?=%)"
     assert re.findall(pattern, text)[-len(values) :] == values
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(
-    ("paper", "said"),
-    [
-        (
-            "001_clean",
-            "the number of unique scores has been diminished from {} to {} and {} to {} for Orca-13B and Pla",
-        ),
-        (
-            "003*",
-            "on the test set with a score of {}. Furthermore, P1 and P2 also achieve competitive scores of {} and {}",
-        ),
-    ],
-)
-def test_the_numbers_of_the_running_text_stand_there(paper, said):
-    files = list((SHARED.parent / "seeds").glob(f"{paper}.txt"))
-    if not files:
-        pytest.skip("the paper's text is not on this machine")
-    values = [row["value"] for row in rows(f"{paper[:3]}_text")]
-    if paper.startswith("001"):
-        values = [values[place] for place in (0, 2, 1, 3)]
-    assert said.format(*values) in " ".join(files[0].read_text().split())
+@pytest.mark.parametrize(("number", "said", "order"), [
+    ("001", "the number of unique scores has been diminished from {} to {} and {} to {} for Orca-13B and Pla", (0, 2, 1, 3)),
+    ("003", "on the test set with a score of {}. Furthermore, P1 and P2 also achieve competitive scores of {} and {}",
+     (0, 1, 2)),
+])  # fmt: skip
+def test_the_numbers_of_the_running_text_stand_there(number, said, order):
+    values = [row["value"] for row in rows(f"{number}_text")]
+    assert said.format(*(values[place] for place in order)) in " ".join(paper(number).split())
 
 
 def test_an_unknown_layout_is_refused_with_the_known_ones():

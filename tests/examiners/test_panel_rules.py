@@ -21,14 +21,11 @@ from tests.servers.scripted_examiner import chooser
 @pytest.mark.parametrize(
     ("given", "wanted", "measure", "value"),
     [
-        ((4, 4, 3, 5, 1), (4, 4, 3, 4, 2), "exact", 0.6),
-        ((4, None, 3), (4, 4, 3), "exact", 2 / 3),
-        ((0.0, 0.5, 1.0), (0.0, 1.0, 0.5), "squared_error", 1 - 0.5 / 3),
-        ((1.0,), (0.0,), "squared_error", 0.0),
-        ((None, None), (1.0, 0.0), "squared_error", 0.0),
-        ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
+        ((4, 4, 3, 5, 1), (4, 4, 3, 4, 2), "exact", 0.6), ((4, None, 3), (4, 4, 3), "exact", 2 / 3),
+        ((0.0, 0.5, 1.0), (0.0, 1.0, 0.5), "squared_error", 1 - 0.5 / 3), ((1.0,), (0.0,), "squared_error", 0.0),
+        ((None, None), (1.0, 0.0), "squared_error", 0.0), ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
     ],
-)
+)  # fmt: skip
 def test_agreement_is_the_table(given, wanted, measure, value):
     assert agreement(given, wanted, measure) == pytest.approx(value)
 
@@ -55,17 +52,11 @@ def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, 
 @pytest.mark.parametrize(
     ("rule", "p", "alpha", "value"),
     [
-        ("uniform", 0.7, 1, 1.0),
-        ("log", 0.8, 1, math.log(4)),
-        ("log", 1.0, 1, math.log(99)),
-        ("log", 0.0, 1, -math.log(99)),
-        ("exp", 0.8, 1, math.exp(0.8)),
-        ("exp", 0.8, 2, math.exp(1.6)),
-        ("poly", 0.8, 1, 0.8),
-        ("poly", 0.8, 3, 0.512),
-        ("poly", 1.0, 1, 0.99),
+        ("uniform", 0.7, 1, 1.0), ("log", 0.8, 1, math.log(4)), ("log", 1.0, 1, math.log(99)),
+        ("log", 0.0, 1, -math.log(99)), ("exp", 0.8, 1, math.exp(0.8)), ("exp", 0.8, 2, math.exp(1.6)),
+        ("poly", 0.8, 1, 0.8), ("poly", 0.8, 3, 0.512), ("poly", 1.0, 1, 0.99),
     ],
-)
+)  # fmt: skip
 def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
     assert weight(p, rule, alpha) == pytest.approx(value)
 

@@ -13,14 +13,13 @@ from gre_bench.cli.views.formats import Format, write
 from gre_bench.core import terminal
 from gre_bench.examiners.examiner import Item
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.results import ExaminerResult
-from gre_bench.examiners.tables import sheet
+from gre_bench.examiners.results import ExaminerResult, sheet
 from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.tables import RmseCell, RmseRow, Table
 from gre_bench.release.pages.board import Board, Entry, as_csv
+from gre_bench.studies import guidelines as of_guidelines
 from gre_bench.studies.examiners import results as of_examiners
-from gre_bench.studies.guidelines import results as of_guidelines
-from gre_bench.studies.guidelines.results import table
+from gre_bench.studies.guidelines import table
 from tests.conftest import ROOT
 from tests.faults.hostile import FORMULA, TEXTS, steering
 

@@ -33,19 +33,6 @@ def test_rmse_bias_and_mean_error_of_a_worked_table():
     assert (found.bias.value, found.mae, found.papers) == (1.0, 1.5, 4)
 
 
-def test_ratings_equal_to_the_human_means_are_without_error():
-    found = closeness([3, 5, 8], [3, 5, 8], resamples=200)
-    assert (found.rmse.value, found.rmse.low, found.rmse.high, found.bias.value) == (0, 0, 0, 0)
-    assert found.spearman.value == pytest.approx(1)
-
-
-def test_a_constant_has_the_spread_of_the_human_means_as_rmse_and_no_rank_correlation():
-    human = [3.0, 5.0, 6.5, 8.0]
-    found = closeness([5.625] * 4, human, resamples=200)
-    assert found.rmse.value == pytest.approx(np.std(human))
-    assert (found.spearman, found.spearman_p) == (None, None)
-
-
 def test_nothing_is_computed_for_two_papers():
     assert closeness([1, 2], [1, 2]) is None
 
@@ -66,12 +53,12 @@ def test_the_interval_of_the_rmse_covers_what_it_should():
     random = np.random.default_rng(11)
     for scale, skewed in ((1.3, False), (0.8, True)):
         hits = 0
-        for run in range(2000):
+        for run in range(1000):
             errors = random.normal(0.5, 1.2, 60) if not skewed else random.exponential(scale, 60)
             truth = math.sqrt(0.25 + 1.44) if not skewed else scale * math.sqrt(2)
             found = rmse(errors, resamples=400, seed=run % 40)
             hits += found.low <= truth <= found.high
-        assert abs(hits / 2000 - 0.95) < 0.02 + 0.02 * skewed, hits / 2000
+        assert abs(hits / 1000 - 0.95) < 0.02 + 0.02 * skewed, hits / 1000
 
 
 def test_an_rmse_whose_errors_are_all_alike_has_no_width():
@@ -124,14 +111,6 @@ def test_every_planned_paper_is_scored_excluded_failed_or_missing():
     assert (found.wording.mean_words, found.wording.type_token_ratio) == (3, 2 / 3)
 
 
-def test_with_a_rubric_the_models_own_rating_and_the_recomputed_one_stand_apart():
-    ratings = [Rating(f"p{place}", "m", "good+rubric", 8, recomputed=5) for place in range(3)]
-    ratings += [Rating("p3", "m", "good+rubric", 8)]
-    (found,) = outcomes(ratings, by_paper([5] * 4), resamples=100)
-    assert (found.closeness.papers, found.closeness.bias.value) == (4, 3)
-    assert (found.recomputed.papers, found.recomputed.bias.value) == (3, 0)
-
-
 def test_comparisons_stay_within_a_model():
     ratings = [
         Rating(f"p{place}", model, name, 5 + (place % 2) * (name == "arr"))
@@ -157,14 +136,10 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
 
 def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():
     reviews = [
-        Given("p1", "m", "run", "6"),
-        Given("p2", "m", "run", "6.0"),
-        Given("p3", "m", "run", "6.5"),
-        Given("p4", "m", "run", None),
-        Given("p5", "m", "run", "eleven"),
-        Given("p6", "m", "run", "11"),
+        Given("p1", "m", "run", "6"), Given("p2", "m", "run", "6.0"), Given("p3", "m", "run", "6.5"),
+        Given("p4", "m", "run", None), Given("p5", "m", "run", "eleven"), Given("p6", "m", "run", "11"),
         Given("p9", "m", "run", "3"),
-    ]
+    ]  # fmt: skip
     found = {rating.paper_id: rating for rating in given_ratings(reviews, [f"p{place}" for place in range(1, 8)])}
     assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
     assert {
@@ -198,14 +173,8 @@ def test_runs_are_told_apart_by_what_they_do_not_share():
 
 def test_words_and_their_variety():
     assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == [
-        "the",
-        "paper's",
-        "well-known",
-        "gan",
-        "3.5",
-        "the",
-        "paper’s",
-    ]
+        "the", "paper's", "well-known", "gan", "3.5", "the", "paper’s",
+    ]  # fmt: skip
     assert wording(["a b a c"]).type_token_ratio == 0.75
     assert moving_ratio(list("aabbcc"), window=2) == pytest.approx((1 + 2 + 1 + 2 + 1) / 5 / 2)
     assert moving_ratio(list("abc"), window=4) is None

@@ -21,11 +21,6 @@ NORMALISED = {
 
 def test_the_rubric_maps_each_temporary_score_as_listing_13_does():
     assert {t: normalised(t) for t in range(-10, 11)} == NORMALISED
-    assert (normalised(-10), normalised(0), normalised(10)) == (1, 5, 10)
-
-
-def test_only_the_score_that_lies_halfway_differs_from_rounding_to_even():
-    assert [t for t in range(-10, 11) if normalised(t) != round((t + 10) / 20 * 9 + 1)] == [0]
 
 
 @pytest.mark.parametrize("score", [-11, 11, 100])
@@ -96,15 +91,11 @@ def test_what_is_no_rating_says_why(reply, code):
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
-        ("Temporary score: 4", 4),
-        ("- The temporary score (-10 to +10): +3", 3),
-        ("**Temporary Score:** -7", -7),
-        ("temporary_score = 10", 10),
-        ("Temporary score: \u22122", -2),
-        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0),
-        ("Temporary Score: 5/10", 5),
+        ("Temporary score: 4", 4), ("- The temporary score (-10 to +10): +3", 3), ("**Temporary Score:** -7", -7),
+        ("temporary_score = 10", 10), ("Temporary score: \u22122", -2),
+        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0), ("Temporary Score: 5/10", 5),
     ],
-)
+)  # fmt: skip
 def test_a_temporary_score_is_read(reply, score):
     assert temporary_score(reply) == score
 

@@ -28,15 +28,9 @@ from gre_bench.guidelines.review_quality import (
 )
 
 FIELDS = {
-    "summary": "s" * 10,
-    "strengths": "t" * 20,
-    "weaknesses": "w" * 30,
-    "questions": "q" * 40,
-    "rating": "6: weak",
-    "soundness": "3 good",
-    "presentation": "2 fair",
-    "contribution": "3 good",
-}
+    "summary": "s" * 10, "strengths": "t" * 20, "weaknesses": "w" * 30, "questions": "q" * 40, "rating": "6: weak",
+    "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good",
+}  # fmt: skip
 REFERENCES = """Two items apply.
 
 ```yaml
@@ -53,19 +47,10 @@ REFERENCES = """Two items apply.
 @pytest.mark.parametrize(
     ("days", "points"),
     [
-        (0, 5),
-        (1.5, 5),
-        (2, 5),
-        (2.0001, 4),
-        (5, 4),
-        (5.0001, 3),
-        (10, 3),
-        (10.0001, 2),
-        (20, 2),
-        (20.0001, 1),
+        (0, 5), (1.5, 5), (2, 5), (2.0001, 4), (5, 4), (5.0001, 3), (10, 3), (10.0001, 2), (20, 2), (20.0001, 1),
         (400, 1),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_date_has_the_printed_points(days, points, sign):
     assert date_points(round(sign * days * DAY_MS), Fraction(0)) == points
@@ -154,12 +139,9 @@ def test_a_criterion_that_no_lm_judged_makes_the_total_not_computable():
 
 def test_groups_are_17_then_11_then_6_or_less():
     assert {total: group_of(total) for total in range(2, 18)} == {
-        **dict.fromkeys(range(2, 7), "bad"),
-        **dict.fromkeys(range(7, 11)),
-        11: "middle",
-        **dict.fromkeys(range(12, 17)),
-        17: "good",
-    }
+        **dict.fromkeys(range(2, 7), "bad"), **dict.fromkeys(range(7, 11)), 11: "middle",
+        **dict.fromkeys(range(12, 17)), 17: "good",
+    }  # fmt: skip
     for total in (1, 18):
         with pytest.raises(ValueError, match="not between"):
             group_of(total)
@@ -252,7 +234,7 @@ def test_a_score_and_its_word_are_read(name, score, word):
         ("a: &x [1]\nb: *x\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
         ("quality_score: !!python/object/apply:os.system ['true']\ncontent_consistency: consistent", "no_yaml"),
         ("quality_score: 2\nreasoning: it says: no\ncontent_consistency: consistent", "no_yaml"),
-        ("[" * 5000, "no_yaml"),
+        ("[" * 1000, "no_yaml"),
         ("date: 2001-99-99\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
         ("x" * 50_000, "no_yaml"),
     ],

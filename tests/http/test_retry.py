@@ -14,17 +14,10 @@ from gre_bench.writing.http_writer import RetryPolicy as of_the_writers
 @pytest.mark.parametrize(
     ("stated", "low", "high"),
     [
-        ("2", 2, 2),
-        ("0.5", 0.5, 0.5),
-        ("-3", 0, 0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
-        ("", None, None),
-        ("soon", None, None),
-        ("nan", None, None),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 1e9, 1e10),
-        ("inf", 1e300, None),
+        ("2", 2, 2), ("0.5", 0.5, 0.5), ("-3", 0, 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("", None, None),
+        ("soon", None, None), ("nan", None, None), ("Fri, 01 Jan 2100 00:00:00 GMT", 1e9, 1e10), ("inf", 1e300, None),
     ],
-)
+)  # fmt: skip
 def test_retry_after_is_a_number_or_a_date(stated, low, high):
     seconds = retry_after({"retry-after": stated})
     assert (seconds is None) if low is None else (seconds >= low and (high is None or seconds <= high))
@@ -33,24 +26,10 @@ def test_retry_after_is_a_number_or_a_date(stated, low, high):
 @pytest.mark.parametrize(
     ("status", "again"),
     [
-        (400, False),
-        (401, False),
-        (402, False),
-        (403, False),
-        (404, False),
-        (408, True),
-        (409, True),
-        (413, False),
-        (422, False),
-        (425, True),
-        (429, True),
-        (500, True),
-        (502, True),
-        (503, True),
-        (504, True),
-        (529, True),
+        (400, False), (401, False), (402, False), (403, False), (404, False), (408, True), (409, True), (413, False),
+        (422, False), (425, True), (429, True), (500, True), (502, True), (503, True), (504, True), (529, True),
     ],
-)
+)  # fmt: skip
 def test_a_bad_request_or_a_refusal_is_not_tried_again(status, again):
     assert passes(status) is again
 

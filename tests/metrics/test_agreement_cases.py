@@ -35,13 +35,9 @@ def test_a_review_s_score_is_the_mean_over_the_other_reviews_of_its_item():
     items = [item("p", "a", "b", "c", grades={"a": 3.0, "b": 1.0, "c": 2.0})]
     planned = plan_agreement(items, GEM, "w")
     values = {
-        ("review:a", "b"): 1.0,
-        ("review:a", "c"): 4.0,
-        ("review:b", "a"): -2.0,
-        ("review:b", "c"): 0.0,
-        ("review:c", "a"): 0.5,
-        ("review:c", "b"): 0.25,
-    }
+        ("review:a", "b"): 1.0, ("review:a", "c"): 4.0, ("review:b", "a"): -2.0, ("review:b", "c"): 0.0,
+        ("review:c", "a"): 0.5, ("review:c", "b"): 0.25,
+    }  # fmt: skip
     assert {(pair.candidate_id, pair.reference_id) for pair in planned} == set(values)
     assert review_scores(items, planned, scored(planned, values)) == [
         ReviewScore("p", "a", 3.0, 2.5, 2, 2),

@@ -20,12 +20,9 @@ CASE = Case(
 )
 EMBEDDER = HashedNgrams()
 SENTENCES = (
-    "The paper is clear.",
-    "It lacks a baseline!",
-    "Why was the seed fixed?",
-    "The authors should add an ablation",
+    "The paper is clear.", "It lacks a baseline!", "Why was the seed fixed?", "The authors should add an ablation",
     "0.85 is low.",
-)
+)  # fmt: skip
 reviews = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6).map(" ".join)
 
 
@@ -81,12 +78,9 @@ def test_the_match_of_a_table_of_cosines():
 SPLIT = [
     ("One. Two! Three?", ["One.", "Two!", "Three?"]),
     ("At 0.85, e.g. here.\n\nNext", ["At 0.85, e.g.", "here.", "Next"]),
-    ("A line\nanother line", ["A line\nanother line"]),
-    ("  Blanks.  \n\t ", ["Blanks."]),
-    ("Why?! No...  Yes.", ["Why?!", "No...", "Yes."]),
-    ("No end.No break", ["No end.No break"]),
-    (" \n", []),
-]
+    ("A line\nanother line", ["A line\nanother line"]), ("  Blanks.  \n\t ", ["Blanks."]),
+    ("Why?! No...  Yes.", ["Why?!", "No...", "Yes."]), ("No end.No break", ["No end.No break"]), (" \n", []),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), SPLIT)
@@ -211,10 +205,6 @@ def test_a_review_meets_its_own_tokens_wholly_in_any_order(review):
 def test_a_text_without_tokens_is_a_problem_of_its_pair_alone():
     (failed,) = BertScore(EMBEDDER, "sig", tokens=True).score([replace(CASE, candidate=" \n")])
     assert failed.problem.message.endswith("the candidate's text has no tokens")
-
-
-def test_no_cases_are_no_scores():
-    assert BertScore(EMBEDDER, "sig").score([]) == []
 
 
 def test_with_a_sentence_model_a_review_meets_itself_but_for_the_query_prompt(tmp_path):

@@ -64,12 +64,6 @@ def test_each_marginal_is_computed_once_and_known_spans_never():
     assert ask(lm, predictions, answers) == {}
 
 
-def test_scores_come_in_the_order_of_the_cases_duplicates_included():
-    cases = [replace(CASE, reference=text) for text in ("beta", "gamma", "beta")]
-    scores = gem(OverlapLM()).score(cases)
-    assert scores[0].value == scores[2].value != scores[1].value
-
-
 @pytest.mark.parametrize(
     ("fault", "code", "final", "broken"),
     [

@@ -13,17 +13,8 @@ CHECKLIST = "Mine:\n\npeer_review_behavior_checklist:\n  good_paper: {}\n  bad_p
 
 def test_the_shipped_conditions_are_those_of_the_paper():
     assert SHIPPED == (
-        "none",
-        "arr",
-        "neurips",
-        "iclr",
-        "good",
-        "middle",
-        "bad",
-        "good+rubric",
-        "middle+rubric",
-        "bad+rubric",
-    )
+        "none", "arr", "neurips", "iclr", "good", "middle", "bad", "good+rubric", "middle+rubric", "bad+rubric",
+    )  # fmt: skip
     kinds = [condition(name).kind for name in SHIPPED]
     assert kinds == ["none", *["instruction"] * 3, *["imitating"] * 6]
     assert len({condition(name).sha256 for name in SHIPPED}) == len(SHIPPED)

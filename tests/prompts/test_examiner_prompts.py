@@ -10,7 +10,7 @@ import pytest
 from gre_bench.examiners.examiner import Examiner, Item, chats, filter_chat, sha256, wording
 from gre_bench.examiners.templates import APPROACHES, TEMPLATES
 from gre_bench.prompts.library import FOLDER, load
-from tests.conftest import SHARED
+from tests.prompts.papers import paper
 
 OURS = sorted(
     str(path.relative_to(FOLDER).with_suffix(""))
@@ -30,10 +30,7 @@ PRINTED_IN = {
 
 def kim(table: int) -> str:
     """The cell texts of a table of Kim et al. 2023 (its rows stand before its caption), no blank left."""
-    papers = list((SHARED.parent / "seeds").glob("001_clean.txt"))
-    if not papers:
-        pytest.skip("the text of Kim et al. 2023 is not on this machine")
-    text = papers[0].read_text()
+    text = paper("001")
     end = text.index(f"\nTable {table}: ")
     start = text.rindex("\nTable ", 0, end) if table != 13 else text.index("Appendix D Example Prompts\n|")
     rows = text[start:end].split("\n", 2)[2]
@@ -42,11 +39,8 @@ def kim(table: int) -> str:
 
 
 def kotonya() -> str:
-    papers = list((SHARED.parent / "seeds").glob("003*.txt"))
-    if not papers:
-        pytest.skip("the text of Kotonya et al. 2023 is not on this machine")
     # Table 9 gives a score in the middle of each prompt.
-    return bare(re.sub(r"\t-?0\.\d\d$", "", papers[0].read_text(), flags=re.MULTILINE))
+    return bare(re.sub(r"\t-?0\.\d\d$", "", paper("003"), flags=re.MULTILINE))
 
 
 def bare(text: str) -> str:
@@ -75,10 +69,7 @@ def test_a_composed_prompt_is_the_printed_one(case):
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    "name",
-    [
-        *(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short")),
-    ],
+    "name", [*(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short"))]
 )
 def test_a_task_description_is_the_printed_one(name):
     assert bare(part(name)) in kim(13)
@@ -88,15 +79,11 @@ def test_a_task_description_is_the_printed_one(name):
 @pytest.mark.parametrize(
     ("table", "name"),
     [
-        (14, "criteria/ht_gpt_relevance"),
-        (14, "criteria/mt_gpt_relevance"),
-        (14, "criteria/ad_relevance"),
-        (14, "criteria/ad_gpt_relevance"),
-        (15, "steps/human_complex"),
-        (15, "steps/model_complex_relevance"),
+        (14, "criteria/ht_gpt_relevance"), (14, "criteria/mt_gpt_relevance"), (14, "criteria/ad_relevance"),
+        (14, "criteria/ad_gpt_relevance"), (15, "steps/human_complex"), (15, "steps/model_complex_relevance"),
         (16, "demonstrations/reason_best_relevance"),
     ],
-)
+)  # fmt: skip
 def test_a_part_is_the_printed_one(table, name):
     assert load(f"dsba/summary/{name}").kind == "verbatim"
     words = [bare(line) for line in part(name).split("\n")]
@@ -160,10 +147,7 @@ def test_the_damaged_prompts_are_mended_from_their_twins():
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["pairwise", "five_level", "hundred_level"])
 def test_the_prompts_of_pre_are_the_printed_ones(name):
-    papers = list((SHARED.parent / "seeds").glob("000*.txt"))
-    if not papers:
-        pytest.skip("the appendix of PRE is not on this machine")
-    printed = bare(papers[0].read_text().replace("```", ""))
+    printed = bare(paper("000").replace("```", ""))
     prompt = load(f"pre/summary/{name}").user
     for field, own in (("source", "passage"), ("one", "summary1"), ("two", "summary2"), ("text", "summary")):
         prompt = prompt.replace(f"{{{field}}}", f"{{{own}}}")

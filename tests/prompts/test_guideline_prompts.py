@@ -8,65 +8,50 @@ import pytest
 import yaml
 
 from gre_bench.prompts.library import fill, load
-from tests.conftest import SHARED
+from tests.prompts.papers import paper
 
 LISTINGS = {
-    "reference_quality": (2, ("summary", "strengths", "weaknesses", "questions")),
-    "content_consistency": (3, ("rating", "summary", "strengths", "weaknesses")),
-    "subscore_consistency": (4, ("rating", "soundness", "presentation", "contribution")),
-    "none": (5, ("content",)),
-    "review": (6, ("content", "reviewer_guideline")),
-    "arr": (7, ()),
-    "neurips": (8, ()),
-    "iclr": (9, ()),
-    "good": (10, ()),
-    "middle": (11, ()),
-    "bad": (12, ()),
-    "rubric": (13, ("content", "reviewer_imitating_guideline")),
-}
+    "reference_quality": (2, ("summary", "strengths", "weaknesses", "questions"),
+        "6908b82848033f3f423533242ccd5959b7d996a805772921d64a6948af21da67"),
+    "content_consistency": (3, ("rating", "summary", "strengths", "weaknesses"),
+        "9476a43dbc9b4e5e693a9716ef1ff8b28a6d72d0b7fd5136476c3453eb062db8"),
+    "subscore_consistency": (4, ("rating", "soundness", "presentation", "contribution"),
+        "672ef2b6cb175abe772ba43ac541ebf1382f9bc223412616bf7c300b51a7cf90"),
+    "none": (5, ("content",),
+        "6f1a4fc69ab2508520660ee1a5a01d6d6b50e8cd5ba70f1c31238cb4eca83dbc"),
+    "review": (6, ("content", "reviewer_guideline"),
+        "897576159809ac243d9f7ae8191a6eb376553377c051e3c32dd96524a71e3427"),
+    "arr": (7, (),
+        "92fe2b58c7d664fda2bda0bbe5ac5881c810ae96ecf6f238962e964e03ed1bc2"),
+    "neurips": (8, (),
+        "c0c20e097fac0b3520bdda4ffac562c7e9d2bbeb4ee8eea1376180916d410a59"),
+    "iclr": (9, (),
+        "8a262fb719b9802ce6d9d16194aaae316faed114fe0603bfc43c54e9e9ded2a5"),
+    "good": (10, (),
+        "adda092bcf0181126653e43c04ee334308295f35c935d9d0359bfbb7e3266d04"),
+    "middle": (11, (),
+        "6afd8ab431b8e14a67aa8da92fb2d0dd87a4647087d95d49f59fed1442e1901a"),
+    "bad": (12, (),
+        "8757c126fadd8ece8f88782352a171d252c427389e0452c0d0192b8ebcb4cdd3"),
+    "rubric": (13, ("content", "reviewer_imitating_guideline"),
+        "650462cb9158bd8e36fda5aca196ddaadebffd164178bc6ff58ede3d1d6213a8"),
+}  # fmt: skip
+"""Prompt → its listing, its fields, and the digest that ratings name."""
 STARTS = {number: f"\nListing {number}: " for number in range(2, 14)}
 ENDS = {
-    2: "\nContent Consistency Content",
-    3: "\nSubscore Consistency Subscore",
-    4: "\nScore Distribution",
-    5: "\n840 C ",
-    6: "\n880 **Official",
-    7: "\nListing 8: ",
-    8: "\nListing 9: ",
-    9: "\nReviewer-imitating Guidelines We",
-    10: "\nListing 11: ",
-    11: "\nListing 12: ",
-    12: "\nListing 13: ",
-}
+    2: "\nContent Consistency Content", 3: "\nSubscore Consistency Subscore", 4: "\nScore Distribution",
+    5: "\n840 C ", 6: "\n880 **Official", 7: "\nListing 8: ", 8: "\nListing 9: ",
+    9: "\nReviewer-imitating Guidelines We", 10: "\nListing 11: ", 11: "\nListing 12: ", 12: "\nListing 13: ",
+}  # fmt: skip
 STRAY = '"periments,theory,orstatisticallysignificantresults(e.g.,overlappingconfidenceintervals)."'
-
-
-@pytest.mark.parametrize(
-    ("name", "sha256"),
-    [
-        ("reference_quality", "6908b82848033f3f423533242ccd5959b7d996a805772921d64a6948af21da67"),
-        ("content_consistency", "9476a43dbc9b4e5e693a9716ef1ff8b28a6d72d0b7fd5136476c3453eb062db8"),
-        ("subscore_consistency", "672ef2b6cb175abe772ba43ac541ebf1382f9bc223412616bf7c300b51a7cf90"),
-        ("none", "6f1a4fc69ab2508520660ee1a5a01d6d6b50e8cd5ba70f1c31238cb4eca83dbc"),
-        ("review", "897576159809ac243d9f7ae8191a6eb376553377c051e3c32dd96524a71e3427"),
-        ("arr", "92fe2b58c7d664fda2bda0bbe5ac5881c810ae96ecf6f238962e964e03ed1bc2"),
-        ("neurips", "c0c20e097fac0b3520bdda4ffac562c7e9d2bbeb4ee8eea1376180916d410a59"),
-        ("iclr", "8a262fb719b9802ce6d9d16194aaae316faed114fe0603bfc43c54e9e9ded2a5"),
-        ("good", "adda092bcf0181126653e43c04ee334308295f35c935d9d0359bfbb7e3266d04"),
-        ("middle", "6afd8ab431b8e14a67aa8da92fb2d0dd87a4647087d95d49f59fed1442e1901a"),
-        ("bad", "8757c126fadd8ece8f88782352a171d252c427389e0452c0d0192b8ebcb4cdd3"),
-        ("rubric", "650462cb9158bd8e36fda5aca196ddaadebffd164178bc6ff58ede3d1d6213a8"),
-    ],
-)
-def test_a_prompt_is_the_one_that_ratings_name(name, sha256):
-    assert load(f"guideline_{name}").sha256 == sha256
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_a_prompt_states_its_listing_and_its_fields(name):
     prompt = load(f"guideline_{name}")
-    number, fields = LISTINGS[name]
+    number, fields, sha256 = LISTINGS[name]
     assert (prompt.kind, prompt.fields, prompt.system) == ("verbatim", fields, "")
+    assert prompt.sha256 == sha256
     assert prompt.source.endswith(f", Listing {number}")
 
 
@@ -94,10 +79,7 @@ def test_what_replies_are_read_for_is_asked_for():
 @pytest.mark.parametrize("name", LISTINGS)
 def test_the_text_stands_in_the_paper_word_for_word(name):
     """Blanks and marks of headings, emphasis and code are left out of it: the paper's text version lost some."""
-    papers = list((SHARED.parent / "seeds").glob("002*.txt"))
-    if not papers:
-        pytest.skip("the text of the paper on reviewer guidelines is not on this machine")
-    assert bare(load(f"guideline_{name}").user) == printed(papers[0].read_text(), LISTINGS[name][0])
+    assert bare(load(f"guideline_{name}").user) == printed(paper("002"), LISTINGS[name][0])
 
 
 def bare(text: str) -> str:

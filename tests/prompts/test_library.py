@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import PromptError
 from gre_bench.core.records import Prediction
 from gre_bench.prompts.library import FOLDER, address, load, render
-from tests.conftest import SHARED
+from tests.prompts.papers import paper
 
 
 def test_the_prediction_prompt_lays_its_parts_out_as_printed():
@@ -37,11 +37,7 @@ def test_the_prediction_prompt_is_the_printed_one():
 
 @pytest.mark.shared
 def test_the_system_text_stands_in_the_paper_word_for_word():
-    papers = list((SHARED.parent / "seeds").glob("004*.txt"))
-    if not papers:
-        pytest.skip("the text of Xu et al. 2025 is not on this machine")
-    text = re.sub(r"\s+", " ", papers[0].read_text())
-    assert load("predict_judgments").system in text
+    assert load("predict_judgments").system in re.sub(r"\s+", " ", paper("004"))
 
 
 @given(st.text(), st.text())
@@ -66,10 +62,7 @@ def test_an_unknown_prompt_is_named_with_the_known_ones():
 def test_addresses_differ_by_every_part():
     base = Prediction("x", "s", "y")
     others = [
-        Prediction(None, "s", "y"),
-        Prediction("x", None, "y"),
-        Prediction("x", "s", "z"),
-        Prediction("s", "x", "y"),
+        Prediction(None, "s", "y"), Prediction("x", None, "y"), Prediction("x", "s", "z"), Prediction("s", "x", "y"),
         Prediction("Not available", "s", "y"),
-    ]
+    ]  # fmt: skip
     assert len({address(item) for item in (base, *others)}) == 6

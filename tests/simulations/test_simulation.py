@@ -14,23 +14,21 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import count
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import checked
-from gre_bench.studies.simulations.known_lm import (
+from gre_bench.studies.simulations.simulation import (
+    REVIEWS,
+    SYNOPSES,
+    Simulation,
     TabulatedLM,
     bias,
     blind_lm,
+    conditional_information,
     conditionals,
     counted_lm,
     divergence,
     exact_lm,
     expected_score,
-    noisy_lm,
-)
-from gre_bench.studies.simulations.simulation import (
-    REVIEWS,
-    SYNOPSES,
-    Simulation,
-    conditional_information,
     information,
+    noisy_lm,
     random_simulation,
     sample_papers,
 )

@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gre_bench.studies.known_answers import known_answers, score_cases
-from gre_bench.studies.simulations import findings
-from gre_bench.studies.simulations.known_lm import exact_lm
+from gre_bench.studies.known_answers import coverage, exactness, known_answers, ordering, score_cases
 from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     SYNOPSES,
     all_cases,
     case_of,
     conditional_information,
+    exact_lm,
     information,
     random_simulation,
     sample_papers,
@@ -115,15 +114,15 @@ def test_the_bound_is_needed_and_only_in_the_direction_of_the_proof(found):
 
 def test_a_wrong_lm_a_wrong_order_and_a_narrow_interval_are_found_out():
     covered = [Covered("gem", "q", "by paper", 1.0, 0.0, 0.5 + place % 10) for place in range(2000)]
-    (row,) = findings.coverage([Trial(0, 1, 1, {}, (one,), ()) for one in covered])
+    (row,) = coverage([Trial(0, 1, 1, {}, (one,), ()) for one in covered])
     assert (row["covered"], row["verdict"]) == (0.9, "inside")
     narrow = [Covered("gem", "q", "by paper", 1.0, 0.0, 0.5 + place % 7) for place in range(2000)]
-    assert findings.coverage([Trial(0, 1, 1, {}, (one,), ()) for one in narrow])[0]["verdict"] == "outside"
+    assert coverage([Trial(0, 1, 1, {}, (one,), ()) for one in narrow])[0]["verdict"] == "outside"
     few = [Covered("gem", "q", "by paper", 1.0, 0.0, 0.5 + place % 7) for place in range(20)]
-    assert findings.coverage([Trial(0, 1, 1, {}, (one,), ()) for one in few])[0]["verdict"] == "unsure"
+    assert coverage([Trial(0, 1, 1, {}, (one,), ()) for one in few])[0]["verdict"] == "unsure"
     wrong = Trial(0, 1, 1, {"gem": 0.1, "gem_s_abstract": 0.0}, (), (Ordered("gem", "exact", (1.0, 1.2), 0.1, 0.0),))
-    assert [row["holds"] for row in findings.exactness([wrong])] == [False, True]
-    (row,) = findings.ordering([wrong])
+    assert [row["holds"] for row in exactness([wrong])] == [False, True]
+    (row,) = ordering([wrong])
     assert (row["holds"], row["beyond_allowed"], row["beyond_printed"]) == (False, 1, 1)
 
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +17,7 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
 from gre_bench.core.resources import resource
-from gre_bench.examiners.tables import LAYOUTS
+from gre_bench.examiners.results import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study, study
 from gre_bench.ingest.datasets.rated import read_graded_texts
 from gre_bench.pipeline.intake import import_graded
@@ -34,19 +29,13 @@ from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT, SHARED
 from tests.flows.refreshing import use
-from tests.holds import wait_for
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
+from tests.studies.asking import killed, models_file
 
-MODELS = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 HUMAN = [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 1.25, 2.25, 4.25]
 """Human scores, three texts a source, by players M0, M1 and M2."""
 REAL = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
-
-
-@pytest.fixture(autouse=True)
-def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def quality(human):
@@ -71,17 +60,18 @@ def job(tmp_path):
     """Makes a study of *examiners* (by name) on the texts of `table`, asking the server."""
 
     def make(server, examiners=None, rows=None, name="study", limit=None, again=False, **more):
-        (tmp_path / "models.toml").write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
         tree = {
-            "models": ["scripted"],
-            "models_file": str(tmp_path / "models.toml"),
-            "resamples": 200,
-            "baselines": ["length"],
-            "examiners": examiners or {},
-        } | more
+            "models": ["scripted"], "models_file": str(models_file(tmp_path, server)), "resamples": 200,
+            "baselines": ["length"], "examiners": examiners or {},
+        } | more  # fmt: skip
         return ExaminerJob(name, parse_study(tree), table(tmp_path, rows), None, limit, again, tmp_path / "state")
 
     return make
+
+
+def command(asked, folder):
+    return ["study", "examiners", "compare", *f"--items {asked.items} --settings {folder / 'study.toml'}".split(),
+            *f"--model scripted --models-file {folder / 'models.toml'} --state {asked.state} --no-prefect".split()]  # fmt: skip
 
 
 def run(asked):
@@ -277,30 +267,7 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
     with scripted_chat(write=examiner()) as server:
         server.until = lambda number: number <= 18
         asked = job(server, layouts=["003_table9"])
-        command = [
-            sys.executable,
-            "-m",
-            "gre_bench.cli.app",
-            "study",
-            "examiners",
-            "compare",
-            "--items",
-            str(asked.items),
-            "--settings",
-            str(tmp_path / "study.toml"),
-            "--models-file",
-            str(tmp_path / "models.toml"),
-            "--state",
-            str(asked.state),
-            "--no-prefect",
-            "--name",
-            "study",
-        ]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        wait_for(lambda: server.count > 18, process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        server.until = None
+        killed(server, 19, [*command(asked, tmp_path), "--name", "study"])
         summary = run(asked)
         assert summary["outcome"] == "done"
         assert 6 * 12 <= server.count <= 6 * 12 + http_writer.RetryPolicy().concurrency
@@ -354,37 +321,13 @@ def test_the_shipped_settings_have_every_row_of_every_table():
         for value in (one.aggregation, one.demonstration, one.description, one.steps, one.chosen_criteria)
     }
     assert used >= {
-        "direct",
-        "logprob",
-        "approximation",
-        "base_worst",
-        "base_best",
-        "reason_worst",
-        "reason_best",
-        "expert",
-        "short",
-        "long",
-        "complex",
-        "ad",
-        "ad_gpt",
-        "ht",
-        "ht_gpt",
-        "mt",
-        "mt_gpt",
-    }
+        "direct", "logprob", "approximation", "base_worst", "base_best", "reason_worst", "reason_best", "expert",
+        "short", "long", "complex", "ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt",
+    }  # fmt: skip
     assert {one.template for one in found.examiners.values()} >= {
-        "base",
-        "human",
-        "model",
-        "human_test",
-        "rationale",
-        "explanation",
-        "random",
-        "generated",
-        "five_level",
-        "hundred_level",
-        *(f"p{n}" for n in range(1, 15)),
-    }
+        "base", "human", "model", "human_test", "rationale", "explanation", "random", "generated", "five_level",
+        "hundred_level", *(f"p{n}" for n in range(1, 15)),
+    }  # fmt: skip
 
 
 def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
@@ -429,12 +372,8 @@ def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
         summary = run(job(server, {"base": {"template": "base"}}, panel=panel))
     row = found(summary)["panel of 0, uniform weights"]
     assert (summary["outcome"], row["scored"], row["failed"], row["excluded"], row["reasons"]["no_panel"]) == (
-        "done",
-        0,
-        6,
-        6,
-        6,
-    )
+        "done", 0, 6, 6, 6,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("bias", "accuracy", "always_first"), [(0.0, 1.0, 0), (1.01, 0.0, 12)])
@@ -520,12 +459,7 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     store = Store(tmp_path / "state", key)
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
         import_graded(
-            store,
-            progress.run_id,
-            resource("data", "sample_proposals", "proposals.jsonl"),
-            "proposals",
-            None,
-            None,
+            store, progress.run_id, resource("data", "sample_proposals", "proposals.jsonl"), "proposals", None, None
         )
         progress.end("done")
     with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:
@@ -633,35 +567,16 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
     ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
     with scripted_chat(write=examiner(), **ill) as server:
         asked = job(server)
-        command = [
-            "study",
-            "examiners",
-            "compare",
-            "--items",
-            str(asked.items),
-            "--settings",
-            str(tmp_path / "study.toml"),
-            "--model",
-            "scripted",
-            "--models-file",
-            str(tmp_path / "models.toml"),
-            "--state",
-            str(asked.state),
-            "--no-prefect",
-        ]
-        shown = CliRunner().invoke(app, command)
+        asked = command(job(server), tmp_path)
+        shown = CliRunner().invoke(app, asked)
         assert shown.exit_code == 3 and "1 grades are still missing" in shown.output
         server.when = None
-        shown = CliRunner().invoke(app, [*command, "--json"])
+        shown = CliRunner().invoke(app, [*asked, "--json"])
         assert shown.exit_code == 0 and found(json.loads(shown.stdout))["base"]["scored"] == 12
-        shown = CliRunner().invoke(app, [*command, "--layout", "003_table9", "--dry-run"])
+        shown = CliRunner().invoke(app, [*asked, "--layout", "003_table9", "--dry-run"])
         assert shown.exit_code == 0 and "scripted: 72 requests" in shown.output
-    assert isinstance(
-        CliRunner()
-        .invoke(app, ["study", "examiners", "compare", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"])
-        .exception,
-        SettingsError,
-    )
+    wrong = f"study examiners compare --settings {tmp_path / 'nope.toml'} --items x.tsv"
+    assert isinstance(CliRunner().invoke(app, wrong.split()).exception, SettingsError)
 
 
 @pytest.mark.shared

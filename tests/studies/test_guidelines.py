@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -22,51 +17,42 @@ from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_gu
 from gre_bench.guidelines.ratings import normalised
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines.results import outcome_row, outcomes_of, yardstick_of
+from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
-from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.studies.asking import killed, models_file
 
 PAPERS = 12
 HUMAN = [3, 4, 5, 6, 7, 8, 3, 5, 6, 5, 4, 6]
-MODELS = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 OFFICIAL = "Reviewers are asked to be kind."
-
-
-@pytest.fixture(autouse=True)
-def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 @pytest.fixture
 def study(tmp_path):
     """Makes a job over papers whose human means are `HUMAN`, and the server's models file."""
     papers, ratings, own = (tmp_path / name for name in ("papers.jsonl", "ratings.tsv", "own.txt"))
-    rows = [
-        {
-            "paper_id": f"p{place}",
-            "title": f"Paper number {place}",
-            "abstract": "An abstract.",
-            "text": "A body of text.",
-        }
-        for place in range(PAPERS)
-    ]
+    rows = [{"paper_id": f"p{place}", "title": f"Paper number {place}", "abstract": "An abstract.",
+             "text": "A body of text."} for place in range(PAPERS)]  # fmt: skip
     papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     lines = [f"p{place}\t{mean - 1}\t{mean + 1}\t\tReject" for place, mean in enumerate(HUMAN)]
     ratings.write_text("\n".join(["paper_id\t0\t1\t2\tdecision", *lines]) + "\n")
     own.write_text(OFFICIAL)
 
     def job(server, *conditions, name="scripted", **more):
-        models = tmp_path / "models.toml"
-        models.write_text(MODELS.format(name=name, url=server.url, model=MODEL))
+        models = models_file(tmp_path, server, name)
         asked = {"papers": papers, "ratings": ratings, "models_file": models, "state": tmp_path / "state"} | more
         return GuidelineJob("study", (name,), conditions, **asked)
 
     return job
+
+
+def command(job):
+    return ["study", "guidelines", "compare", *f"--model scripted --papers-file {job.papers} --ratings {job.ratings}".split(),
+            *f"--models-file {job.models_file} --state {job.state} --no-prefect".split()]  # fmt: skip
 
 
 def run(job):
@@ -228,40 +214,8 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
     with scripted_chat(write=reviewer) as server:
         server.until = lambda number: number < PAPERS + 4
         job = study(server, "none", "arr", "neurips")
-        asked = [
-            "study",
-            "guidelines",
-            "compare",
-            "--model",
-            "scripted",
-            "--condition",
-            "none",
-            "--condition",
-            "arr",
-            "--condition",
-            "neurips",
-            "--papers-file",
-            str(job.papers),
-            "--ratings",
-            str(job.ratings),
-            "--models-file",
-            str(job.models_file),
-            "--state",
-            str(job.state),
-            "--no-prefect",
-            "--name",
-            "study",
-        ]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gre_bench.cli.app", *asked],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        wait_for(lambda: server.count >= PAPERS + 4, process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        server.until = None
+        conditions = [f"--condition={name}" for name in ("none", "arr", "neurips")]
+        killed(server, PAPERS + 4, [*command(job), *conditions, "--name=study"])
         summary = run(job)
         assert summary["outcome"] == "done"
         assert server.count <= 3 * PAPERS + http_writer.RetryPolicy().concurrency
@@ -274,17 +228,8 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
 
 def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(study, tmp_path):
     with scripted_chat(write=reviewer) as server:
-        job = study(
-            server,
-            "none",
-            "arr",
-            "neurips",
-            "iclr",
-            "iclr_official",
-            "good",
-            "good+rubric",
-            guidelines={"iclr_official": study_file(tmp_path)},
-        )
+        names = ("none", "arr", "neurips", "iclr", "iclr_official", "good", "good+rubric")
+        job = study(server, *names, guidelines={"iclr_official": tmp_path / "own.txt"})
         run(job)
     text = (job.state / "studies" / "guidelines" / "study" / "tables.md").read_text()
     lines = text.splitlines()
@@ -303,13 +248,9 @@ def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(study, 
     assert any("above No-Guideline" in line for line in lines)
 
 
-def study_file(tmp_path):
-    return tmp_path / "own.txt"
-
-
 def test_official_text_is_the_users_own(study, tmp_path):
     with scripted_chat(write=reviewer) as server:
-        outcome = found(run(study(server, "mine", guidelines={"mine": study_file(tmp_path)})))["mine"]
+        outcome = found(run(study(server, "mine", guidelines={"mine": tmp_path / "own.txt"})))["mine"]
         assert all(f"# Reviewer Guideline\n{OFFICIAL}\n" in body["messages"][0]["content"] for body in server.requests)
     assert outcome.closeness.bias.value == 1
 
@@ -376,22 +317,7 @@ def test_the_flow_runs_under_the_prefect_engine(study):
 def test_the_command_ends_with_a_code_that_says_how_it_went(study):
     with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) == 0 else None) as server:
         job = study(server)
-        asked = [
-            "study",
-            "guidelines",
-            "compare",
-            "--model",
-            "scripted",
-            "--papers-file",
-            str(job.papers),
-            "--ratings",
-            str(job.ratings),
-            "--models-file",
-            str(job.models_file),
-            "--state",
-            str(job.state),
-            "--no-prefect",
-        ]
+        asked = command(job)
         shown = CliRunner().invoke(app, asked)
         assert shown.exit_code == 3 and "1 ratings are still missing" in shown.output
         server.when = None
@@ -410,8 +336,7 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
         return written(body) if len(body["messages"]) > 1 else reviewer_of_samples(body)
 
     with scripted_chat(write=answers) as server:
-        models = tmp_path / "models.toml"
-        models.write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
+        models = models_file(tmp_path, server)
         chosen = settings.load(
             ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
             (

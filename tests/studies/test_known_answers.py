@@ -26,17 +26,9 @@ def short_lessons(monkeypatch):
 def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     pytest.importorskip("altair")
     arguments = [
-        "study",
-        "known-answers",
-        "--simulations",
-        "10",
-        "--papers",
-        "20",
-        "--processes",
-        "1",
-        "--out",
+        "study", "known-answers", "--simulations", "10", "--papers", "20", "--processes", "1", "--out",
         tmp_path / "k",
-    ]
+    ]  # fmt: skip
     done = CliRunner().invoke(app.app, list(map(str, arguments)))
     assert done.exit_code == 0, done.output
     for words in ("Exact evaluation LM", "Coverage", "Order", "Learnt LMs", "cache-ngram"):

@@ -12,13 +12,9 @@ from tests.cli.calling import call
 
 KEY = "POINTS-2026"
 TOPICS = (
-    "an ablation of the encoder",
-    "a corpus of annotated proteins",
-    "a proof of the second lemma",
-    "baselines for translation",
-    "variance over random seeds",
-    "the cost of training the policy",
-)
+    "an ablation of the encoder", "a corpus of annotated proteins", "a proof of the second lemma",
+    "baselines for translation", "variance over random seeds", "the cost of training the policy",
+)  # fmt: skip
 """What the human reviews of a paper are about, a topic a paper."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,20 +22,14 @@ from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import condition
-from gre_bench.studies.guidelines.results import outcomes_of
+from gre_bench.studies.guidelines import outcomes_of
 from gre_bench.tasks import steps
-from gre_bench.writing import http_writer
 from tests.conftest import SHARED, SIXTEEN
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.scripted_chat import scripted_chat
+from tests.studies.asking import models_file
 
-MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 GROUP = "SAMPLE.cc/2026/Conference"
 START = 1_760_000_000_000
-
-
-@pytest.fixture(autouse=True)
-def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def notes(rows):
@@ -45,35 +38,25 @@ def notes(rows):
     yield {"id": "paper", "forum": "paper", "invitations": [f"{GROUP}/-/Submission"], "content": content}
     for place, (days, words, changes) in enumerate(rows):
         fields = {
-            "summary": "word " * words,
-            "strengths": f"Review {place} is strong.",
-            "weaknesses": "w",
-            "questions": "q",
-            "soundness": "3 good",
-            "presentation": "2 fair",
-            "contribution": "3 good",
-            "rating": "6: weak accept",
+            "summary": "word " * words, "strengths": f"Review {place} is strong.", "weaknesses": "w", "questions": "q",
+            "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good", "rating": "6: weak accept",
             "confidence": "4",
-        }
+        }  # fmt: skip
         fields = {name: value for name, value in (fields | changes).items() if value is not None}
         yield {
-            "id": f"r{place}",
-            "forum": "paper",
-            "replyto": "paper",
-            "invitations": [f"{GROUP}/Submission1/-/Official_Review"],
-            "tcdate": START + round(days * DAY_MS),
+            "id": f"r{place}", "forum": "paper", "replyto": "paper",
+            "invitations": [f"{GROUP}/Submission1/-/Official_Review"], "tcdate": START + round(days * DAY_MS),
             "content": {name: {"value": value} for name, value in fields.items()},
-        }
+        }  # fmt: skip
 
 
 @pytest.fixture
 def job(tmp_path):
     def make(rows, server=None, **more):
-        file, models = tmp_path / "notes.jsonl", tmp_path / "models.toml"
+        file = tmp_path / "notes.jsonl"
         file.write_text("".join(json.dumps(note) + "\n" for note in notes(rows)))
         if server:
-            models.write_text(MODELS.format(url=server.url, model=MODEL))
-            more = {"judge": "scripted", "models_file": models} | more
+            more = {"judge": "scripted", "models_file": models_file(tmp_path, server)} | more
         return QualityJob(name="q", notes=file, edition="SAMPLE-2026", state=tmp_path / "state", **more)
 
     return make
@@ -122,16 +105,12 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
         name: tuple(
             row[key]
             for key in (
-                "submission_date",
-                "review_length",
-                "reference_quality",
-                "content_consistency",
-                "subscore_consistency",
-                "total",
+                "submission_date", "review_length", "reference_quality", "content_consistency",
+                "subscore_consistency", "total",
             )
         )
         for name, row in rows_of(made).items()
-    }
+    }  # fmt: skip
     assert found == {
         "r0": ("3", "3", "0", "0", "2", "8"),
         "r1": ("3", "5", "3", "2", "2", "15"),
@@ -202,17 +181,15 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         assert (
             "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
         )
-        assert generate(
-            "q", "good.review_length", "scripted", out, made.writer_context, steps.undecorated(), made.state
-        )["reviews"]
+        assert generate("q", "good.review_length", *asked[2:])["reviews"]
         generate(*asked)
         count = server.count
         generate(*asked)
         assert server.count == count
         with pytest.raises(SettingsError, match="group bad of study q has no reviews"):
-            generate("q", "bad", "scripted", out, made.writer_context, steps.undecorated(), made.state)
+            generate("q", "bad", *asked[2:])
         with pytest.raises(SettingsError, match="no study nope with a group good"):
-            generate("nope", "good", "scripted", out, made.writer_context, steps.undecorated(), made.state)
+            generate("nope", *asked[1:])
     assert out.read_text().strip() == condition("middle").guideline
     assert checklist.read(out.read_text()).counts
     assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
@@ -272,17 +249,13 @@ def given(
         if rows is not None
         else [
             {
-                "paper_id": f"p{place}",
-                "model": "m",
-                "run": run_,
-                "Overall": rating,
-                "Summary": "A fine paper.",
+                "paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.",
                 "Strengths": "['It is new', 'It is clear']",
             }
             for run_, offset in (("m_base_x", 1), ("m_few_x", 0))
             for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))
         ]
-    )
+    )  # fmt: skip
     if file.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist([{**row, "Overall": str(row["Overall"])} for row in rows]), folder / file)
     else:
@@ -339,36 +312,17 @@ def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
 
 
 def test_the_commands_show_what_was_found(tmp_path):
-    shown = CliRunner().invoke(
-        app,
-        ["study", "guidelines", "compare", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")],
-    )
-    assert (
-        shown.exit_code == 0
-        and "one human reviewer" in shown.output.lower()
-        and "N/A" not in shown.output.split("published")[0]
-    )
-    sample = str(SIXTEEN / "notes.jsonl")
-    shown = CliRunner().invoke(
-        app,
-        [
-            "study",
-            "guidelines",
-            "quality",
-            sample,
-            "-e",
-            "SAMPLE-2026",
-            "--state",
-            str(tmp_path / "state"),
-            "--no-prefect",
-        ],
-    )
+    def command(line):
+        return CliRunner().invoke(app, ["study", "guidelines", *line.split()])
+
+    state = f"--state {tmp_path / 'state'}"
+    shown = command(f"compare --reviews {given(tmp_path / 'd')} {state}")
+    assert shown.exit_code == 0 and "one human reviewer" in shown.output.lower()
+    assert "N/A" not in shown.output.split("published")[0]
+    shown = command(f"quality {SIXTEEN / 'notes.jsonl'} -e SAMPLE-2026 {state} --no-prefect")
     assert shown.exit_code == 0 and "not_asked: no LM was asked" in shown.output
-    assert isinstance(
-        CliRunner().invoke(app, ["study", "guidelines", "compare", "--reviews", "x", "--model", "m"]).exception,
-        SettingsError,
-    )
-    assert "human_ratings.tsv" in CliRunner().invoke(app, ["study", "guidelines", "compare", "--help"]).output
+    assert isinstance(command("compare --reviews x --model m").exception, SettingsError)
+    assert "human_ratings.tsv" in command("compare --help").output
 
 
 def real(*parts):

@@ -37,28 +37,12 @@ SEED = 4000
 """With it some clauses have two stances of equal probability: a last digit decides, and a change of it shows."""
 
 _HEADINGS = (
-    *ICLR_2023,
-    "Strengths",
-    "Weaknesses",
-    "Questions",
-    "Limitations",
-    "Pros",
-    "Cons",
-    "Rating",
-    "Minor comments",
-)
+    *ICLR_2023, "Strengths", "Weaknesses", "Questions", "Limitations", "Pros", "Cons", "Rating", "Minor comments",
+)  # fmt: skip
 _WHO = (
-    "I",
-    "we",
-    "the paper",
-    "The authors",
-    "this work",
-    "Table 2",
-    "the proposed method",
-    "nobody",
-    "it",
+    "I", "we", "the paper", "The authors", "this work", "Table 2", "the proposed method", "nobody", "it",
     "Reviewer 2",
-)
+)  # fmt: skip
 _DOES = (
     "clearly shows", "fails to compare", "does not discuss", "proves", "should add", "might improve", "lacks", "like",
     "is not convinced by", "could you explain", "misses", "nicely motivates", "wonder about", "claims", "overstates",

@@ -105,7 +105,7 @@ def tallies(
 def frugal(tokens: int) -> Iterator[None]:
     """No reply over *tokens*, and none asked for twice: at temperature 0 a local server answers alike for every seed."""
     with ExitStack() as patched:
-        for module in (asking, lm_examiner, lm_writer):
+        for module in (asking, lm_writer):
             patched.enter_context(patch.object(module, "RETRIES", 0))
         patched.enter_context(patch.object(grading, "LONG", tokens))
         yield

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 DRESSES = {
-    "colon": "{}:",
-    "bare": "{}",
-    "bold": "**{}**",
-    "bold colon": "**{}:**",
-    "markdown": "## {}",
-    "bracket": "[{}]",
-}
+    "colon": "{}:", "bare": "{}", "bold": "**{}**", "bold colon": "**{}:**", "markdown": "## {}", "bracket": "[{}]",
+}  # fmt: skip
 """How headings are set off."""
 
 

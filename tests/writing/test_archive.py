@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -26,16 +26,12 @@ def entry(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("reply", "kept"),
     [
-        (REPLY, True),
-        (Reply("cut", "The rev"), True),
-        (Reply("refused", None, "no"), True),
-        (Reply("empty", None), True),
-        (Reply("empty", None, final=False), False),
-        (Reply("failed", None, "too long"), True),
-        (Reply("failed", None, "500", final=False), False),
+        (REPLY, True), (Reply("cut", "The rev"), True), (Reply("refused", None, "no"), True),
+        (Reply("empty", None), True), (Reply("empty", None, final=False), False),
+        (Reply("failed", None, "too long"), True), (Reply("failed", None, "500", final=False), False),
         (Reply("rate_limited", None, "429", final=False), False),
     ],
-)
+)  # fmt: skip
 def test_only_final_replies_are_kept(tmp_path, reply, kept):
     archive = ReplyArchive(tmp_path)
     assert archive.get(REQUEST) is None
@@ -46,14 +42,10 @@ def test_only_final_replies_are_kept(tmp_path, reply, kept):
 def test_every_part_of_a_request_decides_its_entry():
     base = ("model@1", Chat("system", "user"), Sampling())
     others = [
-        ("model@2", *base[1:]),
-        (base[0], Chat("systemu", "ser"), base[2]),
-        (base[0], Chat("system", "User"), base[2]),
-        (*base[:2], Sampling(temperature=None)),
-        (*base[:2], Sampling(max_tokens=1)),
-        (*base[:2], Sampling(top_p=1.0)),
-        (*base[:2], Sampling(seed=0)),
-    ]
+        ("model@2", *base[1:]), (base[0], Chat("systemu", "ser"), base[2]),
+        (base[0], Chat("system", "User"), base[2]), (*base[:2], Sampling(temperature=None)),
+        (*base[:2], Sampling(max_tokens=1)), (*base[:2], Sampling(top_p=1.0)), (*base[:2], Sampling(seed=0)),
+    ]  # fmt: skip
     assert len({request_digest(*request) for request in (base, *others)}) == 8
     assert request_digest(*base) == REQUEST
 
@@ -67,17 +59,7 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, text):
 
 
 def damaged_entries() -> dict[str, bytes]:
-    kept = {
-        "outcome": "ok",
-        "text": "The reviewer suggests y.",
-        "detail": "",
-        "final": True,
-        "model": "m",
-        "thinking": 3,
-        "prompt_tokens": 5,
-        "reply_tokens": None,
-        "archived": False,
-    }
+    kept = asdict(replace(REPLY, text="The reviewer suggests y."))
     return {
         "empty file": b"",
         "zeros": b"\0" * 400,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.changes.deletion import MISSING, completed
+from gre_bench.changes.edits import MISSING, completed
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
@@ -16,9 +16,8 @@ from gre_bench.core.review_text import split
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.lm_writer import PROMPTS
-from gre_bench.writing.rules.changed_reviews import summaries_of, vague
+from gre_bench.writing.rules.changed_reviews import phrases, rephrased, summaries_of, vague
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.rephrasing import phrases, rephrased
 from gre_bench.writing.rules.writer import NAMES
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat
@@ -112,13 +111,10 @@ def test_what_was_written_once_is_never_asked_for_again(lm, task):
 @pytest.mark.parametrize(
     ("task", "reply"),
     [
-        ("completion", "The reviewer appreciates clarity."),
-        ("completion", BLANKED),
-        ("rephrase", "I cannot."),
-        ("elongation", "Two strengths:\n- a\n- b"),
-        ("elongation", "word " * 61),
+        ("completion", "The reviewer appreciates clarity."), ("completion", BLANKED), ("rephrase", "I cannot."),
+        ("elongation", "Two strengths:\n- a\n- b"), ("elongation", "word " * 61),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_unparsable(lm, task, reply):
     writer, server = lm
     server.write = lambda body: reply
@@ -176,12 +172,8 @@ def test_every_identity_is_its_own(lm):
         text_writer("rule-2", WriterContext(".")).identity("rephrase")
     }
     assert rules == {
-        "rule-completion-1",
-        "rule-abstract-only-1",
-        "rule-rephrase-1",
-        "rule-rephrase-2",
-        "rule-elongation-3",
-    }
+        "rule-completion-1", "rule-abstract-only-1", "rule-rephrase-1", "rule-rephrase-2", "rule-elongation-3",
+    }  # fmt: skip
     by_lm = {lm[0].identity(task) for task in PROMPTS}
     assert len(by_lm) == 4 and all(one.startswith(f"scripted@{MODEL} · prompt ") for one in by_lm)
 
@@ -277,24 +269,13 @@ def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
     | st.lists(
         st.sampled_from(
             [
-                "Although ",
-                "the paper ",
-                ", ",
-                ". ",
-                "because ",
-                "It is unclear ",
-                "whether ",
-                "x\n",
-                "$",
-                '"',
-                "a ",
-                "novel ",
-                "I ",
+                "Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"',
+                "a ", "novel ", "I ",
             ]
         )
     ).map("".join),
     st.sampled_from([1, 2]),
-)
+)  # fmt: skip
 def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
     changed = rephrased(text, style)
     assert changed.count("\n") == text.count("\n") and changed.count("$") == text.count("$")

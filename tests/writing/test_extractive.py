@@ -95,13 +95,10 @@ def test_a_review_judges_at_least_six_things_with_every_stance_but_one(kind):
 @pytest.mark.parametrize(
     ("abstract", "text", "kind"),
     [
-        (None, None, "full"),
-        ("An abstract.", None, "full"),
-        ("An abstract.", "", "full"),
-        (None, "A text.", "abstract"),
-        ("", "", "abstract"),
+        (None, None, "full"), ("An abstract.", None, "full"), ("An abstract.", "", "full"),
+        (None, "A text.", "abstract"), ("", "", "abstract"),
     ],
-)
+)  # fmt: skip
 def test_without_anything_to_read_there_is_no_review(abstract, text, kind):
     assert review_of(TITLE, abstract, text, kind) == ""
 

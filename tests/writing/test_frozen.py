@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gre_bench.changes import addition
 from gre_bench.changes import catalog as changes
-from gre_bench.writing.rules import extractive, judgments, rephrasing, synopsis
+from gre_bench.changes import edits
+from gre_bench.writing.rules import changed_reviews, extractive, judgments, synopsis
 from tests.writing import frozen
 from tests.writing.frozen import COMMAND, CORPUS, corpus, digests, odd_review, problems, recorded
 
@@ -35,9 +35,9 @@ def few(monkeypatch) -> dict[str, str]:
     [
         (judgments, "judgments_of", {judgments.WRITER}),
         (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
-        (rephrasing, "rephrased", {*rephrasing.WRITERS.values()}),
+        (changed_reviews, "rephrased", {*changed_reviews.REPHRASERS.values()}),
         (synopsis, "assw_of", {synopsis.WRITER}),
-        (addition, "injected", {"injection-1"}),
+        (edits, "injected", {"injection-1"}),
     ],
 )
 def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module, function, names):
@@ -48,7 +48,7 @@ def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module,
         return f"{made}," if isinstance(made, str) else ([*made[0], ","], made[1])
 
     monkeypatch.setattr(module, function, changed)
-    monkeypatch.setitem(changes.CHANGES["injection"].rules, "review", addition.injected)
+    monkeypatch.setitem(changes.CHANGES["injection"].rules, "review", edits.injected)
     found = digests()
     assert {name for name in found if found[name] != few[name]} == names
 

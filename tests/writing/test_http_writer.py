@@ -17,9 +17,7 @@ import pytest
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
-from gre_bench.core.replies import REVIEW_PARTS, assw, judgments, tagged
 from gre_bench.http.client import LARGEST_PROBLEM, Body
-from gre_bench.prompts.library import fill
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy
 from tests.conftest import ROOT
@@ -141,16 +139,18 @@ def test_nobody_at_the_endpoint_is_transient_and_says_so(tmp_path):
     assert "refused" in reply.detail
 
 
-def test_thinking_is_stripped_and_counted(tmp_path):
-    with scripted_chat("thinking", "thinking_field") as server:
+def test_thinking_tokens_and_the_model_are_read(tmp_path):
+    with scripted_chat("thinking", "thinking_field", "ok", "odd") as server:
         asking = writer(server, tmp_path)
-        in_text, in_field = (asking.write([chat], Sampling())[0] for chat in chats(2))
+        in_text, in_field, stated, odd = (asking.write([chat], Sampling())[0] for chat in chats(4))
     assert in_text.text == in_field.text == "The scripted model read 6 characters."
     assert (in_text.thinking, in_field.thinking) == (len("<think>\nLet me see.\n</think>"), len("Let me see."))
+    assert (stated.model, stated.prompt_tokens, stated.reply_tokens) == (MODEL, 3, 9)
+    assert (odd.model, odd.prompt_tokens, odd.reply_tokens) == ("", None, None)
 
 
 def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
-    from gre_bench.writing.completion import read_completion
+    from gre_bench.writing.http_writer import read_completion
 
     answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
     assert (answer.reply.outcome, answer.again) == ("empty", False)
@@ -175,36 +175,17 @@ def test_an_answer_larger_than_the_largest_is_not_asked_for_again(tmp_path, monk
         assert (reply.outcome, reply.final, server.count) == ("failed", False, 1) and detail in reply.detail
 
 
-def test_tokens_and_model_are_the_endpoints(tmp_path):
-    with scripted_chat("ok", "odd") as server:
-        asking = writer(server, tmp_path)
-        stated, odd = (asking.write([chat], Sampling())[0] for chat in chats(2))
-    assert (stated.model, stated.prompt_tokens, stated.reply_tokens) == (MODEL, 3, 9)
-    assert (odd.model, odd.prompt_tokens, odd.reply_tokens) == ("", None, None)
-
-
-@pytest.mark.parametrize(
-    ("sampling", "sent"),
-    [
-        (Sampling(), {"temperature": 0.0, "max_tokens": 4000}),
-        (Sampling(temperature=None, max_tokens=9, top_p=0.1, seed=3), {"max_tokens": 9, "top_p": 0.1, "seed": 3}),
-    ],
-)
-def test_what_is_none_is_left_out_of_the_request(tmp_path, sampling, sent):
+@pytest.mark.parametrize(("sampling", "more", "sent"), [
+    (Sampling(), {}, {"temperature": 0.0, "max_tokens": 4000}),
+    (Sampling(None, 9, 0.1, 3), {}, {"max_tokens": 9, "top_p": 0.1, "seed": 3}),
+    (Sampling(None), {"limit_as": "max_completion_tokens"}, {"max_completion_tokens": 4000}),
+])  # fmt: skip
+def test_what_is_none_is_left_out_and_the_limit_has_the_model_s_name(tmp_path, sampling, more, sent):
     with scripted_chat() as server:
-        writer(server, tmp_path).write([CHAT], sampling)
+        writer(server, tmp_path, **more).write([CHAT], sampling)
         (body,) = server.requests
-    assert (
-        body
-        == {"model": MODEL, "messages": [{"role": "system", "content": "system"}, {"role": "user", "content": "user"}]}
-        | sent
-    )
-
-
-def test_a_model_may_call_the_limit_by_another_name(tmp_path):
-    with scripted_chat() as server:
-        writer(server, tmp_path, limit_as="max_completion_tokens").write([CHAT], Sampling())
-        assert "max_tokens" not in server.requests[0] and server.requests[0]["max_completion_tokens"] == 4000
+    messages = [{"role": "system", "content": "system"}, {"role": "user", "content": "user"}]
+    assert body == {"model": MODEL, "messages": messages} | sent
 
 
 def test_retry_after_is_waited_for_by_all_threads(tmp_path):
@@ -226,28 +207,16 @@ def test_a_wait_beyond_all_patience_is_not_waited_for(tmp_path):
         assert "endpoint asks to wait 3600 s" in reply.detail
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "part"),
-    [
-        ("401", "refused the key"),
-        ("403", "refused access"),
-        ("404", "not found"),
-        ("quota", "no quota"),
-        ("redirect", "redirects"),
-    ],
-)
-def test_what_every_chat_would_meet_stops_the_batch(tmp_path, behaviour, part):
+@pytest.mark.parametrize(("behaviour", "part", "most"), [
+    ("401", "refused the key", QUICK.concurrency), ("403", "refused access", QUICK.concurrency),
+    ("404", "not found", QUICK.concurrency), ("quota", "no quota", QUICK.concurrency),
+    ("redirect", "redirects", QUICK.concurrency), ("500", "", 3 * QUICK.concurrency * QUICK.attempts),
+])  # fmt: skip
+def test_what_every_chat_would_meet_stops_the_batch(tmp_path, behaviour, part, most):
     with scripted_chat(then=behaviour) as server:
-        replies = writer(server, tmp_path).write(chats(40), Sampling())
-        assert server.count <= QUICK.concurrency
-    assert all(not reply.final and part in reply.detail for reply in replies)
-
-
-def test_an_endpoint_that_is_down_is_not_asked_for_every_chat(tmp_path):
-    with scripted_chat(then="500") as server:
         replies = writer(server, tmp_path).write(chats(60), Sampling())
-        assert server.count <= 3 * QUICK.concurrency * QUICK.attempts
-    assert {(reply.outcome, reply.final) for reply in replies} == {("failed", False)}
+        assert server.count <= most
+    assert all(not reply.final and reply.text is None and part in reply.detail for reply in replies)
 
 
 def test_one_bad_chat_does_not_take_its_neighbours_down(tmp_path):
@@ -300,20 +269,6 @@ def test_the_same_revision_at_another_endpoint_is_the_same_writer(tmp_path):
         here.write([CHAT], Sampling())
         assert there.write([CHAT], Sampling())[0].archived
         assert second.count == 0
-
-
-def test_a_whole_pipeline_can_run_on_the_scripted_server(tmp_path):
-    paper = "We study reviews. Our method is fast and simple. It does not scale. " * 3
-    with scripted_chat() as server:
-        candidates = [writer(server, tmp_path, name=name, model=name) for name in ("one", "two")]
-        reviews = [each.write([fill("review", paper=paper)], Sampling())[0].text for each in candidates]
-        assert all(set(tagged(review, REVIEW_PARTS)) == set(REVIEW_PARTS) for review in reviews)
-        assert reviews[0] != reviews[1]
-        first = candidates[0]
-        lines = judgments(first.write([fill("judgments", review=REVIEW)], Sampling())[0].text).splitlines()
-        assert [line.split()[2] for line in lines] == ["appreciates", "criticizes", "questions", "suggests"]
-        strengths, weaknesses = assw(first.write([fill("assw", paper=paper)], Sampling())[0].text)
-        assert strengths and set(weaknesses) == {"It does not scale."}
 
 
 # -- nothing paid is bought twice --
@@ -406,16 +361,12 @@ def test_without_room_for_replies_no_more_are_bought(tmp_path, monkeypatch):
 # -- the key --
 
 
-def test_a_missing_key_is_one_line_and_nothing_is_sent(tmp_path, monkeypatch):
+def test_a_missing_key_is_one_line_and_nothing_is_sent_but_archived_replies_need_none(tmp_path, monkeypatch):
     monkeypatch.delenv("SCRIPTED_KEY", raising=False)
     with scripted_chat() as server:
         with pytest.raises(LMError, match="model scripted needs an API key: set the environment variable SCRIPTED_KEY"):
             writer(server, tmp_path, key_env="SCRIPTED_KEY").write([CHAT], Sampling())
         assert server.count == 0
-
-
-def test_archived_replies_need_no_key(tmp_path, monkeypatch):
-    with scripted_chat() as server:
         monkeypatch.setenv("SCRIPTED_KEY", CANARY)
         writer(server, tmp_path, key_env="SCRIPTED_KEY").write([CHAT], Sampling())
         monkeypatch.delenv("SCRIPTED_KEY")

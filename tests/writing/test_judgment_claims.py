@@ -8,13 +8,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.writing.rules import clauses as clauses_of_reviews
 from gre_bench.writing.rules.claims import claim_of
 from gre_bench.writing.rules.clauses import NONE, Clause, clauses_of, features, load, shipped
-from gre_bench.writing.rules.english import (
-    finite,
-    gerund,
-    past,
-    stated,
-    third,
-)
+from gre_bench.writing.rules.english import finite, gerund, past, stated, third
 
 
 @pytest.mark.parametrize(
@@ -67,12 +61,8 @@ def test_what_makes_no_sentence_gives_no_claim(text):
 def test_forms_of_verbs():
     assert [third(verb) for verb in ("study", "pass", "play", "have")] == ["studies", "passes", "plays", "has"]
     assert [gerund(verb) for verb in ("describe", "run", "see", "use", "lie")] == [
-        "describing",
-        "running",
-        "seeing",
-        "using",
-        "lying",
-    ]
+        "describing", "running", "seeing", "using", "lying",
+    ]  # fmt: skip
     assert [past(verb) for verb in ("study", "choose", "plot", "use")] == ["studied", "chose", "plotted", "used"]
 
 

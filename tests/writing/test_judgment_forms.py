@@ -10,46 +10,27 @@ from gre_bench.writing.rules.judgments import judgments_of
 from tests.writing.review_forms import DRESSES, forms, listed, prose
 
 STRENGTHS = [
-    "The method is simple and easy to implement.",
-    "I like that the method is simple and does not need labels.",
-    "The proofs are elegant.",
-    "Extensive experiments on six datasets.",
-    "The paper is well written.",
-    "The authors release their code.",
-    "The problem is important for robotics.",
-    "Ablations isolate the effect of each loss.",
-    "The bound is tight.",
-    "The figures help the reader.",
-]
+    "The method is simple and easy to implement.", "I like that the method is simple and does not need labels.",
+    "The proofs are elegant.", "Extensive experiments on six datasets.", "The paper is well written.",
+    "The authors release their code.", "The problem is important for robotics.",
+    "Ablations isolate the effect of each loss.", "The bound is tight.", "The figures help the reader.",
+]  # fmt: skip
 WEAKNESSES = [
-    "Wall-clock time is not reported.",
-    "No comparison with Raft.",
-    "The datasets are small.",
-    "I doubt that the bound holds for trees.",
-    "The novelty is limited.",
-    "Only one seed was used.",
-    "The authors ignore memory cost.",
-    "The notation in Section 3 is confusing.",
-    "The gains over the baseline are within one standard deviation.",
-    "The claims are too strong.",
-]
+    "Wall-clock time is not reported.", "No comparison with Raft.", "The datasets are small.",
+    "I doubt that the bound holds for trees.", "The novelty is limited.", "Only one seed was used.",
+    "The authors ignore memory cost.", "The notation in Section 3 is confusing.",
+    "The gains over the baseline are within one standard deviation.", "The claims are too strong.",
+]  # fmt: skip
 QUESTIONS = [
-    "Why is the queue faster on ARM?",
-    "Does the bound hold for trees?",
-    "Could the authors add a memory study?",
-    "How are the locks freed, and what happens under contention?",
-    "It is unclear how the threshold was chosen.",
-]
+    "Why is the queue faster on ARM?", "Does the bound hold for trees?", "Could the authors add a memory study?",
+    "How are the locks freed, and what happens under contention?", "It is unclear how the threshold was chosen.",
+]  # fmt: skip
 PLAIN = [
-    "The paper is well written and easy to follow.",
-    "The experiments are extensive and convincing.",
-    "The idea is novel and interesting.",
-    "The paper lacks a comparison with Raft.",
-    "The novelty is limited.",
-    "It is unclear how the threshold was chosen.",
-    "The authors should compare with Raft on larger clusters.",
+    "The paper is well written and easy to follow.", "The experiments are extensive and convincing.",
+    "The idea is novel and interesting.", "The paper lacks a comparison with Raft.", "The novelty is limited.",
+    "It is unclear how the threshold was chosen.", "The authors should compare with Raft on larger clusters.",
     "I suggest to include a memory study.",
-]
+]  # fmt: skip
 """Sentences that carry their own stance."""
 
 

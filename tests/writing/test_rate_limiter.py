@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.catalogs.models import load
+from gre_bench.catalogs.models import Limits, load
 from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.http.endpoints import Limits
 from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.rate_limiter import RateLimiter

@@ -19,15 +19,9 @@ from tests.writing.purposes import frugal, sample_texts, tallies
 pytestmark = [pytest.mark.pretrained, pytest.mark.slow]
 ENTRY = '[[model]]\nname = "smollm2-135m"\nendpoint = "{url}"\nmodel = "smollm2-135m"\nsampling = {{ temperature = 0.0, max_tokens = 24 }}\n'
 SHORT = (
-    "review",
-    "judgments",
-    "ASSW",
-    "change: rephrase",
-    "examiner: logprob",
-    "preference",
-    "points: reference_quality",
+    "review", "judgments", "ASSW", "change: rephrase", "examiner: logprob", "preference", "points: reference_quality",
     "guideline",
-)
+)  # fmt: skip
 ARCHIVED = tuple(purpose for purpose in SHORT if purpose != "examiner: logprob")
 WITHOUT_FORM = {"review", "change: rephrase"}
 """Purposes whose reply is a plain text; all others need a form that 24 tokens of such a model cannot have."""

@@ -110,16 +110,12 @@ The paper proposes LockFree, a queue for ARM boards.
 - Could the authors add a memory study?
 </questions>"""
     assert lines(review) == [
-        "appreciates the novel design.",
-        "appreciates that the ring buffer removes all locks on ARM.",
-        "appreciates the solid evaluation.",
-        "appreciates the measurement of latency on 12 boards.",
-        "criticizes the lack of baselines.",
-        "criticizes the lack of comparison with Raft.",
-        "criticizes that the memory cost is not reported.",
-        "questions how LockFree behaves under contention.",
+        "appreciates the novel design.", "appreciates that the ring buffer removes all locks on ARM.",
+        "appreciates the solid evaluation.", "appreciates the measurement of latency on 12 boards.",
+        "criticizes the lack of baselines.", "criticizes the lack of comparison with Raft.",
+        "criticizes that the memory cost is not reported.", "questions how LockFree behaves under contention.",
         "suggests adding a memory study.",
-    ]
+    ]  # fmt: skip
 
 
 def test_first_persons_connectives_citations_and_markup_go():
@@ -148,34 +144,13 @@ def test_a_long_sentence_is_cut_where_a_clause_ends():
 PIECES = st.text() | st.lists(
     st.sampled_from(
         [
-            "Strengths:\n",
-            "Weaknesses:\n",
-            "Questions\n",
-            "<weaknesses>",
-            "Summary:\n",
-            "- ",
-            "\n",
-            "The proof is ",
-            "good",
-            "not clear",
-            ". ",
-            "? ",
-            "why ",
-            "I think ",
-            "should add ",
-            "lacks ",
-            "[1]",
-            "$x$",
-            " ; ",
-            ", but the ",
-            "no ",
-            ":",
-            "(",
-            "the lack of ",
+            "Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ",
+            "good", "not clear", ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ",
+            ", but the ", "no ", ":", "(", "the lack of ",
         ]
     ),
     max_size=30,
-).map("".join)
+).map("".join)  # fmt: skip
 
 
 @given(PIECES)
@@ -200,14 +175,10 @@ def test_markup_and_odd_characters_do_no_harm():
 @pytest.mark.parametrize(
     "piece",
     [
-        "The proof is not clear and the data are weak, but it is fast. ",
-        "(",
-        "a ",
-        "Weaknesses:\nNo code\n",
-        "$",
+        "The proof is not clear and the data are weak, but it is fast. ", "(", "a ", "Weaknesses:\nNo code\n", "$",
         "is not ",
     ],
-)
+)  # fmt: skip
 def test_a_quarter_of_a_megabyte_is_written_in_seconds(piece):
     written = judgments_of(piece * (250_000 // len(piece)))
     assert all(map(is_judgment, written.splitlines()))

@@ -44,10 +44,7 @@ def test_claims_are_strengths_and_admissions_are_weaknesses():
             "RingLock outperforms Raft by 12% on our benchmark.",
             "We prove that RingLock never blocks.",
         ],
-        [
-            "A limitation of our method is that it needs a shared clock.",
-            "We leave trees of queues to future work.",
-        ],
+        ["A limitation of our method is that it needs a shared clock.", "We leave trees of queues to future work."],
     )
 
 

@@ -34,6 +34,12 @@ def model_budget(folder: Path, url: str = "http://127.0.0.1:1/v1", priced: bool 
     return ModelBudget(SpendLog(folder / "spending.jsonl"), "E-2026", BudgetSettings(**bounds), model(url, **prices))
 
 
+def asking(folder: Path, server, policy: RetryPolicy = QUICK, **bounds) -> HttpWriter:
+    """A writer at *server* whose requests are charged, in the limits *bounds*."""
+    budget = model_budget(folder, server.url, **bounds)
+    return HttpWriter(model(server.url), ReplyArchive(folder / "replies"), policy, model_budget=budget)
+
+
 def chats(count: int) -> list[Chat]:
     return [Chat("system", f"user {place}") for place in range(count)]
 
@@ -171,24 +177,17 @@ def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
 @pytest.mark.parametrize("bounds", [{"requests": 7}, {"usd": 1e-4}, {"models": {"scripted": {"prompt_tokens": 9}}}])
 def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_pays_only_the_rest(tmp_path, bounds):
     with scripted_chat(pause_s=0.02, write=lambda body: "The reviewer appreciates x. " * 2) as server:
-        archive = ReplyArchive(tmp_path / "replies")
-
-        def asking(**bounds):
-            return HttpWriter(
-                model(server.url), archive, QUICK, model_budget=model_budget(tmp_path, server.url, **bounds)
-            )
-
         with pytest.raises(BudgetReached):
-            asking(**bounds).write(chats(30), Sampling())
+            asking(tmp_path, server, **bounds).write(chats(30), Sampling())
         first, entries = server.count, len(list((tmp_path / "replies").rglob("*.json")))
         assert first == entries  # all that was paid for is kept
         reached = 7 if "requests" in bounds else 2 + QUICK.concurrency
         assert 1 <= first <= reached
-        assert {reply.outcome for reply in asking().write(chats(30), Sampling())} == {"ok"}
+        assert {reply.outcome for reply in asking(tmp_path, server).write(chats(30), Sampling())} == {"ok"}
         assert server.count == 30
         with pytest.raises(BudgetReached):
-            asking(requests=30).write(chats(31), Sampling())
-        assert len(asking(requests=0).write(chats(30), Sampling())) == 30
+            asking(tmp_path, server, requests=30).write(chats(31), Sampling())
+        assert len(asking(tmp_path, server, requests=0).write(chats(30), Sampling())) == 30
         assert server.count == 30
     spent = SpendLog(tmp_path / "spending.jsonl").spent("E-2026", "scripted")
     assert (spent.requests, spent.answered, spent.outcomes) == (30, 30, {"ok": 30})
@@ -205,40 +204,28 @@ def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ModelBudget, "pay", paid)
     with scripted_chat() as server:
-        asking = HttpWriter(model(server.url), ReplyArchive(replies), RetryPolicy(concurrency=1),
-                            model_budget=model_budget(tmp_path, server.url))  # fmt: skip
-        asking.write(chats(3), Sampling())
+        asking(tmp_path, server, policy=RetryPolicy(concurrency=1)).write(chats(3), Sampling())
     assert kept_when_paid == [1, 2, 3]
 
 
 def test_every_attempt_is_a_request_of_the_budget(tmp_path):
     with scripted_chat(then="500") as server:
-        asking = HttpWriter(
-            model(server.url),
-            ReplyArchive(tmp_path / "replies"),
-            QUICK,
-            model_budget=model_budget(tmp_path, server.url, requests=2),
-        )
+        bounded = asking(tmp_path, server, requests=2)
         with pytest.raises(BudgetReached):
-            asking.write(chats(1), Sampling())
+            bounded.write(chats(1), Sampling())
         assert server.count == 2
-    assert asking.model_budget.spend_log.spent("E-2026", "scripted").outcomes == {"failed": 2}
+    assert bounded.model_budget.spend_log.spent("E-2026", "scripted").outcomes == {"failed": 2}
 
 
 def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path, monkeypatch):
     with scripted_chat() as server:
-        asking = HttpWriter(
-            model(server.url),
-            ReplyArchive(tmp_path / "replies"),
-            QUICK,
-            model_budget=model_budget(tmp_path, server.url),
-        )
+        charged = asking(tmp_path, server)
 
         def full(*_):
             raise StoreError("the spend log cannot be used: No space left on device")
 
-        monkeypatch.setattr(asking.model_budget, "pay", full)
-        replies = asking.write(chats(9), Sampling())
+        monkeypatch.setattr(charged.model_budget, "pay", full)
+        replies = charged.write(chats(9), Sampling())
         assert server.count == len([reply for reply in replies if reply.outcome == "ok"]) < 9
         assert "No space left" in next(reply.detail for reply in replies if reply.outcome != "ok")
         assert len(list((tmp_path / "replies").rglob("*.json"))) == server.count
@@ -246,23 +233,9 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
 
 def test_the_ledger_holds_no_text_of_a_chat_or_a_reply(tmp_path):
     with scripted_chat("ok", "refusal", "echo_key") as server:
-        HttpWriter(
-            model(server.url),
-            ReplyArchive(tmp_path / "replies"),
-            QUICK,
-            model_budget=model_budget(tmp_path, server.url),
-        ).write(chats(3), Sampling())
+        asking(tmp_path, server).write(chats(3), Sampling())
     lines = [json.loads(line) for line in (tmp_path / "spending.jsonl").read_text().splitlines()]
     assert {name for line in lines for name in line} == {
-        "at",
-        "event",
-        "account",
-        "model",
-        "outcome",
-        "prompt_tokens",
-        "reply_tokens",
-        "usd",
-        "estimated",
-        "seconds",
+        "at", "event", "account", "model", "outcome", "prompt_tokens", "reply_tokens", "usd", "estimated", "seconds",
         "crc",
-    }
+    }  # fmt: skip

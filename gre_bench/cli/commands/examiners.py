@@ -19,7 +19,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.tables import Sheet
+    from gre_bench.examiners.results import Sheet
 
 SHOWN = 40
 """Number of reasons to print; tables.md has all of them."""
@@ -88,7 +88,7 @@ def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales t
 
     The table has the layout of table 9 of Kim et al. 2023.
     """
-    from gre_bench.examiners.tables import error_table, shares
+    from gre_bench.examiners.results import error_table, shares
     from gre_bench.ingest.records.row_files import read_all_rows
 
     error_shares = {}
@@ -101,7 +101,7 @@ def errors(*, filled: list[str] = argument("NAME=FILE", "A sheet of rationales t
 
 
 def _show_study(summary: dict[str, Any]) -> None:
-    from gre_bench.examiners.tables import Sheet
+    from gre_bench.examiners.results import Sheet
 
     say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
     for row in summary["tables"]:

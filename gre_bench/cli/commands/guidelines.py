@@ -140,7 +140,7 @@ def generate(
     """
     configure_prefect(state)
     from gre_bench.flows.review_quality import generate as make
-    from gre_bench.studies.guidelines.results import KIND
+    from gre_bench.studies.guidelines import KIND
     from gre_bench.tasks import steps
     from gre_bench.writing.catalog import WriterContext, study_account
 
@@ -162,7 +162,7 @@ def _show_estimate(plan: Row) -> None:
 def _show_comparison(summary: Row) -> None:
     """Prints tables in the layout of the paper, results by condition, paired tests, and the folder of the study."""
     from gre_bench.guidelines.tables import layout
-    from gre_bench.studies.guidelines import results
+    from gre_bench.studies import guidelines as results
 
     outcomes, measure = results.outcomes_of(summary), results.yardstick_of(summary)
     for table in layout(outcomes):

@@ -69,7 +69,7 @@ def _is_right(report: dict[str, Any]) -> bool:
 
 
 def _write(report: dict[str, Any], out: Path) -> None:
-    from gre_bench.studies.simulations.findings import chart
+    from gre_bench.studies.known_answers import chart
 
     try:
         out.mkdir(parents=True, exist_ok=True)

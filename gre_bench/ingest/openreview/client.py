@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import SourceError
-from gre_bench.http.masking import masked
+from gre_bench.http.client import masked
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 

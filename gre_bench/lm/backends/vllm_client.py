@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
-from gre_bench.http.client import Body, RetryPolicy, passes, retry_after
-from gre_bench.http.masking import masked
+from gre_bench.http.client import Body, RetryPolicy, masked, passes, retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

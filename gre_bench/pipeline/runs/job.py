@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
 from gre_bench.core.settings import Settings, edition_parts, load_over
-from gre_bench.http.masking import SHORTEST_SECRET, masked
+from gre_bench.http.client import SHORTEST_SECRET, masked
 from gre_bench.pipeline.runs.prefect_engine import lost
 from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
 from gre_bench.store import Store, now

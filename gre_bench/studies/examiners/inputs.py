@@ -20,12 +20,12 @@ from gre_bench.core.records import digest
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, Phrase, examiner_of, problems_of, sha256
-from gre_bench.examiners.tables import layout
+from gre_bench.examiners.results import layout
 from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import REVIEWS
-from gre_bench.studies.guidelines.inputs import whole_texts
+from gre_bench.studies.guidelines import whole_texts
 
 Rule = Literal["uniform", "log", "exp", "poly"]
 Baseline = Literal["length", "rouge_l", "bertscore"]
@@ -218,7 +218,6 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _lacks(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Returns text id → reason, for each of *texts* that cannot be compared with human scores."""
     reasons = {}
     for text in texts:
         if text.human is None:

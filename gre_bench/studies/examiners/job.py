@@ -1,25 +1,64 @@
-"""The job of an examiner study: checks it before the study starts, and estimates its requests and cost.
+"""An examiner study: its checks before the start, its estimate, and its raters besides the grid of examiners.
 
 An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
 chats are estimated with placeholder instructions.
+
+The other raters are baselines, a panel, and pairs of texts. A pair of texts is a game between their two authors, who
+are called the players. Humans decide each game: the higher human score wins. Each LM decides each game too. If there is
+a panel, its chair also decides, by a weighted vote of the LMs that pass an exam. The exam measures how often an LM
+agrees with the humans on pairs of the exam's texts. The games give Elo and Bradley-Terry ratings of the players.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import METRICS
+from gre_bench.core.records import Case, Problem
+from gre_bench.core.settings import EmbedderSettings
 from gre_bench.examiners import pairwise
-from gre_bench.examiners.examiner import Examiner, chats, filter_chat
-from gre_bench.examiners.grading import filter_sampling, samplings
+from gre_bench.examiners.examiner import Examiner, Item, ItemKind, chats, filter_chat, improving_chat, writing_chat
+from gre_bench.examiners.grading import FREE, Grade, filter_sampling, samplings
+from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
+from gre_bench.examiners.panel import (
+    Exam,
+    ExaminerSlot,
+    Panel,
+    agreement,
+    convene,
+    decide,
+    exam,
+    questions,
+    verdict,
+    weights,
+)
+from gre_bench.examiners.results import Column
+from gre_bench.ingest.datasets.rated import GradedText
+from gre_bench.metrics.overlap import Overlap, measure_of
+from gre_bench.metrics.scoring import Metric
 from gre_bench.pipeline.runs.studies import over_budget, quoted
-from gre_bench.studies.examiners.inputs import GradedItems, StudySettings, from_edition, from_file, grid
-from gre_bench.studies.examiners.panel import check_panel, pairs_of
+from gre_bench.studies.examiners.inputs import (
+    Baseline,
+    GradedItems,
+    Grid,
+    PairwiseSettings,
+    PanelSettings,
+    StudySettings,
+    from_edition,
+    from_file,
+    grid,
+)
 from gre_bench.studies.examiners.results import KIND
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
 
 if TYPE_CHECKING:
@@ -118,3 +157,206 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
         "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
         "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(context, rows),
     }  # fmt: skip
+
+
+Report = dict[str, Any]
+
+
+def check_panel(settings: PanelSettings, chosen: Grid) -> None:
+    """Checks the *settings* of a panel against the study's examiners, the grid *chosen*.
+
+    Raises `SettingsError` if *settings* name an examiner that is not in the grid. If agreement is measured as equal
+    scores, an examiner and its second prompt must also have the same scale. Raises `SettingsError` if they do not.
+    """
+    for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
+        if name not in chosen.examiners:
+            raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
+    for name, other in settings.second.items():
+        scales = {chosen.examiners[member].form.scale for member in (name, other)}
+        if settings.measure == "exact" and len(scales) > 1:
+            raise SettingsError(
+                f"panel.second: {name} and {other} have different scales, whose scores are never equal: measure = "
+                '"squared_error"'
+            )
+
+
+def panel_of(
+    settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
+) -> tuple[Panel, set[str]]:
+    """Returns the panel of the examiners that graded *columns*, and the ids of the texts in its exam.
+
+    *material*: the texts with human scores. *chosen*: the study's grid. Raises `SettingsError` if a human score lies
+    outside the range in *settings*.
+    """
+    known = [text for text in material.texts if text.item_id not in material.lacks]
+    human = {text.item_id: text.human for text in known if text.human is not None}
+    low, high = settings.human
+    if outside := [name for name, score in human.items() if not low <= score <= high]:
+        raise SettingsError(
+            f"panel.human = [{low:g}, {high:g}], and the human score of {outside[0]} is {human[outside[0]]:g}"
+        )
+    exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
+    by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
+    slots = []
+    for (name, by), column in by_name.items():
+        examiner = chosen.examiners.get(name)
+        sits = settings.examiners is None or name in settings.examiners
+        if examiner is None or examiner.form.answer == "nothing" or not sits:
+            continue
+        other = settings.second.get(name)
+        second = None if other is None else (by_name[other, by], chosen.examiners[other])
+        slots.append(ExaminerSlot(column, examiner, second))
+    panel = convene(slots, exam_texts, human, settings.human, settings.measure, settings.threshold, settings.rules,
+                    settings.alpha)  # fmt: skip
+    lacking = [replace(column, excluded={**column.excluded, **material.lacks}) for column in panel.columns]
+    return replace(panel, columns=lacking), exam_texts
+
+
+def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
+    """Returns pairs of *texts* that are about one source and by different players.
+
+    The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
+    `SettingsError` if there are no such pairs.
+    """
+    by_group: dict[str, list[GradedText]] = {}
+    for text in texts:
+        if text.player:
+            by_group.setdefault(text.group, []).append(text)
+    pairs = [
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
+        for group in by_group.values()
+        for first, second in combinations(group, 2)
+        if first.player != second.player
+    ]
+    if not pairs:
+        raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
+    random.Random(settings.seed).shuffle(pairs)
+    return pairs[: settings.games]
+
+
+def reports(
+    pairs: Sequence[TextPair],
+    preferences_of: Mapping[str, Sequence[Preference]],
+    texts: Sequence[GradedText],
+    settings: PairwiseSettings,
+    panel: PanelSettings | None,
+    exam_texts: set[str],
+) -> list[Report]:
+    """Returns one report of the games for the humans, and one for each LM.
+
+    If there is a *panel*, each rule by which its chair weights the votes also gets a report.
+
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores.
+    *exam_texts*: ids of the texts in the panel's exam.
+    """
+    human = {text.item_id: text.human for text in texts if text.human is not None}
+    ids = [pair.item_id.split(" ") for pair in pairs]
+    gold = [0.5 if human[first] == human[second] else float(human[first] > human[second]) for first, second in ids]
+    in_exam = [first in exam_texts for first, _ in ids]
+    rows = [_played("humans", [Game(pair.first, pair.second, score) for pair, score in zip(pairs, gold, strict=True)],
+                    settings)]  # fmt: skip
+    exams: list[Exam] = []
+    for name, preferences in preferences_of.items():
+        report = _played(name, games(preferences), settings)
+        decided = [
+            (item.score, score, examined)
+            for item, score, examined in zip(preferences, gold, in_exam, strict=True)
+            if score != 0.5
+        ]
+        own, right = [score for score, _, _ in decided], [score for _, score, _ in decided]
+        report["accuracy"] = agreement(own, right, "exact") if decided else None
+        report["position"] = asdict(position_bias(preferences))
+        report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
+        if panel is not None:
+            answers = [(score, wanted) for score, wanted, examined in decided if examined]
+            given, wanted = [score for score, _ in answers], [score for _, score in answers]
+            result = exam(name, given, gold=wanted, threshold=panel.threshold) if answers else None
+            exams.append(result or Exam(name, None, None, 0, 0, False))
+            report["exam"] = asdict(exams[-1])
+        rows.append(report)
+    if panel is None:
+        return rows
+    for rule in panel.rules:
+        try:
+            weight_of = weights(exams, rule, panel.alpha)
+        except SettingsError as error:
+            rows.append(_played(f"panel, {rule} weights", [], settings, str(error)))
+            continue
+        decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
+        chaired = [
+            Game(pair.first, pair.second, score)
+            for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
+            if not examined and (score := verdict(decision)) is not None
+        ]
+        rows.append(_played(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
+    return rows
+
+
+def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
+    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
+    report: Report = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
+    if played:
+        report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
+        try:
+            report["bradley_terry"] = [asdict(row) for row in bradley_terry(played)]
+        except SettingsError as error:
+            report["problem"] = str(error)
+    return report
+
+
+def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
+    """Returns the grades that the metric *name* gives to *items*, as one column; each text is compared with its source.
+
+    *embedder*: the settings of the embedder that BERTScore uses.
+    """
+    started = time.monotonic()
+    metric: Metric
+    if name == "bertscore":
+        from gre_bench.lm.embedders import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
+
+        metric = BertScore(open_embedder(embedder), name)
+    else:
+        metric = Overlap(measure_of(METRICS[name]), name)
+    scores = metric.score([Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items])
+    grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
+    different = len({grade.value for grade in grades if grade.value is not None})
+    by = embedder.backend if name == "bertscore" else ""
+    seconds = time.monotonic() - started
+    return Column(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
+
+
+def instructions(
+    settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
+) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
+
+    Returns examiner → written instructions, and examiner → problem if no usable instructions were written. *kind*: the
+    kind of the items to grade. The source is Kotonya et al. 2023, §3.2.
+    """
+    written: dict[str, str] = {}
+    unsound: dict[str, Problem] = {}
+    for name, generated in settings.generated.items():
+        own = generated.instructions
+        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        reply = run.write_instructions(generated.model, writer_context, chat).read
+        if isinstance(reply, Problem):
+            unsound[name] = replace(reply, code=f"instructions_{reply.code}")
+        else:
+            written[name] = reply
+    return written, unsound
+
+
+def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
+    """Returns columns without grades for the examiners that got no usable instructions, one per examiner and LM.
+
+    *models*: the names of the LMs. *unsound*: examiner → problem that left it without instructions. Each item of a
+    column gives this problem as the reason for the missing grade.
+    """
+    return [
+        Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
+        for name, problem in unsound.items()
+        for model in models
+    ]

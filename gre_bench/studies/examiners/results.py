@@ -21,11 +21,21 @@ from typing import Any
 
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.examiners.panel import Panel
-from gre_bench.examiners.results import KINDS, Column, Difference, Estimate, ExaminerResult, differences, outcome, title
-from gre_bench.examiners.tables import Sheet, filled
-from gre_bench.examiners.tables import sheet as error_sheet
+from gre_bench.examiners.results import (
+    KINDS,
+    Column,
+    Difference,
+    Estimate,
+    ExaminerResult,
+    Sheet,
+    differences,
+    filled,
+    outcome,
+    title,
+)
+from gre_bench.examiners.results import sheet as error_sheet
 from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
-from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
+from gre_bench.studies.guidelines import RECORD, put, study_folder, table
 
 KIND = "examiners"
 LEGEND = (
@@ -42,11 +52,7 @@ BEST = (
 
 
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
-    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
-
-    Rows without a Kendall coefficient come last. *tests*: the differences of each examiner from the best examiner and
-    from the length baseline.
-    """
+    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
 
     def order(result: ExaminerResult) -> tuple[bool, float]:
         return result.kendall is None, -(result.kendall.value if result.kendall else 0.0)
@@ -70,7 +76,6 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
 
 
 def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
-    """Returns the table of replies, tokens and costs, one row per examiner and LM."""
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
          _share(result.unparsable / result.replies if result.replies else None),

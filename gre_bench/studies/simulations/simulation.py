@@ -1,21 +1,32 @@
-"""A finite simulation: a paper's hidden state, and reviews and a synopsis sampled from it through known channels.
+"""A finite simulation: a paper's hidden state, reviews and a synopsis sampled from it, and evaluation LMs of it.
 
 Given the state w of a paper, three things are sampled independently: its synopsis s from P(s | w), the candidate's
 review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x through one more channel, Γ.
 The original candidate therefore dominates the garbled one in Blackwell's order (Xu et al. 2025, §3.1). All sets are
 finite, so mutual information is a finite sum.
+
+One evaluation LM knows the joint distribution, two diverge from it in known ways, and one counts the reviews of sampled
+papers. They treat each line of a review as one token. The log-probability of a line, log P(line | earlier lines, x,
+synopsis), is computed by enumeration. These LMs refuse a text that is not in the simulation.
+
+The bias of any evaluation LM is exact too, without sampling papers: E[score] − I = KL(P(y | s) ‖ LM(y | s)) −
+KL(P(y | x, s) ‖ LM(y | x, s)). The first divergence is a mean over s, the second a mean over (x, s). If the LM predicts
+y badly without x, scores are too high. If the LM misreads x, scores are too low.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from gre_bench.core.records import Case
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob, digest
+from gre_bench.lm.protocol import EvaluationLM
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
@@ -66,10 +77,7 @@ class Simulation:
         return self.candidate @ np.linalg.matrix_power(self.garbling, steps)
 
     def joint(self, candidate: Array | None = None) -> Array:
-        """Returns P(s, x, y), shape (synopses, reviews, reviews).
-
-        *candidate*, if given, replaces the simulation's P(x | w).
-        """
+        """Returns P(s, x, y), shape (synopses, reviews, reviews); *candidate* replaces P(x | w)."""
         of_x = self.candidate if candidate is None else candidate
         return np.einsum("w,ws,wx,wy->sxy", self.states, self.synopsis, of_x, self.reference)
 
@@ -118,10 +126,7 @@ def information(joint: Array) -> float:
 
 
 def conditional_information(joint: Array) -> float:
-    """Returns the mutual information I(X; Y | S) in nats of *joint* = P(s, x, y) (Xu et al. 2025, Prop. B.1).
-
-    Impossible outcomes add nothing.
-    """
+    """Returns I(X; Y | S) in nats of *joint* = P(s, x, y) (Xu et al. 2025, Prop. B.1)."""
     of_s, of_sx, of_sy = (np.broadcast_to(joint.sum(axis=axes, keepdims=True), joint.shape) for axes in ((1, 2), 2, 1))
     possible = joint > 0
     return float(
@@ -177,27 +182,201 @@ def sample_papers(simulation: Simulation, count: int, seed: int, garblings: int 
 
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
-    """Returns one case for every (synopsis, x, y), or for every (x, y) if *with_synopsis* is false.
-
-    The cases are in the order of nested loops, with y in the innermost one.
-    """
+    """Returns a case for every (synopsis, x, y), or every (x, y), in nested loops with y in the innermost."""
     synopses: list[int | None] = [*range(len(SYNOPSES))] if with_synopsis else [None]
     indices = range(len(REVIEWS))
     return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in indices for y in indices)
 
 
 def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: str) -> Case:
-    """Returns the case of review *x* against reference *y*, given *synopsis* unless it is None.
-
-    *x*, *y* and *synopsis* are indices into `REVIEWS` and `SYNOPSES`.
-    """
+    """Returns the case of review *x* against *y*, given *synopsis* unless it is None; all three are indices."""
     synopsis_text = None if synopsis is None else SYNOPSES[synopsis]
     return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], synopsis_text)
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """Sends each of *given*, indices of inputs, once through *channel*; returns the sampled indices of outputs.
-
-    Row i of *channel* is the distribution of outputs for input i.
-    """
+    """Sends each of *given*, indices of inputs, once through *channel*, whose row i is P(output | input i)."""
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))
+
+
+PRIOR = 2.0
+"""Weight of the coarser distribution in backing off: as much as this number of counted pairs."""
+
+_X: dict[str | None, int] = {text: index for index, text in enumerate((*REVIEWS, None))}
+_S: dict[str | None, int] = {text: index for index, text in enumerate((*SYNOPSES, None))}
+_Y = {text: index for index, text in enumerate(REVIEWS)}
+_END = 2 * len(LINES)
+_IDS = tuple((*(2 * line + side for line, side in enumerate(verdict)), _END) for verdict in VERDICTS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TabulatedLM:
+    """An LM defined by its *table* P(y | x, synopsis), shape (synopses + 1, reviews + 1, reviews).
+
+    The last index of the first axis stands for no synopsis, and the last index of the second axis for no x.
+    """
+
+    name: str
+    table: Array
+    identity: LMIdentity = field(init=False)
+    _spans: dict[tuple[int, int, int], SpanLogprob] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        content = digest([self.name, REVIEWS, SYNOPSES, self.table.tolist()])
+        object.__setattr__(self, "identity", LMIdentity(self.name, content, "tabulated-1"))
+        object.__setattr__(self, "_spans", _spans(self.table))
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
+        """Returns the log-probabilities of *predictions*, or a `SpanError` for a text outside the simulation."""
+        return [self._span(prediction) for prediction in predictions]
+
+    def _span(self, prediction: Prediction) -> SpanLogprob | SpanError:
+        key = _S.get(prediction.synopsis), _X.get(prediction.x), _Y.get(prediction.reply)
+        if None not in key:
+            return self._spans[key]  # type: ignore[index]
+        try:
+            f"{prediction.x}{prediction.synopsis}{prediction.reply}".encode()
+        except UnicodeEncodeError:
+            return SpanError("bad_text", "the text holds a lone surrogate")
+        return SpanError("outside", "a text is not one of this simulation's; ask another evaluation LM")
+
+
+def exact_lm(simulation: Simulation, candidate: Array | None = None) -> TabulatedLM:
+    """Returns an LM that knows P(s, x, y) of *simulation*; *candidate* replaces P(x | w)."""
+    return TabulatedLM("exact", conditionals(simulation.joint(candidate)))
+
+
+def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
+    """Returns an LM that is exact without x, but partly wrong if it is given x.
+
+    With x, P(y | x, ·) is a mixture: (1 − *share*) times the true distribution plus *share* times a random one.
+    """
+    table = conditionals(simulation.joint())
+    wrong = np.random.default_rng([seed, 2]).dirichlet(np.full(len(REVIEWS), 0.3), table[:, :-1].shape[:2])
+    table[:, :-1] = (1 - share) * table[:, :-1] + share * wrong
+    return TabulatedLM("noisy", table)
+
+
+def blind_lm(simulation: Simulation, rare: float = 0.1, factor: float = 1e-6) -> TabulatedLM:
+    """Returns an LM with the true probabilities but one: after the commonest review, one reply is almost impossible.
+
+    The review is the candidate's. The reply is the one whose true probability after this review is nearest to *rare*;
+    its probability is multiplied by *factor*. KL(truth ‖ LM) is therefore large, while KL(LM ‖ truth) is small.
+    """
+    table = conditionals(simulation.joint())
+    rows = table[:, simulation.common_review()]
+    reply = int(abs(rows[-1] - rare).argmin())
+    rows[:, reply] *= factor
+    rows /= rows.sum(axis=1, keepdims=True)
+    return TabulatedLM("blind", table)
+
+
+def conditionals(joint: Array) -> Array:
+    """Returns the table P(y | x, s) of a `TabulatedLM` from *joint* = P(s, x, y), which must be positive everywhere."""
+    with_absent = np.concatenate([joint, joint.sum(axis=0, keepdims=True)])
+    with_absent = np.concatenate([with_absent, with_absent.sum(axis=1, keepdims=True)], axis=1)
+    return np.asarray(with_absent / with_absent.sum(axis=2, keepdims=True))
+
+
+def _spans(table: Array) -> dict[tuple[int, int, int], SpanLogprob]:
+    """Returns the log-probabilities of every possible prediction, by (index of synopsis, index of x, index of y)."""
+    cells = table.reshape(*table.shape[:2], *[2] * len(LINES))
+    heads: list[Any] = [np.log(cells.sum(axis=tuple(range(line + 2, cells.ndim)))) for line in range(len(LINES) + 1)]
+    spans = {}
+    for s, x in np.ndindex(*table.shape[:2]):
+        for y, verdict in enumerate(VERDICTS):
+            logs = [float(heads[line][(s, x, *verdict[:line])]) for line in range(len(LINES) + 1)]
+            lines = (*(min(after - before, 0.0) for before, after in pairwise(logs)), 0.0)
+            spans[s, x, y] = SpanLogprob(sum(lines), _IDS[y], lines)
+    return spans
+
+
+def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
+    """Returns an LM whose P(y | x, s) is estimated from the counts of (s, x, y) over the references of *papers*.
+
+    Each estimate backs off to a coarser one: (count(·, y) + prior · coarser(y)) / (count(·) + prior). P(y | x, s) backs
+    off to P(y | x). P(y | x) and P(y | s) back off to P(y), which backs off to the uniform distribution.
+    """
+
+    def backed_off(counts: Array, coarser: Array) -> Array:
+        return np.asarray((counts + prior * coarser) / (counts.sum(axis=-1, keepdims=True) + prior))
+
+    size = len(REVIEWS)
+    counts = np.zeros((len(SYNOPSES), size, size))
+    np.add.at(counts, (papers.synopses[:, None], papers.candidates[:, :1], papers.references), 1.0)
+    of_y = backed_off(counts.sum(axis=(0, 1)), np.full(size, 1 / size))
+    of_x, of_s = backed_off(counts.sum(axis=0), of_y), backed_off(counts.sum(axis=1), of_y)
+    with_s = np.concatenate([backed_off(counts, of_x[None]), of_s[:, None]], axis=1)
+    return TabulatedLM("counted", np.concatenate([with_s, np.concatenate([of_x, of_y[None]])[None]]))
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """How far an LM's P(y | x, synopsis) is from the simulation's, in nats.
+
+    Each field is the largest divergence over all (x, synopsis).
+
+    - *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs.
+    - *printed*: KL(LM ‖ truth), which Prop. 3.1 prints (Xu et al. 2025, §3.1 and appendix B).
+    """
+
+    forward: float
+    printed: float
+
+
+def expected_score(scores: Array, joint: Array) -> float:
+    """Returns Σ P(s, x, y) · score, where *joint* has the shape (synopses, reviews, reviews).
+
+    *scores* has the same shape, or (1, reviews, reviews) for a score without a synopsis.
+    """
+    return float((joint * scores).sum())
+
+
+def divergence(simulation: Simulation, lm: TabulatedLM, with_synopsis: bool) -> Divergence:
+    """Returns how far *lm* is from *simulation* in predicting the reference from the candidate's review."""
+    truth = conditionals(simulation.joint())
+    places = slice(0, -1) if with_synopsis else slice(-1, None)
+    p, q = truth[places, :-1], lm.table[places, :-1]
+    logs = np.log(p / q)
+    return Divergence(float((p * logs).sum(axis=-1).max()), float((-q * logs).sum(axis=-1).max()))
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """The expected score of an LM in a simulation, and what separates it from the true information; all in nats.
+
+    - *truth*: the true mutual information.
+    - *expected*: the expected score; equals *truth* + *marginal_error* − *conditional_error*.
+    - *marginal_error*, *conditional_error*: the LM's mean divergence from the truth without the candidate's review, and
+      with it.
+    """
+
+    truth: float
+    expected: float
+    marginal_error: float
+    conditional_error: float
+
+    @property
+    def bias(self) -> float:
+        return self.expected - self.truth
+
+
+def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
+    """Returns the bias of GEM by *lm*, or of GEM-S *with_synopsis*; raises `SpanError` if the LM refuses a text."""
+    joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
+    synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
+    totals = []
+    for answer in lm.logprob([Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]):
+        if isinstance(answer, SpanError):
+            raise answer
+        totals.append(answer.total)
+    # log LM(y | x, s); the last index of x stands for no candidate's review.
+    logs = np.array(totals).reshape(len(synopses), len(REVIEWS) + 1, len(REVIEWS))
+    off = np.log(conditionals(joint)[: len(synopses)]) - logs
+    known = conditional_information(joint) if with_synopsis else information(joint)
+    return Bias(
+        known,
+        expected=float((joint * (logs[:, :-1] - logs[:, -1:])).sum()),
+        marginal_error=float((joint.sum(axis=1) * off[:, -1]).sum()),
+        conditional_error=float((joint * off[:, :-1]).sum()),
+    )

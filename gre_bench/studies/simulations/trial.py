@@ -25,7 +25,6 @@ from gre_bench.core.records import Case
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.cases import Placed, moves
 from gre_bench.stats import clustered_interval, clustered_test, flat_interval, paired_test
-from gre_bench.studies.simulations.known_lm import blind_lm, divergence, exact_lm, expected_score, noisy_lm
 from gre_bench.studies.simulations.simulation import (
     REFERENCES,
     REVIEWS,
@@ -34,8 +33,13 @@ from gre_bench.studies.simulations.simulation import (
     Papers,
     Simulation,
     all_cases,
+    blind_lm,
     conditional_information,
+    divergence,
+    exact_lm,
+    expected_score,
     information,
+    noisy_lm,
     random_simulation,
     sample_papers,
 )
@@ -220,10 +224,7 @@ class Trial:
 
 
 def run_trial(seed: int, papers: int, score: ScoreCases) -> Trial:
-    """Samples a simulation and *papers* papers of it with *seed*; compares the papers' scores with the known truth.
-
-    *score*: the function that scores cases as the benchmark does.
-    """
+    """Compares the scores of sampled *papers* with the known truth; *score* scores as the benchmark does."""
     simulation = random_simulation(seed)
     garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
     joints = [simulation.joint(candidate) for candidate in (*garbled, simulation.evading())]
@@ -258,19 +259,13 @@ def run_trial(seed: int, papers: int, score: ScoreCases) -> Trial:
 
 
 def score_table(metric: str, lm: EvaluationLM, score: ScoreCases) -> Array:
-    """Returns the scores by *lm* of every (synopsis, x, y), shape (synopses, reviews, reviews).
-
-    For a metric without synopsis, the shape is (1, reviews, reviews).
-    """
+    """Returns the scores by *lm* of every (synopsis, x, y), shape (synopses or 1, reviews, reviews)."""
     values = score(metric, lm, all_cases(METRICS[metric]))
     return np.array(values).reshape(-1, len(REVIEWS), len(REVIEWS))
 
 
 def look_up(table: Array, papers: Papers, garbled: int) -> Array:
-    """Returns the scores of the sampled *papers*, shape (papers, references), from the *table* of all scores.
-
-    *garbled*: how often the candidate's review was garbled.
-    """
+    """Returns the scores of *papers*, whose reviews were *garbled* so often, shape (papers, references)."""
     return _scores_of(table, papers, papers.candidates[:, garbled])
 
 

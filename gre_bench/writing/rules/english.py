@@ -13,7 +13,6 @@ from gre_bench.core.resources import resource
 
 
 def listed(words: str) -> frozenset[str]:
-    """Returns the set of the words in *words*, a text with blanks between the words."""
     return frozenset(words.split())
 
 
@@ -28,7 +27,6 @@ LISTS: dict[str, list[str]] = {
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Returns the pairs of the list *name* in `LISTS`: first word → second word."""
     return dict(pair.split(":") for pair in LISTS[name])
 
 
@@ -101,10 +99,7 @@ def ends_with_verb(text: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """Returns *text* with a small first letter.
-
-    *text* is returned unchanged if its first word is an acronym or has a capital after the first letter.
-    """
+    """Returns *text* with a small first letter, unless its first word is an acronym or has a later capital."""
     first = text.split(" ", 1)[0].split("-")[0].strip(",")
     return text[0].lower() + text[1:] if len(first) == 1 or first[1:].islower() or "'" in first else text
 
@@ -220,10 +215,7 @@ def _is_plural(word: str, before: str, after: str) -> bool:
 
 
 def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
-    """Turns a question into a statement: *auxiliary* "is" and *rest* "the bound tight" give "the bound is tight".
-
-    If *negated*, the statement contains "not". The result is empty if the end of the subject cannot be found.
-    """
+    """Turns "is" and "the bound tight" into "the bound is tight"; empty if the subject has no clear end."""
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
     index = next((index for index in range(1, min(len(low), 16)) if _starts_predicate(auxiliary, low, index)), 0)
@@ -308,10 +300,7 @@ _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]
 
 
 def indirect(text: str) -> str:
-    """Returns the question *text* as an indirect question: "how it scales" for "how does it scale".
-
-    The result is empty if *text* is no question or its subject cannot be found.
-    """
+    """Returns "how it scales" for "how does it scale"; empty if *text* is no question, or has no clear subject."""
     text = _JOINED.sub("", text, count=1) if _JOINED.match(text) else text
     before = None if WH.match(text) else _BEFORE.fullmatch(text)
     if before and (inner := indirect(before["Q"])):

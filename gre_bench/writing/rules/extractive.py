@@ -133,11 +133,6 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """Words found in the paper, which the sentences of its review use.
-
-    They are the name of the paper's method, its main terms, the methods it compares with, and its data sets.
-    """
-
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
         title = " ".join(title.split())[:200]
@@ -161,11 +156,7 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns (strengths, weaknesses, questions) for the review, found by cue words in *body*, the text of the paper.
-
-    *admitted* holds the sentences in which the authors admit weaknesses. The first four of them become weaknesses in
-    the review.
-    """
+    """Returns (strengths, weaknesses, questions) found by cue words in *body*, with four *admitted* weaknesses."""
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
     weaknesses = [_retold(point) for point in admitted[:4]]
@@ -194,7 +185,6 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Returns (strengths, weaknesses, questions) for the review, made from title and abstract alone."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -217,10 +207,7 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns *strong*, the sentences that claim strengths of the paper, from the strongest to the weakest.
-
-    If *strong* is empty, returns the first two sentences of the paper, which consists of *abstract* and *body*.
-    """
+    """Returns *strong*, the claimed strengths, strongest first; if there are none, the paper's first two sentences."""
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]

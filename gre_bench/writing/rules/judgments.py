@@ -117,13 +117,7 @@ def _same(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
-    """Returns the line of *clause* and the content words of its claim; None if the clause makes no judgment.
-
-    - *chances*: the probability of each of the five classes of `StanceModel`.
-    - *sure*: the smallest probability at which a stance counts.
-
-    Among the stances that count and give a correct sentence, the line takes the most probable stance.
-    """
+    """Returns the line of *clause* by its most probable stance of at least *sure*, and its content words; or None."""
     stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
     if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and BLAMES.search(clause.text):
         stances = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []

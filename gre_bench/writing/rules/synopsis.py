@@ -101,11 +101,7 @@ class Statement:
 
 
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
-    """Returns the strengths and weaknesses that the authors state (ASSW), each a list of at most `MOST` sentences.
-
-    They are sentences of *abstract* and of *text*, the body of the paper, in the order of the paper. Of sentences that
-    say nearly the same, only one is returned.
-    """
+    """Returns the strengths and weaknesses that the authors state: at most `MOST` sentences each, in paper order."""
     read = list(statements(abstract, text))
     weak = _best(read, [weakness_weight(statement) for statement in read])
     return _best(read, [0 if statement.text in weak else strength_weight(statement) for statement in read]), weak
@@ -117,10 +113,7 @@ def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
 
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
-    """Yields the sentences of *abstract*, then the sentences of *text*, the paper's body, up to the list of references.
-
-    Tables, captions and formulas are left out.
-    """
+    """Yields the sentences of *abstract* and *text* up to the references, without tables and captions."""
     for sentence in sentences(" ".join((abstract or "").split())):
         if point := trimmed(sentence):
             yield Statement("abstract", point)
@@ -184,11 +177,7 @@ def weakness_weight(statement: Statement) -> float:
 
 
 def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns the texts of at most `MOST` of *statements*, those with the largest positive *weights*.
-
-    The texts are in the paper's order. Of statements that say nearly the same, only the one with the largest weight is
-    returned.
-    """
+    """Returns the texts of the `MOST` *statements* of largest positive weight, in paper order, none nearly twice."""
     kept: dict[int, frozenset[str]] = {}
     for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
         words = frozenset(word.lower() for word in _WORD.findall(statements[index].text))

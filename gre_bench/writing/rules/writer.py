@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gre_bench.changes.catalog import CHANGES, WriterTask, check
-from gre_bench.changes.elongation import elongated
+from gre_bench.changes.edits import elongated
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Paper, Written
-from gre_bench.writing.rules import changed_reviews, extractive, judgments, rephrasing, synopsis
+from gre_bench.writing.rules import changed_reviews, extractive, judgments, synopsis
 from gre_bench.writing.rules.synopsis import assw_text
 
 RULE = "rule"
@@ -42,7 +42,7 @@ class RuleTextWriter:
 
     def identity(self, task: str) -> str:
         if task == "rephrase":
-            return rephrasing.WRITERS[self._style(task)]
+            return changed_reviews.REPHRASERS[self._style(task)]
         if self.name in STYLES and self.name != RULE:
             raise SettingsError(f"writer {self.name} only rephrases; for {task} take {RULE} or a model")
         return _IDENTITIES.get(task, f"{self.name}-1")
@@ -72,11 +72,7 @@ class RuleTextWriter:
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Changes those of *items* that *task* can change; returns one result for each item, in their order.
-
-    *write* changes the items that it gets, and returns one result for each. An item that cannot be changed gets the
-    code and the message of its `ChangeError` as its result.
-    """
+    """Lets *write* change those of *items* that *task* can change; the others get the code of their `ChangeError`."""
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
     for index, item in enumerate(items):
@@ -95,7 +91,7 @@ def _changed(task: WriterTask, item: ChangeInput, style: int) -> Written:
     if task == "abstract_only":
         return _by_rule(item.key, changed_reviews.review_of(item.title, item.abstract or ""), "no_review")
     if task == "rephrase":
-        return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
+        return _by_rule(item.key, changed_reviews.rephrased(item.text, style), "no_text")
     strengths, weaknesses = changed_reviews.summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from gre_bench.cli.app import app
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.examiners.tables import LAYOUTS
+from gre_bench.examiners.results import LAYOUTS
 from gre_bench.ranking.published import Figure, beside
 from gre_bench.reports.comparisons import TABLES, printed_study, run_study
 

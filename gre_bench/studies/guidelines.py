@@ -1,4 +1,4 @@
-"""The results of a guideline study: its summary, its tables, and its files in ``state/studies/guidelines/NAME``.
+"""A guideline study: its papers and guidelines, its results, and its files in ``state/studies/guidelines/NAME``.
 
 ratings.csv        one row per model, condition and planned paper
 outcomes.csv       one row per model and condition
@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import read_bytes
+from gre_bench.core import whole_files
+from gre_bench.core.errors import ReplyError, SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes, read_text
+from gre_bench.core.records import HUMAN, Paper
 from gre_bench.core.strict import load_json
-from gre_bench.core.terminal import csv_table, markdown_cell, markdown_table
+from gre_bench.core.terminal import counted, csv_table, markdown_cell, markdown_table
+from gre_bench.guidelines import checklist
 from gre_bench.guidelines.outcomes import (
     NO_HUMAN,
     ConditionResult,
@@ -38,8 +40,15 @@ from gre_bench.guidelines.outcomes import (
     words,
     yardstick,
 )
-from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Given, Rating, condition_of, given_ratings, shortened
 from gre_bench.guidelines.tables import RmseRow, Table, chart, layout
+from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
+from gre_bench.ingest.pdf.matter import body_of
+from gre_bench.ingest.records.tables import papers_from
+from gre_bench.pipeline.intake import file_sha256
+from gre_bench.prompts.conditions import RUBRIC, Condition, condition
+from gre_bench.store import Store, no_edition
+from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS
 
 RECORD = "study.json"
 KIND = "guidelines"
@@ -91,10 +100,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the text of one table cell: the value in *column* of the row *line*, with its interval.
-
-    *lowest*, *second*: the texts (before, after) that mark the row's lowest and second lowest cell.
-    """
+    """Returns the value in *column* with its interval; *lowest*, *second*: marks around the row's best two."""
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -104,7 +110,6 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
 
 
 def close_cells(outcome: ConditionResult) -> list[str]:
-    """Returns the cells of *outcome* for the columns `CLOSE`."""
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
         estimates = close.rmse, close.bias, close.spearman
@@ -129,7 +134,6 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
 
 
 def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
-    """Returns one line for each model, condition and reason for missing ratings, with the number of papers."""
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
@@ -146,12 +150,10 @@ def _markdown(table: Table) -> str:
 
 
 def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
-    """Returns the outcome of each model and condition in *summary*, as `keep` or ``study.json`` states it."""
     return TypeAdapter(list[ConditionResult]).validate_python(summary["outcomes"])
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
-    """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
     return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
@@ -199,10 +201,7 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes its files under the folder *state*, and returns the summary.
-
-    The summary is also the contents of ``study.json``. Raises `SettingsError` if the folder holds another study.
-    """
+    """Writes the files of *study*, and returns ``study.json``; raises `SettingsError` in another study's folder."""
     folder = study_folder(state, study.name, study.source)
     means = human_means(study.human)
     results = outcomes(study.ratings, means, seed=study.seed)
@@ -253,13 +252,7 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
 
 
 def put(path: Path, text: str) -> None:
-    """Writes *text* to *path*, completely or not at all."""
-    beside = path.with_name(f".{os.getpid()}-{path.name}")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    whole_files.put(path, text.encode())
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -289,3 +282,125 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         else:
             flat[f"{before}{name}"] = value
     return flat
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPapers:
+    """Papers to be reviewed, with human ratings.
+
+    - *contents*: paper id → text.
+    - *human*: paper id → human ratings.
+    - *source*: what identifies the material, by name, such as ``papers`` → digest of the file.
+    """
+
+    contents: Mapping[str, str]
+    human: Mapping[str, Sequence[float]]
+    source: Mapping[str, str]
+
+
+def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
+    """Returns the papers in the file *papers* with the human ratings in the file *ratings*.
+
+    *papers* has the format of ``gre-bench import papers``. Only papers with ratings are returned, in the order of the
+    file, at most *limit*. References and appendices are cut off. Raises `SourceError` for a refused row, or if no paper
+    has a rating.
+    """
+    human = read_human_ratings(ratings)
+    imported = papers_from(papers, {})
+    if imported.refusals:
+        first = imported.refusals[0]
+        raise SourceError(
+            f"{papers.name}: {counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
+        )
+    chosen = [paper for paper in imported.papers if human.get(paper.paper_id)][:limit]
+    if not chosen:
+        raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
+    source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
+    contents = {}
+    for paper in chosen:
+        body = body_of(paper.text or "")
+        shown = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
+        contents[paper.paper_id] = shown.whole if body.text else ""
+    return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
+
+
+def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
+    """Returns the papers of an edition that have human reviews with ratings, and these ratings.
+
+    At most *limit* papers are returned. Raises `SettingsError` for a missing edition, `SourceError` for an edition
+    without such papers.
+    """
+    store = Store(state, edition)
+    if not store.exists:
+        raise no_edition(state, edition)
+    human: dict[str, list[float]] = {}
+    for row in store.read(REVIEWS):
+        if row["candidate"] == HUMAN and row["rating"] is not None:
+            human.setdefault(row["paper_id"], []).append(float(row["rating"]))
+    contents = {paper: text for paper, text in whole_texts(store).items() if human.get(paper)}
+    contents = dict(list(contents.items())[:limit])
+    if not contents:
+        raise SourceError(f"edition {store.key} has no human review with a rating")
+    return RatedPapers(contents, {paper: human[paper] for paper in contents}, {"edition": store.key})
+
+
+def whole_texts(store: Store) -> dict[str, str]:
+    """Returns the text of each paper of *store*, by its id, in the form that every LM reads; empty without a text."""
+    read = {row["paper_id"]: row for row in store.read(TEXTS)}
+    texts = {}
+    for row in store.read(PAPERS):
+        pdf = read.get(row["paper_id"], {})
+        text = pdf.get("text") or row["text"]
+        paper = Paper(row["paper_id"], row["title"], row["abstract"] or pdf.get("abstract"), text)
+        texts[row["paper_id"]] = paper.whole if text else ""
+    return texts
+
+
+def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
+    """Reads existing reviews and their ratings from the files in *folder*, instead of having LMs write reviews.
+
+    Returns the ratings in these reviews, paper id → human ratings, and file name → digest. Raises `SourceError` for a
+    missing or faulty file.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
+    human = read_human_ratings(folder / HUMAN_FILE)
+    rated = read_rated_reviews(folder)
+    runs = {(review.model, review.run): condition_of(review.model, review.run) for review in rated}
+    short = shortened(dict.fromkeys(runs.values()))
+    reviews = [
+        Given(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
+        for review in rated
+    ]
+    names = [name for name in (HUMAN_FILE, *REVIEW_FILES) if (folder / name).is_file()]
+    source = {name: file_sha256(folder / name) for name in names}
+    return given_ratings(reviews, [paper for paper, ratings in human.items() if ratings]), human, source
+
+
+def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
+    """Returns the conditions called *names*. A condition is a guideline that the LM is given, or none.
+
+    If *names* is empty, these are the condition without a guideline and one condition for each of *files*. *files*:
+    name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read. Raises it also if the
+    guideline of a rubric is not a checklist of ten good and ten bad questions.
+    """
+    texts = {}
+    for name, path in files.items():
+        try:
+            texts[name] = read_text(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
+    chosen_conditions = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
+    for chosen in chosen_conditions:
+        if not chosen.rubric or chosen.name.removesuffix(RUBRIC) not in files:
+            continue
+        try:
+            questions = checklist.read(chosen.guideline)
+        except ReplyError as error:
+            raise SourceError(f"condition {chosen.name}: {error}") from None
+        if not questions.counts:
+            counts = f"{len(questions.good)} good and {len(questions.bad)} bad"
+            raise SourceError(
+                f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}"
+            )
+    return chosen_conditions
