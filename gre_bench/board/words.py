@@ -72,8 +72,9 @@ def note(row: LeaderboardRow) -> str:
     no_more = row["surely_above_chance"] is False and row["kind"] != "control"
     chance = "not above chance" if no_more else None
     few = f"few judgments ({row['median_lines']:.0f}, human {row['human_lines']:.0f})" if row["few_lines"] else None
+    same = "one text for all papers" if row["above_chance"] == row["above_chance_high"] == 0 else None
     unranked = row["unranked"] if row["kind"] != "control" else None
-    return ", ".join(filter(None, [unranked, *states, chance, few, row["note"]]))
+    return ", ".join(filter(None, [unranked, *states, chance, same, few, row["note"]]))
 
 
 COLUMNS = (

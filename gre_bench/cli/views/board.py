@@ -97,7 +97,10 @@ def show_leaderboard(
             _basis(own, signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    say("; ".join(f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]), style="dim")
+    legend = [f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]]
+    if any(row["metric"].startswith("gem_s_assw") for row in rows):
+        legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
+    say("; ".join(legend), style="dim")
 
 
 def show_headline(store: Store) -> None:
