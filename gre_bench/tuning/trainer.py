@@ -143,8 +143,7 @@ class _Run:
 
         if not self.position.points and held_out:
             steps = math.ceil(math.ceil(len(examples) / batch) / every)
-            measured = self._mean_loss(held_out)
-            self._refuse_no_number(measured, "the held-out loss before the first step")
+            measured = self._mean_loss(held_out, "the held-out loss before the first step")
             note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not self._over:
             epoch = self.position.epoch
@@ -162,10 +161,14 @@ class _Run:
                 self._refuse_no_number(norm, f"the norm of the gradient at step {done}")
                 measured = None
                 if held_out and _due(done, planned, settings.evaluate_every):
-                    measured = self._mean_loss(held_out)
-                    self._refuse_no_number(measured, f"the held-out loss after step {done}")
+                    measured = self._mean_loss(held_out, f"the held-out loss after step {done}")
                 if saved := _due(done, planned, settings.save_every):
-                    self._refuse_unsound(done, step[0] if measured is None else ())
+                    for name, parameter in trained(self.model).items():
+                        if not parameter.isfinite().all():
+                            self._refuse_no_number(math.nan, f"weight {name} after step {done}")
+                    # Even finite weights may be too large for a finite loss on what was just learnt.
+                    if measured is None:
+                        self._mean_loss(step[0], f"the loss after step {done}")
                 note(Point(done, planned, epoch + (self.position.done + 1) / len(steps), loss, rate, measured))
                 if saved:
                     record.save(self.folder, self.position, self.model, self.optimiser, rests_on)
@@ -207,8 +210,8 @@ class _Run:
             self.optimiser.zero_grad(set_to_none=True)
         return total, norm
 
-    def _mean_loss(self, examples: Sequence[Example]) -> float:
-        """Returns the mean loss over *examples* in nats per weighted token, without dropout."""
+    def _mean_loss(self, examples: Sequence[Example], name: str) -> float:
+        """Returns the mean loss over *examples*, called *name*, in nats per weighted token, without dropout."""
         import torch
 
         size, shared = self.settings.batch, self.settings.share_prefixes
@@ -216,22 +219,12 @@ class _Run:
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
         with self._enough_memory(), torch.no_grad(), self._arithmetic():
-            return math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
+            mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
+        self._refuse_no_number(mean, name)
+        return mean
 
     def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
         return (shared_prefixes.summed_loss if self.settings.share_prefixes else summed_loss)(self.model, batch)
-
-    def _refuse_unsound(self, done: int, batch: Sequence[Example]) -> None:
-        """Raises `LMError` if a trained weight or the loss on *batch* is not finite after *done* steps.
-
-        *batch*: a batch that the model has just learnt from; if it is empty, the loss is not checked. The loss is
-        checked too because even finite weights may be too large for a finite loss.
-        """
-        for name, parameter in trained(self.model).items():
-            if not parameter.isfinite().all():
-                self._refuse_no_number(math.nan, f"weight {name} after step {done}")
-        if batch:
-            self._refuse_no_number(self._mean_loss(batch), f"the loss after step {done}")
 
     def _refuse_no_number(self, value: float, name: str) -> None:
         """Raises `LMError` if *value*, which the message calls *name*, is not finite."""

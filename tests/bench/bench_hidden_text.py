@@ -18,9 +18,8 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.reader import PdfReader
-from tests.ingest.pdf.hidden_further import FURTHER
 from tests.ingest.pdf.hidden_text import PHRASE, WAYS, with_hidden
-from tests.ingest.pdf.hidden_unseen import UNSEEN
+from tests.ingest.pdf.hidden_unseen import FURTHER, UNSEEN
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -95,7 +94,7 @@ if __name__ == "__main__":
     with PdfReader() as pdf_reader:
         recall(pdf_reader, samples)
         further(pdf_reader, "hidden_text", WAYS, samples[4])
-        further(pdf_reader, "hidden_further", FURTHER, samples[4])
+        further(pdf_reader, "further ways", FURTHER, samples[4])
         further(pdf_reader, "hidden_unseen", UNSEEN, samples[4])
         clean(pdf_reader, "sample papers", samples)
         if folders[0].is_dir():

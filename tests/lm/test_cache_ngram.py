@@ -34,13 +34,8 @@ from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
 
 THEMES = (
-    "graph pooling",
-    "policy gradient",
-    "lattice decoding",
-    "protein folding",
-    "speech synthesis",
-    "optimal transport",
-)
+    "graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport",
+)  # fmt: skip
 PAPERS = [
     [
         f"The reviewer appreciates the clear {theme} idea.\n\nThe reviewer criticizes the missing {theme} baselines.",

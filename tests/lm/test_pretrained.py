@@ -24,9 +24,15 @@ import pytest
 from gre_bench.core import pretrained as known
 from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
 from gre_bench.core.pretrained import SUMS, VARIABLE, Pretrained, cache, entries, entry_of, held, located, named, placed
+from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load, load_over
 from gre_bench.lm import pretrained
+from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.embedders import open_embedder
 from gre_bench.lm.pretrained import get, remove
+from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
+from gre_bench.tuning.fine_tuning import open_base, save, trainable
+from gre_bench.tuning.settings import TuningSettings
 from tests.conftest import ROOT
 from tests.holds import wait_for
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
@@ -474,9 +480,6 @@ def test_a_folder_that_exists_wins_over_a_known_name():
 
 
 def test_a_name_that_is_not_here_says_what_to_run():
-    from gre_bench.lm.catalog import open_lm
-    from gre_bench.lm.embedders import open_embedder
-
     chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
                          "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
     with pytest.raises(LMError, match="smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"):
@@ -490,8 +493,6 @@ def test_a_name_that_is_not_here_says_what_to_run():
 
 
 def test_a_name_wants_the_backend_that_opens_it():
-    from gre_bench.lm.catalog import open_lm
-
     with pytest.raises(
         SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"
     ):
@@ -499,8 +500,6 @@ def test_a_name_wants_the_backend_that_opens_it():
 
 
 def test_a_name_that_is_nearly_known_brings_that_one():
-    from gre_bench.lm.weights import open_weights
-
     with pytest.raises(LMError, match=r"did you mean the pretrained model smollm2-135m\?"):
         open_weights(Path.cwd() / "smollm-135m")
 
@@ -526,9 +525,6 @@ def known_lm(language_model: Carried, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(
     known_lm, place, tmp_path, monkeypatch, capfd
 ):
-    from gre_bench.core.records import Prediction
-    from gre_bench.lm.catalog import open_lm
-
     digests = set()
     for folder in (place, tmp_path / "elsewhere"):
         monkeypatch.setenv(VARIABLE, str(folder))
@@ -558,16 +554,12 @@ CHANGED = {
 @pytest.mark.parametrize("what", CHANGED)
 @pytest.mark.parametrize("adapted", [False, True], ids=["alone", "under an adapter"])
 def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, adapted):
-    from gre_bench.lm.catalog import open_lm
-    from gre_bench.tuning.fine_tuning import open_base, save, trainable
-    from gre_bench.tuning.settings import load as tuning
-
     fetch(known_lm)
     base, folder = placed("tiny-lm", Path.cwd()), "tiny-lm"
     if adapted:  # without a record of its training, so that it does not know the digest of its base
         pytest.importorskip("peft")
-        weights, folder = open_base(base, tuning(None, ())), tmp_path / "adapter"
-        save(trainable(weights, tuning(None, ())), weights.tokenizer, base, folder, "float32")
+        weights, folder = open_base(base, TuningSettings()), tmp_path / "adapter"
+        save(trainable(weights, TuningSettings()), weights.tokenizer, base, folder, "float32")
     name, line = CHANGED[what]
     path = place / "tiny-lm" / name
     path.parent.mkdir(exist_ok=True)
@@ -580,8 +572,6 @@ def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, ada
 
 
 def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_path):
-    from gre_bench.lm.weights import folder_digest, open_weights
-
     fetch(known_lm)
     folder = shutil.copytree(place / "tiny-lm", tmp_path / "own")
     (folder / "additional_chat_templates").mkdir()
@@ -602,11 +592,7 @@ def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_p
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     pytest.importorskip("peft")
-    from gre_bench.lm.weights import open_weights, read_adapter
-    from gre_bench.tuning.fine_tuning import open_base, save, trainable
-    from gre_bench.tuning.settings import load as tuning
-
-    base, settings = placed("tiny-lm", Path.cwd()), tuning(None, ())
+    base, settings = placed("tiny-lm", Path.cwd()), TuningSettings()
     with pytest.raises(LMError, match="run: gre-bench models get tiny-lm"):
         open_base(base, settings)
     fetch(known_lm)

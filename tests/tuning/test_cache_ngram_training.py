@@ -17,23 +17,12 @@ from gre_bench.tuning.cache_ngram import Recipe, held_out, save, shared_topics, 
 
 RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5, exponents=(1.0, 2.0))
 THEMES = (
-    "graph pooling",
-    "policy gradient",
-    "lattice decoding",
-    "protein folding",
-    "speech synthesis",
-    "optimal transport",
-)
-REMARKS = (
-    "the clear writing",
-    "the limited novelty",
-    "the strong results on {}",
-    "the missing baselines for {}",
-    "the choice of {} as a testbed",
-    "a longer discussion of {}",
-    "the experiments",
-    "the proof about {}",
-)
+    "graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport",
+)  # fmt: skip
+REMARKS = [
+    *("the clear writing", "the limited novelty", "the strong results on {}", "the missing baselines for {}"),
+    *("the choice of {} as a testbed", "a longer discussion of {}", "the experiments", "the proof about {}"),
+]
 OPENINGS = ("appreciates", "criticizes", "questions", "suggests")
 
 
@@ -125,7 +114,7 @@ def test_topics_join_words_of_the_same_papers() -> None:
     assert told[2, 3] > 0.9 > 0.1 > told[2, 0]
 
 
-def test_the_same_papers_give_the_same_files(trained: tuple[CacheNgram, object], tmp_path: Path) -> None:
+def test_the_same_papers_give_the_same_files(trained, tmp_path: Path) -> None:
     save(trained[0], tmp_path / "one")
     again, figures = train(corpus(24, 1), corpus(8, 2), RECIPE)
     save(again, tmp_path / "two")
@@ -136,20 +125,20 @@ def test_the_same_papers_give_the_same_files(trained: tuple[CacheNgram, object],
     ).read_bytes()
 
 
-def test_the_saved_model_answers_as_the_trained_one(trained: tuple[CacheNgram, object], tmp_path: Path) -> None:
+def test_the_saved_model_answers_as_the_trained_one(trained, tmp_path: Path) -> None:
     save(trained[0], tmp_path)
     asked = [Prediction(paper[0], None, paper[1]) for paper in corpus(6, 5)]
     assert CacheNgram.load(tmp_path).logprob(asked) == trained[0].logprob(asked)
 
 
-def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen(trained: tuple[CacheNgram, object]) -> None:
+def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen(trained) -> None:
     figures = held_out(trained[0], corpus(14, 7))
     assert figures.pairs == 84
     assert figures.same > 0.5 > 0 > figures.other
     assert figures.auc > 0.8
 
 
-def test_held_out_figures_are_those_of_the_log_ratios(trained: tuple[CacheNgram, object]) -> None:
+def test_held_out_figures_are_those_of_the_log_ratios(trained) -> None:
     papers = [paper[:2] for paper in corpus(2, 9)]
     (a, b), (c, d) = papers
 
@@ -172,7 +161,7 @@ def test_the_other_paper_of_a_held_out_paper_is_by_the_same_writer_and_never_its
     assert held_out(model, [*papers, *papers]).other > twice.other  # as papers of one writer, each meets itself
 
 
-def test_fitting_makes_the_papers_kept_aside_likelier(trained: tuple[CacheNgram, object]) -> None:
+def test_fitting_makes_the_papers_kept_aside_likelier(trained) -> None:
     model, papers = trained[0], corpus(8, 2)
     even = CacheNgram(
         {**model.config, "conditional_weights": [0.25] * 4, "boosts": dict.fromkeys(model.config["boosts"], 0.0)},
@@ -183,7 +172,7 @@ def test_fitting_makes_the_papers_kept_aside_likelier(trained: tuple[CacheNgram,
     assert held_out(model, papers).same > held_out(even, papers).same
 
 
-def test_no_word_of_a_single_paper_is_shipped(trained: tuple[CacheNgram, object]) -> None:
+def test_no_word_of_a_single_paper_is_shipped(trained) -> None:
     papers = [*corpus(24, 1), ["The reviewer appreciates zyxomorphism."] * 3]
     model, _ = train(papers, corpus(8, 2), RECIPE)
     assert "zyxomorphism" not in model.vocabulary

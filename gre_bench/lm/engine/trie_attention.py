@@ -25,6 +25,7 @@ from gre_bench.lm.engine.packs import Pack
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
 NAME = "trie"
 """The name of this attention in transformers."""
@@ -32,7 +33,7 @@ NAME = "trie"
 _ROWS = 256
 """Queries whose scores are computed at once; they fit the processor's cache."""
 
-Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
+Kept = dict[int, tuple["Tensor", "Tensor"]]
 """Layer → (keys, values) of the tokens that a later pack needs."""
 
 
@@ -45,10 +46,10 @@ class Round:
     - *longest_query*, *longest_key*: the length of the longest range of tokens, and of keys.
     """
 
-    queries: torch.Tensor
-    keys: torch.Tensor
-    query_starts: torch.Tensor
-    key_starts: torch.Tensor
+    queries: Tensor
+    keys: Tensor
+    query_starts: Tensor
+    key_starts: Tensor
     longest_query: int
     longest_key: int
 
@@ -72,7 +73,7 @@ class AttentionLayout:
         keep = torch.tensor(pack.keep, device=device)
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
-    def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
+    def keep(self, layer: int, key: Tensor, value: Tensor) -> None:
         """Fills `left` for *layer*; *key* and *value* belong to this pack's tokens."""
         import torch
 
@@ -84,7 +85,7 @@ class AttentionLayout:
         )
         self.left[layer] = keys, values
 
-    def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def extended(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Returns all keys and values of *layer* for this pack's tokens: those kept before, then their own."""
         import torch
 
@@ -120,10 +121,10 @@ class AttentionLayout:
     def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> Round:
         import torch
 
-        def indices(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
+        def indices(ranges: Sequence[tuple[int, int]]) -> Tensor:
             return torch.cat([torch.arange(*each, device=self.device) for each in ranges])
 
-        def starts(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
+        def starts(ranges: Sequence[tuple[int, int]]) -> Tensor:
             sizes = (stop - start for start, stop in ranges)
             return torch.tensor([0, *accumulate(sizes)], dtype=torch.int32, device=self.device)
 
@@ -139,10 +140,10 @@ def register() -> None:
 
 
 def attend(
-    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: None, *,
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: None, *,
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: AttentionLayout | None = None, **_: Any,
-) -> tuple[torch.Tensor, None]:  # fmt: skip
+) -> tuple[Tensor, None]:  # fmt: skip
     """Computes the attention of one layer; transformers calls this function in place of its own attention.
 
     Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also lets
@@ -171,9 +172,7 @@ def attend(
     return out.transpose(1, 2), None
 
 
-def cascaded(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float, layer: int
-) -> torch.Tensor:
+def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, layer: int) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
     The kernel is called once for each range in ``layout.pack.own``, and once for each link from a range to the keys of
@@ -201,9 +200,7 @@ def cascaded(
     return out.to(query.dtype)
 
 
-def multiplied(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
-) -> torch.Tensor:
+def multiplied(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float) -> Tensor:
     """Computes the attention in half precision on the CPU, by plain matrix products for `_ROWS` tokens at a time.
 
     In half precision on the CPU, torch's flash kernel would take three times as long.
@@ -231,9 +228,7 @@ def multiplied(
     return out
 
 
-def batched(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
-) -> torch.Tensor:
+def batched(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float) -> Tensor:
     """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each `Round`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
@@ -247,9 +242,8 @@ def batched(
 
 
 def gathered(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
-    window: int | None,
-) -> torch.Tensor:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, window: int | None
+) -> Tensor:
     """Computes the attention on any device, with a mask.
 
     For each range in ``pack.own``, the keys of the range and of its ancestors are first copied into one tensor.
@@ -265,9 +259,9 @@ def gathered(
 
 
 def weighed(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
+    query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
-) -> torch.Tensor:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Computes the same attention as `gathered`, by plain matrix products and a float32 softmax.
 
     This matches the attention ``eager`` of transformers. If *softcap* is given, each attention score s becomes softcap
@@ -288,8 +282,8 @@ def weighed(
 
 
 def _gathered(
-    key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
-) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    key: Tensor, value: Tensor, layout: AttentionLayout, window: int | None
+) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
     """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys and values, and their mask.
 
     The keys and values are those of the range's ancestors, followed by its own. The mask, shape (tokens, keys), is true
@@ -306,7 +300,7 @@ def _gathered(
         yield slice(start, stop), keys, values, (back >= 0) & (back < (window or last))
 
 
-def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums: torch.Tensor) -> None:
+def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
     """Merges *part*, an attention output over further keys, into *out*, the output over the earlier keys, in place.
 
     *sums* (also updated) and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*.
@@ -318,9 +312,7 @@ def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums:
     sums.copy_(torch.logaddexp(sums, part_sums))
 
 
-def _variable(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ranges: Round, scale: float, *, causal: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
     *q*, *k* and *v* have the shape (tokens, heads, head size). If *causal*, a token attends to the keys of its range up
