@@ -169,27 +169,38 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
     A candidate leads if no test puts another one above it.
     """
     leaders = [row["candidate"] for row in ranked if row["rank_low"] == 1]
+    if len(leaders) == len(ranked) == 2:
+        return [f"{_listed(leaders)} are not told apart."]
     if len(leaders) == len(ranked):
         return [f"No test tells any two of these {len(ranked)} candidates apart."]
     lead = f"{leaders[0].rpartition('/')[2]} leads." if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
     runs = _ties([row for row in ranked if row["candidate"] not in leaders])
-    if not runs:
-        return [lead]
-    apart = [f"{_listed(runs[0])} are not told apart", *(f"nor {_listed(run)}" for run in runs[1:])]
-    return [lead, f"{'; '.join(apart)}."]
+    alike = [_listed(names) for names, every in runs if every]
+    apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
+    sentences = [lead, f"{apart}."] if alike else [lead]
+    chains = [names for names, every in runs if not every]
+    return sentences + [f"None of {_listed(names)} is told apart from the next." for names in chains]
 
 
-def _ties(ranked: Sequence[LeaderboardRow]) -> list[list[str]]:
-    """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first."""
-    runs: list[list[str]] = []
+def _ties(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[str], bool]]:
+    """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
+
+    With each run comes whether no test tells any two of it apart: each may have the first rank of the run and the last.
+    """
+    runs: list[list[LeaderboardRow]] = []
     joined = False
     for row in ranked:
         if joined:
-            runs[-1].append(row["candidate"])
+            runs[-1].append(row)
         else:
-            runs.append([row["candidate"]])
+            runs.append([row])
         joined = bool(row["tied"])
-    return [run for run in runs if len(run) > 1]
+
+    def every(run: Sequence[LeaderboardRow]) -> bool:
+        first, last = run[0]["rank"] or 0, run[-1]["rank"] or 0
+        return all((row["rank_low"] or 0) <= first and (row["rank_high"] or 0) >= last for row in run)
+
+    return [([row["candidate"] for row in run], len(run) == 2 or every(run)) for run in runs if len(run) > 1]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,3 +72,8 @@ def _unusable(point: EntryPoint, why: str) -> SettingsError:
         f"package {package}: entry point {point.name} of {point.group} cannot be used: {why}; mend the package, or "
         f"uninstall it: pip uninstall {package}"
     )
+
+
+def extended() -> bool:
+    """Returns whether an installed package adds to any catalogue."""
+    return any(group.startswith("gre_bench.") for group in entry_points().groups)

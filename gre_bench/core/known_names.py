@@ -30,6 +30,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
     results = [other for lowered in near for other in names if other.lower() == lowered]
+    begin = name.lower().replace("-", "_")
+    longer = [other for other in names if len(begin) > 2 and other.lower().replace("-", "_").startswith(f"{begin}_")]
+    results = longer[:3] or results
     if results:
         return f"did you mean {' or '.join(dict.fromkeys(results))}?"
     return f"known: {listed(nearest(name, names))}"

@@ -14,6 +14,7 @@ stops end no sentence.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,14 +35,14 @@ class Measure:
     """A measure of word overlap.
 
     - *words*: splits a text into words.
-    - *compare*: takes the words of candidate and reference, and returns the score.
+    - *compare*: takes the words of candidate and reference, and returns the score; None if the two texts have none.
     - *identity*: libraries, versions and options as one text, for the signature.
     """
 
     name: str
     needs_reference: bool
     words: Callable[[str], Words]
-    compare: Callable[[Words, Words], float]
+    compare: Callable[[Words, Words], float | None]
     identity: str
 
     def score(self, candidate: str, reference: str = "") -> float:
@@ -53,7 +54,9 @@ class Measure:
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):
             raise ValueError(f"{self.name}: no words to compare")
-        return self.compare(x, y)
+        if (value := self.compare(x, y)) is None:
+            raise ValueError(f"{self.name}: these two texts have no score")
+        return value
 
 
 class Overlap:
@@ -80,7 +83,11 @@ class Overlap:
             return Problem("empty_text", "the candidate's text has no words")
         if self.needs_reference and not words[case.reference]:
             return Problem("empty_text", "the reference's text has no words")
-        return self.measure.compare(words[case.candidate], words[case.reference] if self.needs_reference else ())
+        value = self.measure.compare(words[case.candidate], words[case.reference] if self.needs_reference else ())
+        if value is None or not math.isfinite(value):
+            given = "none" if value is None else f"{value}, which is no number"
+            return Problem("no_score", f"{self.measure.name} gives these two texts no score: {given}")
+        return value
 
 
 def bleu_words(text: str) -> Words:

@@ -1,6 +1,6 @@
 """Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes the number again.
 
-The number is the mean of the scores of its pairs. For GEM, the score of a pair is the difference of two
+The number is the mean over papers of the mean of a paper's pairs. For GEM, the score of a pair is the difference of two
 log-probabilities. A log-probability is the sum over the tokens of a reply to a prompt, and prompts are made of texts.
 Each of these steps is checked, and the results of the checks are recorded.
 """
@@ -72,7 +72,7 @@ def why(
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     answer = Why(store.key, candidate_id, signature, board, source.run, pairs)
-    _check_mean(answer)
+    check_mean(answer)
     if paper_id is not None:
         answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
         if not answer.pairs:
@@ -82,6 +82,8 @@ def why(
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
     kept = {key: by_place[key] for key in by_place if key in wanted}
+    if store.is_loaded:
+        return answer  # a release holds no texts that could be checked, shown or scored again
     _check_texts(answer, kept, source)
     if paper_id is not None:
         detail(answer, store, kept, source)
@@ -91,13 +93,17 @@ def why(
     return answer
 
 
-def _check_mean(answer: Why) -> None:
-    scored = [row["value"] for row in answer.pairs if row["state"] == "scored"]
+def check_mean(answer: Why) -> None:
+    values = defaultdict(list)
+    for row in answer.pairs:
+        if row["state"] == "scored":
+            values[row["paper_id"]].append(row["value"])
     stored = answer.board and answer.board["score"]
-    if stored is None or not scored:
+    if stored is None or not values:
         return
-    mean = math.fsum(scored) / len(scored)
-    claim = f"the board's {stored:+.6f} is the mean of {counted(len(scored), 'pair')}"
+    mean = math.fsum(math.fsum(own) / len(own) for own in values.values()) / len(values)
+    pairs = counted(sum(map(len, values.values())), "pair")
+    claim = f"the board's {stored:+.6f} is the mean over {counted(len(values), 'paper')} of {pairs}"
     answer.check(claim, same(mean, stored), f"their mean is {mean:+.6f}")
 
 

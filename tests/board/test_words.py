@@ -27,7 +27,16 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
     [
         ([row("a", 1), row("b", 2, 2, 2)], "a leads."),
         ([row("lab/a", 1, 1, 2, True), row("b", 2, 1, 2), row("c", 3, 3, 3)], "a and b share the lead."),
-        ([row("a", 1, 1, 2, True), row("b", 2, 1, 2)], "No test tells any two of these 2 candidates apart."),
+        ([row("a", 1, 1, 2, True), row("b", 2, 1, 2)], "a and b are not told apart."),
+        (
+            [row(name, rank, 1, 3, rank < 3) for rank, name in enumerate("abc", 1)],
+            "No test tells any two of these 3 candidates apart.",
+        ),
+        # Each stands beside the next, but the first and the last are told apart.
+        (
+            [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 4, True), row("d", 4, 3, 4), row("e", 5, 5, 5)],
+            "a leads. None of b, c and d is told apart from the next.",
+        ),
         (
             [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 3), row("d", 4, 4, 5, True), row("e", 5, 4, 5)],
             "a leads. b and c are not told apart; nor d and e.",
@@ -114,3 +123,4 @@ def test_a_note_holds_cautions_but_not_that_a_control_says_nothing():
     assert note(told) == "2 missing, not above chance, few judgments (4, human 11), n"
     control = row("generic", None, kind="control", unranked="control", surely_above_chance=False)
     assert note(control) == ""
+    assert note({**control, "above_chance": 0.0, "above_chance_high": 0.0}) == "one text for all papers"

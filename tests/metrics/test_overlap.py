@@ -230,3 +230,11 @@ def test_a_megabyte_of_hostile_text_is_scored_in_time_and_without_a_network(name
     hostile = "((((" * 2_000 + "a" * 20_000 + " ." * 2_000 + "\ud800 " + "The paper is clear. " * 2_000
     (score,) = Overlap(OVERLAPS[name], "sig").score([replace(CASE, candidate=hostile)])
     assert math.isfinite(score.value)
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_measure_that_gives_no_number_gives_a_reason(value):
+    (score,) = Overlap(Measure("mine", True, str.split, lambda x, y: value, "1"), "sig").score([CASE])
+    assert score.value is None and score.problem is not None and score.problem.code == "no_score"
+    given = {None: "none"}.get(value, f"{value}, which is no number")
+    assert score.problem.message.endswith(f": mine gives these two texts no score: {given}")

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.reports.why import why
+from gre_bench.reports.why import Why, check_mean, why
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
@@ -158,3 +158,13 @@ def test_a_pair_without_a_score_keeps_its_reason(state):
         explained(state, "gem_raw", "generic")
     with pytest.raises(SettingsError, match="no edition"):
         why(state, "NONE-2020", {"signature_id": "x", "metric": "gem"}, "human", None, None)
+
+
+def test_papers_weigh_alike_however_many_pairs_they_have():
+    pairs = [{"paper_id": paper, "state": "scored", "value": value} for paper, value in (("a", 1), ("a", 3), ("b", 8))]
+    answer = Why("E-2026", "c", {}, {"score": 5.0}, {}, pairs)  # pyright: ignore[reportArgumentType]
+    check_mean(answer)
+    assert answer.holds and answer.checks[0]["what"] == "the board's +5.000000 is the mean over 2 papers of 3 pairs"
+    answer.board["score"] = 4.0  # pyright: ignore[reportOptionalSubscript, reportGeneralTypeIssues]
+    check_mean(answer)
+    assert not answer.holds

@@ -222,7 +222,7 @@ def undo(
     store = stored_edition(edition, state)
     known = store.read_mended(IMPORTS)
     if number is None:
-        return Answer(known, lambda known: _show_imports(known, store.key))
+        return Answer(known, lambda known: _show_imports(known, store.key, state))
     row = next((row for row in known if str(row["number"]) == number), None)
     if row is None:
         raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
@@ -239,11 +239,12 @@ def undo(
     return Answer(undo_import(store, settings_of(None, edition, None, state), state.resolve(), row), show)
 
 
-def _show_imports(known: list[ImportRow], edition: str) -> None:
+def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
     for row in known:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
-        say(f"{row['number']:3} {when} {name}: {_records(row) or 'nothing that is still there'}")
-    say(f"take one back: gre-bench import undo {edition} NUMBER" if known else f"{edition}: no import")
+        say(f"{row['number']:3} {when} {name}: {_records(row) or 'taken back or replaced'}")
+    undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.in_state(state)}"
+    say(undo if known else f"{edition}: no import")
 
 
 def _records(row: ImportRow) -> str:

@@ -64,7 +64,7 @@ def rank(
     job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
     run = steps.undecorated()
     job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()))
+        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()), guess=True)
     )
     if not quiet:
         _show_understood(understood)
@@ -124,7 +124,7 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
     first = next((row for row in rows if row["scored"]), rows[0])
     say(_sentence(name, edition, first))
     columns = (
-        Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
+        Column("metric", [screen.plain(_metric(row)) for row in rows], 0, "name"),
         Column("rank", [_rank(row) for row in rows]),
         Column("score", [with_half(row["score"], row["high"]) for row in rows]),
         Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
@@ -149,6 +149,10 @@ def _sentence(name: str, edition: str, row: Row) -> str:
     )  # fmt: skip
     doubt = "" if row["validation"].startswith("validated") else " (not validated)"
     return f"{name} has rank {_rank(row)} on {edition} under {title}{doubt}{above}."
+
+
+def _metric(row: Row) -> str:
+    return row["metric"] + ("" if row["validation"].startswith("validated") else " (not validated)")
 
 
 def _rank(row: Row) -> str:

@@ -47,10 +47,10 @@ def why(
     run = None if no_recount else steps.undecorated()
     explanation = explained(state.resolve(), edition, signature, candidate, paper, run)
     report = asdict(explanation) | {"holds": explanation.holds}
-    return Answer(report, lambda _: show(explanation), 0 if explanation.holds else 1)
+    return Answer(report, lambda _: show(explanation, Store(state, edition)), 0 if explanation.holds else 1)
 
 
-def show(explanation: Why) -> None:
+def show(explanation: Why, store: Store) -> None:
     """Prints an explanation: the score, its pairs, the details of the requested paper, and whether each check holds."""
     board, signature = explanation.board, explanation.signature
     if board and board["score"] is not None:
@@ -71,6 +71,8 @@ def show(explanation: Why) -> None:
     for row in (*([explanation.paper] if explanation.paper else ()), *explanation.reviews):
         digests = {name.removesuffix("_sha256"): value for name, value in row.items() if value is not None}
         say(", ".join(f"{name} {_short(value)}" for name, value in digests.items()))
+    if store.is_loaded:
+        say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     for row in explanation.checks:
         detail = f" ({row['detail']})" if row["detail"] else ""
         verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")

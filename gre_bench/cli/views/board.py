@@ -97,7 +97,9 @@ def show_leaderboard(
             _basis(own, signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    legend = [f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]]
+    legend = [f"{column.head}: {column.meaning}" for column in (COLUMNS[0], *COLUMNS[2:6])]
+    if recipe_of(by_id[first]["metric"]).unit != "nats":
+        legend[1] = "score: mean over papers and references, ± half of the 90% interval by paper"
     if any(row["metric"].startswith("gem_s_assw") for row in rows):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
     say("; ".join(legend), style="dim")

@@ -229,7 +229,7 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
     if len(names) > 1 and by not in names:
         raise SourceError(
-            f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
+            f"{path.name} holds reviews of {len(names)} candidates, and none is called {by}; "
             f"name one of them with --as: {listed(names)}"
         )
     kept = [(number, row) for number, row in table if by not in names or str(row.get(column or "") or by) == by]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
+from gre_bench.core.extensions import extended
 from gre_bench.core.pretrained import located
 from gre_bench.core.resources import PACKAGE
 from gre_bench.store import Store
@@ -75,11 +76,12 @@ def _digest_of_copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files and settings alone do not decide what the job does. This is so if the evaluation LM runs on a
-    server, if failed texts are tried again, or if the job is a validation.
+    Returns None if files and settings alone do not decide what the job does: the evaluation LM runs on a server, failed
+    texts are tried again, or the job is a validation. Nor do they where an installed package adds a metric, an LM or a
+    change, as its code may be anywhere.
     """
     settings = job.settings
-    if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
+    if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere or extended():
         return None
     inputs = hashlib.sha256(settings.model_dump_json().encode())
     inputs.update(json.dumps([job.candidates, job.limit]).encode())

@@ -282,5 +282,5 @@ def test_columns_are_found_whatever_their_case_and_that_of_the_right_case_counts
 def test_candidates_in_a_column_of_another_case_are_never_taken_as_one(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("paper_id,Model,review\np1,a,x\np1,b,y\n")
-    with pytest.raises(SourceError, match="reviews of 2 candidates by its column Model"):
+    with pytest.raises(SourceError, match="reviews of 2 candidates"):
         reviews_from(path, {}, {}, ("p1",), by="mine", only=True)

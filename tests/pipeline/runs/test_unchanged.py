@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from gre_bench.pipeline.runs import unchanged
 from gre_bench.pipeline.runs.unchanged import FILE
 from gre_bench.store import Store
 from tests.cli.calling import call
@@ -62,3 +63,9 @@ def test_whatever_may_have_changed_makes_it_run_once(refresh, tmp_path):
         assert (refresh(), refresh()) == (runs, runs), what
     setting = "scoring.ascii_fold=true"
     assert (refresh(setting), refresh(setting)) == (runs + 1, runs + 1)
+
+
+def test_the_code_of_an_installed_package_may_have_changed_unseen(refresh, monkeypatch):
+    assert (refresh(), refresh()) == (1, 1)
+    monkeypatch.setattr(unchanged, "extended", lambda: True)
+    assert refresh() == 2
