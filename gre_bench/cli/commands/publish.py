@@ -16,7 +16,7 @@ from gre_bench.cli.views.screen import say, show_changes, show_found
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.store import Frozen
+from gre_bench.store import Frozen, find_editions
 
 
 def publish(
@@ -166,6 +166,8 @@ def verify(
     from gre_bench.reports.board_rows import release_folder
 
     if not folder.exists():
+        if str(folder) in find_editions(state):
+            raise SettingsError(f"{folder} is an edition; name a release of it, such as {folder}-r1")
         folder = release_folder(str(folder), state) or folder
     if is_release(folder) and not (against or public):
         from gre_bench.release.signing import public_key
