@@ -78,16 +78,16 @@ def note(row: LeaderboardRow) -> str:
 
 
 COLUMNS = (
-    BoardColumn("rank", "in parentheses the ranks that the tests allow, 95% for all candidates at once", ranks),
+    BoardColumn("rank", "in parentheses those that the tests allow, 95% for all candidates at once", ranks),
     BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
     BoardColumn(
         "score",
-        "nats that a review tells of a human one; mean over papers and references, ± half of the 90% interval by paper",
+        "nats that a review tells of a human one, mean over papers and references ± half of the 90% interval",
         lambda row: with_half(row["score"], row["high"]),
     ),
     BoardColumn(
         "vs human",
-        "less the human baseline, on the papers that both have",
+        "less the human baseline, on papers that both have",
         lambda row: with_half(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(

@@ -97,10 +97,11 @@ def show_leaderboard(
             _basis(own, signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    legend = [f"{column.head}: {column.meaning}" for column in (COLUMNS[0], *COLUMNS[2:6])]
+    legend = [f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]]
+    legend.insert(0, f"{COLUMNS[0].head}: {COLUMNS[0].meaning.partition(',')[0]}")
     if recipe_of(by_id[first]["metric"]).unit != "nats":
-        legend[1] = "score: mean over papers and references, ± half of the 90% interval by paper"
-    if any(row["metric"].startswith("gem_s_assw") for row in rows):
+        legend[1] = "score: mean over papers and references ± half of the 90% interval"
+    if every and any(row["metric"].startswith("gem_s_assw") for row in rows):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
     say("; ".join(legend), style="dim")
 
@@ -174,7 +175,9 @@ def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, gr
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
     breaks = {} if first_control is None else {first_control: "controls"}
     heads = show("", columns, styles, breaks=breaks)
-    if "note" not in heads and (notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row))]):
+    if "note" not in heads and (
+        notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row)) and row["kind"] != "control"]
+    ):
         say(" · ".join(notes))
     if _a_copier_leads(rows):
         say(CONTROLS)
