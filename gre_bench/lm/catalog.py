@@ -126,13 +126,18 @@ def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
     return settings.model_copy(update={"folder": located(settings.folder, "lm")})
 
 
-@lru_cache(maxsize=1)
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """Opens the evaluation LM that *settings* describe.
 
     The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
     `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
+    return opened(settings, dtype_of(settings))
+
+
+@lru_cache(maxsize=1)
+def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
+    """Opens an LM, as `open_lm`; equal settings may mean another precision, if only one of them states it."""
     settings = _located(settings)
     return BACKENDS[settings.backend](settings)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.catalog import opened
 from tests.cli.calling import call
 from tests.faults import endpoints
 from tests.faults.endpoints import ATTEMPTS, CODES, Ended, outcomes, reasons, refresh, some_chats, texts
@@ -297,7 +297,7 @@ def score(state, tokenizer, server, *more):
     chosen = (f"evaluation_lm.endpoint={server.url}", f"evaluation_lm.folder={tokenizer}", "evaluation_lm.backend=vllm", "evaluation_lm.revision=r1",
               "evaluation_lm.dtype=float32", "scoring.metrics=['gem']")  # fmt: skip
     options = [part for one in chosen for part in ("--set", one)]
-    open_lm.cache_clear()
+    opened.cache_clear()
     code, out, line = call(
         "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", 2, "--json", "--state", state, *more
     )

@@ -33,7 +33,7 @@ def demo(*overrides: str) -> settings.Settings:
 def use(lm: Any) -> Any:
     """Makes *lm* the backend ``scripted``."""
     catalog.BACKENDS.own["scripted"] = lambda _settings: lm
-    catalog.open_lm.cache_clear()
+    catalog.opened.cache_clear()
     return lm
 
 
@@ -67,7 +67,7 @@ def _refresh_sample(state: Path) -> None:
     run(state)
     if asked_for:
         catalog.BACKENDS.own["scripted"] = asked_for
-    catalog.open_lm.cache_clear()
+    catalog.opened.cache_clear()
 
 
 def refreshed(state: Path) -> Path:

@@ -27,7 +27,7 @@ from gre_bench.core.pretrained import SUMS, VARIABLE, Pretrained, cache, entries
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load, load_over
 from gre_bench.lm import pretrained
-from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.catalog import open_lm, opened
 from gre_bench.lm.embedders import open_embedder
 from gre_bench.lm.pretrained import get, remove
 from gre_bench.lm.weights import folder_digest, open_weights, read_adapter
@@ -529,7 +529,7 @@ def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(
     for folder in (place, tmp_path / "elsewhere"):
         monkeypatch.setenv(VARIABLE, str(folder))
         made = fetch(known_lm)
-        open_lm.cache_clear()
+        opened.cache_clear()
         lm = open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
         assert lm.identity.digest == made["digest"] and lm.identity.name == "tiny-lm"
         (answer,) = lm.logprob([Prediction("The reviewer appreciates it.", None, "The reviewer criticizes it.")])
@@ -566,7 +566,7 @@ def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, ada
     held_before = path.read_bytes() if path.exists() else b""
     # The last weight of the file is another; a text has one more line.
     path.write_bytes(held_before[:-1] + b"\0" if what == "weights" else held_before + b"\n")
-    open_lm.cache_clear()
+    opened.cache_clear()
     with pytest.raises(LMError, match=f"tiny-lm in .* {line}; run: gre-bench models get tiny-lm"):
         open_lm(load(None, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={folder}")).evaluation_lm)
 
