@@ -78,12 +78,12 @@ def why(
         if not answer.pairs:
             meant = did_you_mean(paper_id, (row["paper_id"] for row in pairs))
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
+    if store.is_loaded:
+        return answer  # a release holds no texts that could be checked, shown or scored again
     due = cases(store, signature, candidate_of(store, candidate_id), source)
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
     kept = {key: by_place[key] for key in by_place if key in wanted}
-    if store.is_loaded:
-        return answer  # a release holds no texts that could be checked, shown or scored again
     _check_texts(answer, kept, source)
     if paper_id is not None:
         detail(answer, store, kept, source)

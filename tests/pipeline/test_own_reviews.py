@@ -90,6 +90,13 @@ def line(*arguments: object) -> str:
     return err.strip()
 
 
+def test_columns_of_other_names_are_found_and_said(ruled):
+    rows = [{"submission": row["paper_id"], "generated_review": row["review"]} for row in rows_of()]
+    code, out, err = call("rank", written("mine.csv", rows), "--edition", EDITION, "--as", "mine")
+    assert code == 0, err
+    assert 'paper_id is "submission"; review is "generated_review"' in out and "mine has rank" in out
+
+
 def test_a_column_under_another_name_is_named_with_the_right_one(state):
     model = written("model.jsonl", rows_of(model="gpt-x"))
     assert 'no column candidate; perhaps --columns candidate="model"' in line("import", "reviews", model, "-e", EDITION)

@@ -52,6 +52,15 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     rows = json.loads(printed)["contrasts"]
     assert code == 0 and len(rows) == 10 and all(row["at_length"]["overlap"] is not None for row in rows)
     assert call("verify", f"{INCLUDED_EDITION}-r1", "--state", tmp_path)[0] == 0
+    code, _, said = call("verify", INCLUDED_EDITION, "--state", tmp_path)
+    assert (
+        code == 2 and f"{INCLUDED_EDITION} is an edition; name a release of it, such as {INCLUDED_EDITION}-r1" in said
+    )
+    # Papers have two to six references: the board's number is the mean of their means. No text is missed.
+    why = ("why", INCLUDED_EDITION, "gem_s_abstract", "openai/gpt-4o-2024-05-13", "--state", tmp_path)
+    code, printed, _ = call(*why)
+    assert code == 0 and "is the mean over 113 papers of 445 pairs" in printed and "DOES NOT HOLD" not in printed
+    assert "its texts are not here" in printed
     code, printed, _ = call("status", "--state", tmp_path)
     assert code == 0 and f"{INCLUDED_EDITION}: loaded" in printed
 
