@@ -7,8 +7,8 @@ Xu et al. 2025. *OUT* gets:
 
 - ``by_gpt4o.parquet``: rows 300-999 of *HUMAN_REVIEWS* with the judgments that GPT-4o wrote;
 - ``rows_0_299.parquet``: the rows that judge, for ``--never``;
-- ``by_rule.parquet``: the papers with an abstract and three reviews, judged by rule; a row number a paper, in the order
-  of the SHA-256 of the paper's id;
+- ``by_rule.parquet``: the papers with three reviews, judged by rule; a row number a paper, in the order of the SHA-256 of
+  the paper's id, papers with an abstract first;
 - ``papers.jsonl``: their titles, abstracts and texts.
 """
 
@@ -34,12 +34,15 @@ def write(training: Path, human_reviews: Path, out: Path) -> dict[str, int]:
     judging.to_parquet(out / "rows_0_299.parquet")
 
     papers = pd.read_parquet(training / "papers.parquet")
-    papers = papers[papers["abstract"].fillna("").str.strip() != ""]
+    without = papers["abstract"].fillna("").str.strip() == ""
+    later = set(papers["paper_id"][without])
     reviews = pd.read_parquet(training / "reviews.parquet")
     reviews = reviews[reviews["paper_id"].isin(papers["paper_id"])].copy()
     reviews["judgments"] = reviews["review"].map(judgments_of)
     reviews = reviews[reviews["judgments"] != ""]
-    order = sorted(reviews["paper_id"].unique(), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    order = sorted(
+        reviews["paper_id"].unique(), key=lambda name: (name in later, hashlib.sha256(name.encode()).hexdigest())
+    )
     reviews["row"] = reviews["paper_id"].map({name: row for row, name in enumerate(order)})
     reviews["slot"] = reviews.groupby("paper_id").cumcount() + 1
     reviews["writer"] = WRITER

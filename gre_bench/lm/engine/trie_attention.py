@@ -15,6 +15,7 @@ attention scores are multiplied by *scale*. *layer* is the index of a layer.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -320,8 +321,12 @@ def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, c
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
+    if "enable_gqa" in inspect.signature(varlen_attn).parameters:
+        grouped = {"enable_gqa": True}
+    else:  # torch 2.11 wants as many key heads as query heads
+        grouped, (k, v) = {}, (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
     return varlen_attn(  # pyright: ignore[reportReturnType]
         q, k, v, ranges.query_starts, ranges.key_starts, ranges.longest_query, ranges.longest_key,
         return_aux=AuxRequest(lse=True), scale=scale,
-        window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
+        window_size=(-1, 0) if causal else (-1, -1), **grouped,
     )  # fmt: skip
