@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -133,10 +134,21 @@ class LockedError(StoreError):
 
 
 def no_file(path: Path | str) -> SourceError:
-    """Returns the error for a missing file, with its absolute path. If *path* is a folder, the error says so."""
+    """Returns the error for a missing file, with its absolute path and the most similar name in its folder.
+
+    If *path* is a folder, the error says so.
+    """
+    import difflib
+
     given, absolute = Path(path), Path(path).absolute()
     if given.is_dir():
         return SourceError(f"{given} is a folder, where a file is expected")
+    try:
+        near = difflib.get_close_matches(given.name, os.listdir(absolute.parent), n=1, cutoff=0.75)
+    except OSError:
+        near = []
+    if near:
+        return SourceError(f"no file {given}; did you mean {given.with_name(near[0])}?")
     return SourceError(f"no file {given}" + ("" if given.is_absolute() else f"; looked for {absolute}"))
 
 
