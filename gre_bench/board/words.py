@@ -7,11 +7,11 @@ that belong to no group; groups are ranked among themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gre_bench.core.terminal import counted
-from gre_bench.store.queries import LeaderboardRow
+from gre_bench.store.queries import ExposureRow, LeaderboardRow, SignatureRow
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -58,12 +58,16 @@ def p_value(p: float | None) -> str:
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
+    """Returns *rank* with the range that the tests allow, such as ``2 (2–4)``; empty without a rank."""
+    if rank is None:
+        return ""
+    return str(rank) if low is None or low == high else f"{rank} ({low}–{high})"
+
+
 def ranks(row: LeaderboardRow) -> str:
-    """Returns the rank with the range that the tests allow, such as ``2 (2–4)``; a dash without a rank."""
-    if row["rank"] is None:
-        return "–"
-    low, high = row["rank_low"], row["rank_high"]
-    return str(row["rank"]) if low is None or low == high else f"{row['rank']} ({low}–{high})"
+    """Returns the `rank_range` of *row*; a dash without a rank."""
+    return rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
 
 
 def note(row: LeaderboardRow) -> str:
@@ -163,6 +167,35 @@ def unranked(rows: Sequence[LeaderboardRow]) -> str:
     return f"{len(without)} entries are not ranked: {why}."
 
 
+def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
+    """Yields a sentence for any two neighbours in rank that no test tells apart, and how many more papers would."""
+    for row in rows:
+        if row["rank"] is not None and row["tied"]:
+            more = row["more_papers"]
+            hope = (
+                f"{counted(more, 'paper')} more would, if both go on as here" if more else "nor would a million papers"
+            )
+            p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
+            yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
+
+
+ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+"""The LMs behind a score, beside the candidate: field of the signature → what a reader calls it."""
+
+
+def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterator[str]:
+    """Yields a sentence for each LM of *signature* that may have been trained on the reviews of these papers."""
+    for row in exposures:
+        mine = row["role"] in ROLES and signature[row["role"]] == row["name"]
+        if mine and row["learnt"]:
+            papers = counted(row["papers"], "paper")
+            yield f"The {ROLES[row['role']]} {row['name']} was learnt from {row['learnt']:,} of these {papers}."
+        elif mine and row["status"] in ("contaminated", "unknown"):
+            known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
+            base = "" if row["learnt"] is None else "base of the "
+            yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
+
+
 def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
     """Returns who leads and who is not told apart, from the ranks that the tests allow and the ties of neighbours.
 
@@ -174,7 +207,7 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
     if len(leaders) == len(ranked):
         return [f"No test tells any two of these {len(ranked)} candidates apart."]
     lead = f"{leaders[0].rpartition('/')[2]} leads." if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
-    runs = _ties([row for row in ranked if row["candidate"] not in leaders])
+    runs = _runs([row for row in ranked if row["candidate"] not in leaders])
     alike = [_listed(names) for names, every in runs if every]
     apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
     sentences = [lead, f"{apart}."] if alike else [lead]
@@ -182,7 +215,7 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
     return sentences + [f"None of {_listed(names)} is told apart from the next." for names in chains]
 
 
-def _ties(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[str], bool]]:
+def _runs(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[str], bool]]:
     """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
 
     With each run comes whether no test tells any two of it apart: each may have the first rank of the run and the last.

@@ -21,7 +21,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.figures import Drawings, drawn
-from gre_bench.release.pages.board import Board, Entry, exposed, flags, order, page_of
+from gre_bench.release.pages.board import Board, Entry, flags, order, page_of, seen
 from gre_bench.release.pages.board_data import board_data, pair_values
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.papers import write_papers
@@ -163,8 +163,8 @@ def _board(
         answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
-        order=tuple(order(board_rows)),
-        exposed=tuple(exposed(signature, exposures, gap)),
+        order=tuple(order(board_rows)),  # pyright: ignore[reportArgumentType]
+        exposed=tuple(seen(signature, exposures, gap)),  # pyright: ignore[reportArgumentType]
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),

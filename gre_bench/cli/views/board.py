@@ -15,12 +15,13 @@ from gre_bench.board.words import (
     FEW,
     FEW_MEANS,
     answer,
+    exposed,
     few_papers,
     headline,
     headline_lacks,
     is_validated,
     note,
-    p_value,
+    ties,
     with_half,
 )
 from gre_bench.cli.views import screen
@@ -47,8 +48,6 @@ from gre_bench.store.queries import (
 )
 
 NGRAM = ", a small count model"
-ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
-"""The LMs behind a score, beside the candidate: field of the signature → its name on the screen."""
 SHOWN_TIES = 8
 WIDEST_NAME = 24
 """Names of candidates are cut to this width before a column is left out."""
@@ -204,28 +203,19 @@ def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
     """Prints which neighbours on the board do not differ significantly, and how many more papers would show it."""
-    tied = [row for row in rows if row["tied"]]
-    if tied:
-        say(f"not told apart (p corrected for {counted(tied[0]['tests'] or 0, 'test')}):")
-    for row in tied[:SHOWN_TIES]:
-        more = f"{row['more_papers']:,} more papers like these" if row["more_papers"] else "not even a million papers"
-        say(f"  {row['candidate']} and {row['next_candidate']}: p {p_value(row['next_p'])}; {more} would tell")
-    if len(tied) > SHOWN_TIES:
-        say(f"  and {len(tied) - SHOWN_TIES} more neighbours")
+    lines = list(ties(rows))
+    screen.say_all(lines[:SHOWN_TIES])
+    if len(lines) > SHOWN_TIES:
+        say(f"and {len(lines) - SHOWN_TIES} more neighbours")
 
 
 def _cautions(
     rows: Sequence[LeaderboardRow], signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None
 ) -> None:
     """Prints whether the metric is validated, and who may have read the reviews."""
-    for row in _behind(signature, exposures):
-        if row["status"] == "contaminated":
-            dated = f"learnt until {row['cutoff']}, reviews of {row['released']}"
-            why = learnt_line(signature, [row]).removeprefix(f"{row['name']} ") if row["learnt"] else dated
-            say(
-                f"{ROLES[row['role']]} {row['name']} is contaminated: {'learnt from ' if row['learnt'] else ''}{why}",
-                style="yellow",
-            )
+    contaminated = (row for row in exposures if row["status"] == "contaminated")
+    for line in exposed(signature, contaminated):
+        say(line, style="yellow")
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
         say(
@@ -267,14 +257,9 @@ def _basis(
     ]
     if flat:
         say(f"half of the published interval, all pairs independent: {', '.join(flat)}", style="dim")
-    if known := learnt_line(signature, _behind(signature, exposures)):
+    if known := learnt_line(signature, exposures):
         say(f"learnt from these papers: {known}", style="dim")
     say("")
-
-
-def _behind(signature: SignatureRow, exposures: Sequence[ExposureRow]) -> list[ExposureRow]:
-    """Returns the exposures of the LMs behind the scores of *signature*."""
-    return [row for row in exposures if row["role"] in ROLES and signature[row["role"]] == row["name"]]
 
 
 def references_line(rows: Sequence[LeaderboardRow]) -> str | None:

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from gre_bench.board.words import exposed, rank_range, ties
 from gre_bench.core.terminal import counted, csv_table
 from gre_bench.store import Row
+from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
 
 
 class Flag(NamedTuple):
@@ -74,11 +76,7 @@ class Entry:
 
     @property
     def ranks(self) -> str:
-        """The rank with the range that the tests allow, such as ``2 (1–4)``; empty without a rank."""
-        if self.rank is None:
-            return ""
-        alone = self.rank_low is None or self.rank_low == self.rank_high
-        return str(self.rank) if alone else f"{self.rank} ({self.rank_low}–{self.rank_high})"
+        return rank_range(self.rank, self.rank_low, self.rank_high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,39 +244,21 @@ def spoken(entry: Entry) -> str:
     return f"{entry.candidate}: {number(entry.mean)}{between}"
 
 
-_HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
-
-
-def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields why ranks were not tested, or a sentence for any two neighbours in rank that no test tells apart."""
+def order(board: Sequence[LeaderboardRow]) -> Iterator[str]:
+    """Yields why ranks were not tested, and a sentence for any two neighbours that no test tells apart."""
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
     if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
         yield "The order is not tested yet: the refresh that adds scores has not ended."
-    for row in ranked:
-        if row["tied"]:
-            more = row["more_papers"]
-            hope = (
-                f"{counted(more, 'paper')} more would, if both go on as here" if more else "nor would a million papers"
-            )
-            p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
-            yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
+    yield from ties(ranked)
 
 
-def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
-    """Yields a sentence for each LM of *signature* that may have been trained on the reviews, and one on the *gap*.
+def seen(signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None) -> Iterator[str]:
+    """Yields a sentence for each LM that may have been trained on the reviews, and one on the *gap*.
 
-    *exposures*: rows of the query ``exposures``. *gap*: that of ``clean_gap``, if contaminated candidates score.
+    *gap*: the row of the query ``clean_gap``, if contaminated candidates score.
     """
-    for row in exposures:
-        mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
-        if mine and row["learnt"]:
-            papers = counted(row["papers"], "paper")
-            yield f"The {_HANDS[row['role']]} {row['name']} was learnt from {row['learnt']:,} of these {papers}."
-        elif mine and row["status"] in ("contaminated", "unknown"):
-            known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
-            base = "" if row["learnt"] is None else "base of the "
-            yield f"The {base}{_HANDS[row['role']]} {row['name']} may have read these reviews before ({known})."
+    yield from exposed(signature, exposures)
     if gap is not None:
         between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
         yield (
