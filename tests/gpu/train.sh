@@ -9,7 +9,7 @@
 # A killed run goes on where its last checkpoint was.
 #
 # A batch is one paper's conversations of one metric, so a review is a target in one to three steps of a pass. In batches of
-# mixed papers it is in up to nine, and the adapter learns the reviews by heart: measured, docs/evaluation-lms.md.
+# mixed papers it is in up to nine, and the adapter learns the reviews by heart.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=$1 never=$2 out=$3
