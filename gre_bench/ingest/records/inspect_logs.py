@@ -26,7 +26,7 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Row, shown
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -37,7 +37,6 @@ COLUMNS = ("paper_id", "candidate", "review")
 MOST_SAMPLES = 1_000_000
 """The most samples, over all epochs, that a log may state."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of samples without reviews, which may be large."""
 
@@ -203,7 +202,7 @@ def _check_contents(file: Path) -> None:
 
 def _candidate(log: EvalLog) -> str:
     """Returns the name of the log's model as that of a candidate: invalid characters become dashes."""
-    name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
+    name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
