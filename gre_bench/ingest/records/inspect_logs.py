@@ -226,8 +226,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
-        logged = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
-        yield logged
+        yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
     present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
         for epoch in range(1, (log.eval.config.epochs or 1) + 1):
@@ -258,7 +257,7 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
     rows: list[tuple[int, Row]] = []
-    counts = {"cut at a limit and taken as they are": 0, "of a later epoch": 0, "of an earlier log": 0}
+    cut = later = earlier = 0
     for number, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
         latest_first = sorted(group, key=lambda sample: sample.started, reverse=True)
         ranked = sorted(latest_first, key=lambda sample: sample.epoch)
@@ -271,14 +270,12 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
             continue
         best, *others = whole
         rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
-        counts["cut at a limit and taken as they are"] += best.cut
-        counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
-        counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
-    imported.notes += [
-        f"reviews {reason}{'' if reason.startswith('cut') else ', not taken'}: {count}"
-        for reason, count in counts.items()
-        if count
-    ]
+        cut += best.cut
+        later += sum(other.epoch != best.epoch for other in others)
+        earlier += sum(other.epoch == best.epoch for other in others)
+    imported.notes += [f"reviews cut at a limit and taken as they are: {cut}"] if cut else []
+    imported.notes += [f"reviews of a later epoch, not taken: {later}"] if later else []
+    imported.notes += [f"reviews of an earlier log, not taken: {earlier}"] if earlier else []
     if unfinished := sum(refusal.code == UNFINISHED for refusal in imported.refusals):
         imported.notes.append(f"papers that a retry may bring: {unfinished}; inspect eval-retry LOG, then import again")
     return rows
