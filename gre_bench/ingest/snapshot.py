@@ -33,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.known_names import listed
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of, read_notes
@@ -405,8 +406,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         elif now.status != was.status and now.status:
             event = now.status
         elif edits := _edits(was.fields, now.fields):
-            left = f" and {len(edits) - _SHOWN} more" if len(edits) > _SHOWN else ""
-            event, more = "edited", f": {', '.join(edits[:_SHOWN])}{left}"
+            event, more = "edited", f": {listed(edits, _SHOWN)}"
         if event and (note := now or was):
             counts[f"{event} {note.kind}"] += 1
             where = "" if note_id == note.forum else f" of paper {note.forum}"

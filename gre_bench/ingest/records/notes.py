@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.ingest.records.row_files import Imported, is_name
 from gre_bench.ingest.records.venues import Venue
@@ -113,14 +114,14 @@ def plain(value: Any) -> Any:
 
 def invitations_of(note: Mapping[str, Any]) -> list[str]:
     """Returns the invitations of a note of either API; those that are no text are left out."""
-    listed = note.get("invitations") or [note.get("invitation")]
-    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+    named = note.get("invitations") or [note.get("invitation")]
+    return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
 
 def created_by(note: Mapping[str, Any]) -> str:
     """Returns the invitation that created a note of either API: the first that is no edit; empty if it has none."""
-    listed = invitations_of(note)
-    return next((invitation for invitation in listed if kind_of(invitation) != "Edit"), listed[0] if listed else "")
+    named = invitations_of(note)
+    return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
 
 
 def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,9 +132,9 @@ def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
-    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    sound = isinstance(listed, list) and all(isinstance(entry, str) for entry in listed)
-    return (created_by({"invitations": listed}) or None) if sound else None
+    named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
+    sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
+    return (created_by({"invitations": named}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
@@ -341,8 +342,7 @@ class _Reading:
 
     @staticmethod
     def _line(problem: str, items: list[str]) -> str:
-        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-        return f"{problem}: {', '.join(items[:_SHOWN])}{more}"
+        return f"{problem}: {listed(items, _SHOWN)}"
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
