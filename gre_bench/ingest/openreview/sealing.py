@@ -30,16 +30,11 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The ids of the sampled *papers*, and of the papers whose versions and PDFs are *wanted*.
-
-    *eligible* of the *known* papers have enough human reviews. *notes*: remarks for the user.
-    """
+    """The ids of the sampled *papers*, and of those whose versions and PDFs are *wanted*; *notes* for the user."""
 
     papers: frozenset[str]
     wanted: frozenset[str]
-    known: int
-    eligible: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
     drawn = draw(records.papers, records.reviews, edition)
     papers = frozenset(role.paper_id for role in drawn.roles)
     wanted = frozenset(paper.paper_id for paper in records.papers) if everything else papers
-    return Sampled(papers, wanted, drawn.known, drawn.eligible, tuple(drawn.notes))
+    return Sampled(papers, wanted, tuple(drawn.notes))
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
