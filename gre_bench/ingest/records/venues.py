@@ -237,9 +237,9 @@ class Calendar(BaseModel):
 
 
 @cache
-def calendars(path: Path | None = None) -> dict[str, Calendar]:
-    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
-    file, tree = _read(path)
+def calendars() -> dict[str, Calendar]:
+    """Returns {venue: its calendar} from ``data/venues.toml``; raises `SettingsError`."""
+    file, tree = _read(None)
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
@@ -251,9 +251,9 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
     return {entry.venue: entry for entry in by_venue}
 
 
-def newest_year(venue: str, on: date, path: Path | None = None) -> int:
+def newest_year(venue: str, on: date) -> int:
     """Returns the newest year of *venue* whose reviews are public on the day *on*; raises `SettingsError`."""
-    known = calendars(path)
+    known = calendars()
     if venue not in known:
         raise SettingsError(
             f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "
