@@ -298,7 +298,12 @@ def make_snapshot(
         if chosen := list(reviews):
             files.append(_put_rows(beside / REVIEWS, chosen))
         if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
-            files.append(_put_texts(beside / TEXTS, kept))
+            import pandas
+
+            table = pandas.DataFrame({"paper_id": [*kept], "text": [*kept.values()]}, dtype="str")
+            data = table.to_parquet(None, index=False)
+            (beside / TEXTS).write_bytes(data)
+            files.append(Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data)))
         stated = {
             "notes": count,
             "papers": len(known),
@@ -373,15 +378,6 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
                 continue
         (beside / name).write_bytes(data)
     return [files[sha256] for sha256 in sorted(files)], shas
-
-
-def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
-    import pandas
-
-    table = pandas.DataFrame({"paper_id": [*texts], "text": [*texts.values()]}, dtype="str")
-    data = table.to_parquet(None, index=False)
-    path.write_bytes(data)
-    return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
