@@ -37,7 +37,15 @@ def new_object(page: pymupdf.Page, text: str, stream: str | None = None) -> int:
 
 
 def resource(page: pymupdf.Page, kind: str, name: str, value: str) -> None:
-    page.parent.xref_set_key(page.xref, f"Resources/{kind}/{name}", value)
+    held, where = page.parent.xref_get_key(page.xref, "Resources")
+    owner, prefix = (int(where.split()[0]), "") if held == "xref" else (page.xref, "Resources/")
+    page.parent.xref_set_key(owner, f"{prefix}{kind}/{name}", value)
+
+
+def tiling(page: pymupdf.Page, tile: str, step: float) -> str:
+    """A pattern of *tile*, repeated every *step* points, as a reference to a new object."""
+    head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
+    return f"{new_object(page, f'<</Type/Pattern{head}/Resources<<>>>>', tile)} 0 R"
 
 
 def _shown(phrase: str, x: float = 80, y: float = 735, size: float = 9, before: str = "", after: str = "") -> str:
@@ -82,14 +90,21 @@ def under_a_rectangle(page: pymupdf.Page, phrase: str) -> None:
     page.draw_rect(AREA, color=None, fill=WHITE)
 
 
-def under_a_picture(page: pymupdf.Page, phrase: str) -> None:
-    """Below a picture that has contrasts of its own."""
-    page.insert_text(BLANK, phrase, fontsize=9)
-    picture = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 200, 10), False)
-    for x in range(200):
-        for y in range(10):
-            picture.set_pixel(x, y, ((x * 37 + y * 91) % 256, (x * 11) % 256, (y * 53) % 256))
-    page.insert_image(AREA, pixmap=picture, keep_proportion=False)
+def pictured(pixel: Callable[[int, int], int], wide: int, high: int, over: bool = False, **how: Any) -> Way:
+    """On, or if *over* under, a grey picture of *wide* × *high* pixels, with options of PyMuPDF for the passage."""
+
+    def way(page: pymupdf.Page, phrase: str) -> None:
+        picture = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, wide, high), False)
+        for x in range(wide):
+            for y in range(high):
+                picture.set_pixel(x, y, (pixel(x, y),))
+        if over:
+            page.insert_text(BLANK, phrase, fontsize=9, **how)
+        page.insert_image(AREA, pixmap=picture, keep_proportion=False)
+        if not over:
+            page.insert_text(BLANK, phrase, fontsize=9, **how)
+
+    return way
 
 
 def under_a_rectangle_under_text(page: pymupdf.Page, phrase: str) -> None:
@@ -199,7 +214,7 @@ WAYS: dict[str, Way] = {
     "render mode 3": text(render_mode=3),
     "render mode 7": text(render_mode=7),  # letters that only clip, and nothing is drawn within them
     "under a rectangle": under_a_rectangle,
-    "under a picture": under_a_picture,
+    "under a picture": pictured(lambda x, y: (x * 37 + y * 91) % 256, 200, 10, over=True),
     "under a rectangle under text": under_a_rectangle_under_text,
     "under an annotation": under_an_annotation,
     "clipped away": drawing(lambda page, phrase: _shown(phrase, before="10 10 5 5 re W n")),

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 import pymupdf
 
 from tests.ingest.pdf.hidden_text import (
-    AREA,
-    BLANK,
     WHITE,
     Way,
     _shown,
     drawing,
     meanings_of,
     new_object,
+    pictured,
     resource,
     text,
+    tiling,
 )
 
 X, Y = 80, 735
@@ -70,23 +70,22 @@ def in_space(space: str, color: str, operator: str = "scn") -> Way:
     return drawing(operators)
 
 
-def patterned(pattern: str, tile: str | None = None) -> Way:
+def patterned(pattern: Callable[[pymupdf.Page], str]) -> Way:
     def operators(page: pymupdf.Page, phrase: str) -> str:
-        resource(page, "Pattern", "unseen", f"{new_object(page, pattern, tile)} 0 R")
+        resource(page, "Pattern", "unseen", pattern(page))
         return _shown(phrase, before="/Pattern cs /unseen scn")
 
     return drawing(operators)
 
 
 def in_pattern(tile: str, step: int = 4) -> Way:
-    head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
-    return patterned(f"<</Type/Pattern{head}/Resources<<>>>>", tile)
+    return patterned(lambda page: tiling(page, tile, step))
 
 
 def in_shade(low: str, high: str) -> Way:
     ramp = f"<</FunctionType 2/Domain[0 1]/C0[{low}]/C1[{high}]/N 1>>"
     shade = f"<</ShadingType 2/ColorSpace/DeviceRGB/Coords[0 0 612 0]/Extend[true true]/Function{ramp}>>"
-    return patterned(f"<</PatternType 2/Shading{shade}>>")
+    return patterned(lambda page: f"{new_object(page, f'<</PatternType 2/Shading{shade}>>')} 0 R")
 
 
 def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
@@ -163,23 +162,6 @@ def layered(layer: str, state: str) -> Way:
         return _shown(phrase, before="/OC /unseen BDC", after="EMC")
 
     return drawing(operators)
-
-
-def pictured(pixel: Callable[[int, int], int], wide: int, high: int, over: bool = False) -> Way:
-    """On, or *over* it under, a grey picture of *wide* × *high* pixels."""
-
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        picture = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, wide, high), False)
-        for x in range(wide):
-            for y in range(high):
-                picture.set_pixel(x, y, (pixel(x, y),))
-        if over:
-            page.insert_text((X, 57), phrase, fontsize=9)
-        page.insert_image(AREA, pixmap=picture, keep_proportion=False)
-        if not over:
-            page.insert_text((X, 57), phrase, fontsize=9)
-
-    return way
 
 
 def _noise(seed: int) -> Callable[[int, int], int]:
@@ -340,20 +322,6 @@ def small_in_short_lines(page: pymupdf.Page, phrase: str) -> None:
         page.insert_text((80, 50 + place), " ".join(words[place : place + 3]), fontsize=2)
 
 
-def overprinted(page: pymupdf.Page, phrase: str) -> None:
-    """The letters of three other lines stand over it."""
-    page.insert_text(BLANK, phrase, fontsize=9)
-    for shift in (0.8, 1.6, 2.4):
-        page.insert_text((80 + shift, 57), "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw", fontsize=9)
-
-
-def scribbled_over(page: pymupdf.Page, phrase: str) -> None:
-    """Under black strokes as wide as the line is high."""
-    page.insert_text(BLANK, phrase, fontsize=9)
-    for step in range(24):
-        page.draw_line((70, 48 + 0.5 * step), (540, 48 + 0.5 * step), color=(0, 0, 0), width=0.6)
-
-
 def white_between_letters(page: pymupdf.Page, phrase: str) -> str:
     """White pieces of five letters between black full stops, without a space: no piece is long."""
     flat = phrase.replace(" ", "")
@@ -366,14 +334,6 @@ def white_words_between_words(page: pymupdf.Page, phrase: str) -> str:
     cover = ("and", "so", "on", "to", "the", "end", "of", "this", "line", "that", "all", "can", "see", "as", "it")
     pieces = "".join(f"1 g ({word} ) Tj 0 g ({cover[k % 15]} ) Tj " for k, word in enumerate(phrase.split()))
     return f"q BT /helv 6 Tf 60 735 Td {pieces} ET Q"
-
-
-def on_a_picture(page: pymupdf.Page, phrase: str) -> None:
-    """White on a white picture."""
-    white = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 47, 2), False)
-    white.clear_with(250)
-    page.insert_image(AREA, pixmap=white, keep_proportion=False)
-    page.insert_text(BLANK, phrase, fontsize=9, color=WHITE)
 
 
 NO_INK = "<</FunctionType 2/Domain[0 1]/C0[0 0 0]/C1[0 0 0]/N 1>>"
@@ -393,8 +353,8 @@ FURTHER: dict[str, Way] = {
     "through a slit": plain("60 737 500 0.35 re W n"),
     "through slits": plain(" ".join(f"{60 + 2 * k} 730 0.2 20 re" for k in range(240)) + " W n"),
     "over the edge": text((80, 797.6)),  # little more than the feet of the letters below the sheet are cut off
-    "overprinted": overprinted,
-    "scribbled over": scribbled_over,
+    "overprinted": over_and_over([(right, 0, "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw") for right in (0.8, 1.6, 2.4)]),
+    "scribbled over": plain(last="0 G 0.6 w " + " ".join(f"70 {744 - 0.5 * k} m 540 {744 - 0.5 * k} l S" for k in range(24))),
     "in noise": pictured(_dots(), 470, 16),
     "all at one place": plain("-4.5 Tc"),
     "squeezed together": plain("12 Tz"),
@@ -407,5 +367,5 @@ FURTHER: dict[str, Way] = {
     "as dots": drawn(lambda letter: "200 0 60 60 re f"),
     "as a rule": drawn(lambda letter: "0 200 500 40 re f"),
     "as boxes": drawn(lambda letter: "0 0 500 700 re f"),
-    "on a picture": on_a_picture,
-}
+    "on a picture": pictured(lambda x, y: 250, 47, 2, color=WHITE),  # white on white
+}  # fmt: skip
