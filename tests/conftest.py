@@ -54,6 +54,14 @@ SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"
 """The first sixteen papers of the sample edition: what most tests score, so that they stay quick."""
 
 
+def real(*parts: str) -> Path:
+    """A file or folder of real data; skips the test that asks for it if it is not there."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{'/'.join(parts)} is not on this machine")
+    return path
+
+
 # A million objects are made while tests are collected, and stay: no collection of garbage need look at them.
 gc.disable()
 
@@ -89,10 +97,7 @@ def same_environment() -> Iterator[None]:
 @pytest.fixture
 def iclr2023() -> Path:
     """The real ICLR 2023 reviews with GPT-4o judgments."""
-    path = SHARED / "iclr2023" / "human_reviews.parquet"
-    if not path.is_file():
-        pytest.skip("the real ICLR 2023 reviews are not on this machine")
-    return path
+    return real("iclr2023", "human_reviews.parquet")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
