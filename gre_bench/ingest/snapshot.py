@@ -37,7 +37,7 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of, read_notes
-from gre_bench.ingest.records.row_files import is_text, read_texts
+from gre_bench.ingest.records.row_files import Row, is_text, read_texts
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.records.versions import versions_of
 
@@ -238,7 +238,6 @@ class Snapshot:
         return data
 
 
-Row = dict[str, Any]
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
 """Facts about a paper that are unknown if a user supplies its files."""
 

@@ -17,14 +17,13 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
-from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, received
+from gre_bench.ingest.openreview.journal import Journal, Note, copies, lacking, listed_of, not_shown, received
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import fields_of, kind_at, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
-Note = dict[str, Any]
 REFUSED = "the service refuses it"
 
 
