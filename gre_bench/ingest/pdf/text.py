@@ -203,6 +203,8 @@ SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
+SHOWN = 50
+"""The most findings of a paper that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +237,10 @@ class PdfText:
         """The text to give to candidates; None if *status* says that the text is not the paper's."""
         return self.text or None if self.status in READABLE else None
 
-    def remarks(self, most: int = 50) -> list[str]:
-        """Returns the notes and findings, one line each, with at most *most* findings.
-
-        If there are more findings, a last line says how many.
-        """
-        more = len(self.findings) - most
-        lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
+    def remarks(self) -> list[str]:
+        """Returns the notes and the first `SHOWN` findings, one line each, and how many more findings there are."""
+        more = len(self.findings) - SHOWN
+        lines = [*self.notes, *(finding.line() for finding in self.findings[:SHOWN])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:
