@@ -13,38 +13,26 @@ from collections.abc import Callable, Iterator
 import pymupdf
 
 from tests.ingest.pdf.hidden_text import (
+    BAND,
     WHITE,
     Way,
+    X,
+    Y,
     _shown,
     drawing,
     meanings_of,
     new_object,
     pictured,
+    plain,
     resource,
     text,
     tiling,
+    with_state,
 )
-
-X, Y = 80, 735
-BAND = "70 730 400 14 re"
-"""The blank place at the head of a sample page, from the bottom left."""
-
-
-def plain(before: str = "", after: str = "", first: str = "", last: str = "", size: float = 9) -> Way:
-    """The passage with operators around: *before* and *after* it inside its state, *first* and *last* outside."""
-    return drawing(lambda page, phrase: f"q {first} Q {_shown(phrase, X, Y, size, before, after)} q {last} Q")
 
 
 def placed(matrix: str) -> Way:
     return drawing(lambda page, phrase: f"q BT /helv 9 Tf {matrix} Tm ({phrase}) Tj ET Q")
-
-
-def with_state(state: str, ground: str = "1 g", text: str = "0 g") -> Way:
-    def operators(page: pymupdf.Page, phrase: str) -> str:
-        resource(page, "ExtGState", "unseen", f"<<{state}>>")
-        return f"q {ground} {BAND} f Q {_shown(phrase, before=f'/unseen gs {text}')}"
-
-    return drawing(operators)
 
 
 def with_mask(paint: str) -> Way:
@@ -99,10 +87,6 @@ def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
 
 def by_word(operators: Callable[[int, str], str]) -> Way:
     return drawing(lambda page, phrase: " ".join(operators(*each) for each in enumerate(phrase.split())))
-
-
-def by_letter(operators: Callable[[int, str], str]) -> Way:
-    return drawing(lambda page, phrase: f"q BT {' '.join(operators(*each) for each in enumerate(phrase))} ET Q")
 
 
 def in_font(font_of: Callable[[pymupdf.Page, list[str], list[int]], str], together: int = 1) -> Way:
@@ -167,11 +151,6 @@ def layered(layer: str, state: str) -> Way:
 def _noise(seed: int) -> Callable[[int, int], int]:
     dice = random.Random(seed)
     return lambda x, y: 255 * dice.randrange(2)
-
-
-def _permuted(letter: str) -> str:
-    turned = codecs.encode(letter, "rot13")
-    return "space" if letter == " " else turned
 
 
 def _sentence() -> Callable[[str], str]:
@@ -259,7 +238,7 @@ UNSEEN: dict[str, Way] = {
     "all words at one place": by_word(lambda place, word: f"q BT /helv 9 Tf {X} {Y} Td ({word}) Tj ET Q"),
     "all words at three places": by_word(lambda place, word: f"q BT /helv 9 Tf {X + 60 * (place % 3)} {Y} Td ({word}) Tj ET Q"),
     "letters a point apart": plain("-4 Tc"),
-    "letters half a point apart": by_letter(lambda place, letter: f"/helv 9 Tf 1 0 0 1 {X + 0.5 * place} {Y} Tm ({letter}) Tj"),
+    "letters half a point apart": drawing(lambda page, phrase: "q BT " + " ".join(f"/helv 9 Tf 1 0 0 1 {X + 0.5 * place} {Y} Tm ({letter}) Tj" for place, letter in enumerate(phrase)) + " ET Q"),
     # form and place
     "a twentieth as wide": plain("5 Tz"),
     "a tenth as wide": placed(f"0.1 0 0 1 {X} {Y}"),
@@ -276,7 +255,7 @@ UNSEEN: dict[str, Way] = {
     "small by the coordinates": plain("0.1 0 0 0.1 70 700 cm"),
     "each word tiny, on lines of its own": by_word(lambda place, word: f"q BT /helv 1.8 Tf {X} {Y + 15 - 1.9 * place} Td ({word}) Tj ET Q"),
     # fonts
-    "shown as other letters": encoded(_permuted),
+    "shown as other letters": encoded(lambda letter: "space" if letter == " " else codecs.encode(letter, "rot13")),
     "shown as another sentence": encoded(_sentence()),
     "shown as full stops": encoded(lambda letter: "period"),
     "shown as spaces": encoded(lambda letter: "space"),
@@ -305,15 +284,6 @@ UNSEEN: dict[str, Way] = {
 }  # fmt: skip
 READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid", "over itself, up and down"])
 """Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
-
-
-def _dots() -> Callable[[int, int], int]:
-    state, dots = 1, [[0] * 16 for _ in range(470)]
-    for column in dots:
-        for y in range(16):
-            state = (state * 1103515245 + 12345) % 2**31
-            column[y] = 0 if state >> 16 & 1 else 255
-    return lambda x, y: dots[x][y]
 
 
 def small_in_short_lines(page: pymupdf.Page, phrase: str) -> None:
@@ -355,7 +325,7 @@ FURTHER: dict[str, Way] = {
     "over the edge": text((80, 797.6)),  # little more than the feet of the letters below the sheet are cut off
     "overprinted": over_and_over([(right, 0, "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw") for right in (0.8, 1.6, 2.4)]),
     "scribbled over": plain(last="0 G 0.6 w " + " ".join(f"70 {744 - 0.5 * k} m 540 {744 - 0.5 * k} l S" for k in range(24))),
-    "in noise": pictured(_dots(), 470, 16),
+    "in noise": pictured(_noise(11), 470, 16),
     "all at one place": plain("-4.5 Tc"),
     "squeezed together": plain("12 Tz"),
     "skewed": placed("1 0 14 1 80 735"),  # leaning so far that the letters are lines

@@ -122,7 +122,6 @@ class Press:
     _next: int = 1
     _column: int = 0
     _y: float = 0
-    _floor: float = 0
 
     def page(self, top: float | None = None) -> None:
         """Begins a page."""
