@@ -123,10 +123,6 @@ AMONG: dict[str, str | Callable[[pymupdf.Page], str]] = {
     + over_prose(0, 0)
     + "0 g "
     + shown(in_lines(LONG), lead=2.5),
-}
-
-
-AMONG |= {
     "tiny type, two words a line": shown(in_lines(LONG, 2), size=2.8, lead=9),
     "tiny type, a word a line": shown(LONG, size=3.8, lead=8),
     "tiny words after seen ones": between(LONG, "/helv 2.6 Tf", f"/helv {SIZE} Tf"),

@@ -125,44 +125,11 @@ def outside_the_crop_box(page: pymupdf.Page, phrase: str) -> None:
     page.set_cropbox((0, 20, box.x1, box.y1))
 
 
-def in_a_hidden_layer(page: pymupdf.Page, phrase: str) -> None:
-    layer = page.parent.add_ocg("notes", on=False)
-    page.insert_text(BLANK, phrase, fontsize=9, oc=layer)
-
-
-def in_a_note(page: pymupdf.Page, phrase: str) -> None:
-    """The contents of an annotation, which a click shows: not in what PyMuPDF reads."""
-    page.add_text_annot((560, 40), phrase)
-
-
-def in_a_free_text(page: pymupdf.Page, phrase: str) -> None:
-    """An annotation's text, in white."""
-    page.add_freetext_annot(AREA, phrase, fontsize=9, text_color=WHITE)
-
-
 def in_a_form(page: pymupdf.Page, phrase: str) -> None:
     """White text that another page holds, drawn as a form."""
     inner = pymupdf.open()
     inner.new_page(width=470, height=18).insert_text((10, 12), phrase, fontsize=9, color=WHITE)
     page.show_pdf_page(pymupdf.Rect(AREA), inner, 0)
-
-
-def in_one_letter(page: pymupdf.Page, phrase: str) -> None:
-    """A font whose full stop is said to mean thirty letters: the passage in as many full stops as it needs."""
-    pieces = [phrase[start : start + 30] for start in range(0, len(phrase), 30)]
-    _coded(page, pieces, "." * len(pieces))
-
-
-def in_tag_characters(page: pymupdf.Page, phrase: str) -> None:
-    """The passage in the invisible twins of ASCII that Unicode has for tags."""
-    tags = "".join(chr(0xE0000 + ord(letter)) for letter in phrase)
-    _coded(page, list(tags), " " * len(tags))
-
-
-def in_zero_width_characters(page: pymupdf.Page, phrase: str) -> None:
-    """The bits of the passage as zero-width characters."""
-    bits = "".join(f"{ord(letter):08b}" for letter in phrase)[:96]
-    _coded(page, ["\u200b" if bit == "0" else "\u200c" for bit in bits], " " * len(bits))
 
 
 def meanings_of(codes: Sequence[int], meanings: Sequence[str]) -> str:
@@ -177,22 +144,42 @@ def meanings_of(codes: Sequence[int], meanings: Sequence[str]) -> str:
     )
 
 
-def _coded(page: pymupdf.Page, meanings: list[str], shown: str) -> None:
-    """Shows the letters *shown* in Helvetica with a table that gives each another meaning, at most 96 of them."""
-    meanings, shown = meanings[:96], shown[:96]
-    codes = range(33, 33 + len(shown))
-    meaning = new_object(page, "<<>>", meanings_of(codes, meanings))
-    names = " ".join("/space" if letter == " " else "/period" for letter in shown)
-    font = new_object(
-        page,
-        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica"
-        f"/Encoding<</Type/Encoding/Differences[33 {names}]>>/ToUnicode {meaning} 0 R>>",
-    )
-    page.wrap_contents()
-    page.insert_font(fontname="helv")
-    resource(page, "Font", "coded", f"{font} 0 R")
-    text = "".join(f"{code:02X}" for code in codes)
-    _draw(page, f"q BT /coded 9 Tf 80 735 Td <{text}> Tj ET Q")
+def in_font(
+    font_of: Callable[[pymupdf.Page, list[str], list[int]], str], together: int = 1, told: Callable[[str], str] = str
+) -> Way:
+    """In a font that *font_of* makes of pieces of *together* letters and their codes.
+
+    Readers take it for what *told* makes of the passage.
+    """
+
+    def operators(page: pymupdf.Page, phrase: str) -> str:
+        letters = told(phrase)
+        pieces = [letters[k : k + together] for k in range(0, len(letters), together)]
+        kinds = sorted(set(pieces))
+        codes = [33 + place for place in range(len(kinds))]
+        meaning = new_object(page, "<<>>", meanings_of(codes, kinds))
+        font = new_object(page, f"<</Type/Font{font_of(page, kinds, codes)}/ToUnicode {meaning} 0 R>>")
+        resource(page, "Font", "unseen", f"{font} 0 R")
+        text = "".join(f"{codes[kinds.index(piece)]:02X}" for piece in pieces)
+        return f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q"
+
+    return drawing(operators)
+
+
+def encoded(shown: Callable[[str], str], widths: str = "", together: int = 1, told: Callable[[str], str] = str) -> Way:
+    """Shows *shown* of each letter of the passage, or of *together* letters; *told* is as in `in_font`."""
+
+    def font_of(page: pymupdf.Page, kinds: list[str], codes: list[int]) -> str:
+        names = " ".join("/" + shown(kind) for kind in kinds)
+        wide = f"/FirstChar 33/LastChar {codes[-1]}/Widths[{' '.join([widths] * len(codes))}]" if widths else ""
+        return f"/Subtype/Type1/BaseFont/Helvetica/Encoding<</Type/Encoding/Differences[33 {names}]>>{wide}"
+
+    return in_font(font_of, together, told)
+
+
+def bits(phrase: str) -> str:
+    """The bits of *phrase* as zero-width characters, at most 96."""
+    return "".join("\u200b\u200c"[int(bit)] for letter in phrase for bit in f"{ord(letter):08b}")[:96]
 
 
 POINT = pymupdf.Point(BLANK)
@@ -217,17 +204,20 @@ WAYS: dict[str, Way] = {
     "clipped away": plain("10 10 5 5 re W n"),
     "off the page": text((-600, 300)),
     "outside the crop box": outside_the_crop_box,
-    "in a hidden layer": in_a_hidden_layer,
-    "in a note": in_a_note,
-    "in a free text": in_a_free_text,
+    "in a hidden layer": lambda page, phrase: text(oc=page.parent.add_ocg("notes", on=False))(page, phrase),
+    "in a note": lambda page, phrase: page.add_text_annot((560, 40), phrase),  # shown by a click alone
+    "in a free text": lambda page, phrase: page.add_freetext_annot(AREA, phrase, fontsize=9, text_color=WHITE),
     "in a form": in_a_form,
     # What a word is said to stand for: readers that follow it read the passage in place of the word.
     "as actual text": drawing(
         lambda page, phrase: _shown("end", before=f"/Span <</ActualText ({phrase})>> BDC", after="EMC")
     ),
-    "in one letter": in_one_letter,
-    "in tag characters": in_tag_characters,
-    "in zero width characters": in_zero_width_characters,
+    "in one letter": encoded(lambda piece: "period", together=30),  # which is said to mean thirty
+    # The invisible twins of ASCII that Unicode has for tags.
+    "in tag characters": encoded(
+        lambda piece: "space", told=lambda phrase: "".join(chr(0xE0000 + ord(letter)) for letter in phrase)
+    ),
+    "in zero width characters": encoded(lambda piece: "space", told=bits),
 }
 
 

@@ -20,7 +20,8 @@ from tests.ingest.pdf.hidden_text import (
     Y,
     _shown,
     drawing,
-    meanings_of,
+    encoded,
+    in_font,
     new_object,
     pictured,
     plain,
@@ -87,33 +88,6 @@ def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
 
 def by_word(operators: Callable[[int, str], str]) -> Way:
     return drawing(lambda page, phrase: " ".join(operators(*each) for each in enumerate(phrase.split())))
-
-
-def in_font(font_of: Callable[[pymupdf.Page, list[str], list[int]], str], together: int = 1) -> Way:
-    """In a font that *font_of* makes of pieces of *together* letters and their codes; readers take it for the passage."""
-
-    def operators(page: pymupdf.Page, phrase: str) -> str:
-        pieces = [phrase[k : k + together] for k in range(0, len(phrase), together)]
-        kinds = sorted(set(pieces))
-        codes = [33 + place for place in range(len(kinds))]
-        meaning = new_object(page, "<<>>", meanings_of(codes, kinds))
-        font = new_object(page, f"<</Type/Font{font_of(page, kinds, codes)}/ToUnicode {meaning} 0 R>>")
-        resource(page, "Font", "unseen", f"{font} 0 R")
-        text = "".join(f"{codes[kinds.index(piece)]:02X}" for piece in pieces)
-        return f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q"
-
-    return drawing(operators)
-
-
-def encoded(shown: Callable[[str], str], widths: str = "", together: int = 1) -> Way:
-    """Shows *shown* of each letter of the passage, or of *together* letters."""
-
-    def font_of(page: pymupdf.Page, kinds: list[str], codes: list[int]) -> str:
-        names = " ".join("/" + shown(kind) for kind in kinds)
-        wide = f"/FirstChar 33/LastChar {codes[-1]}/Widths[{' '.join([widths] * len(codes))}]" if widths else ""
-        return f"/Subtype/Type1/BaseFont/Helvetica/Encoding<</Type/Encoding/Differences[33 {names}]>>{wide}"
-
-    return in_font(font_of, together)
 
 
 def drawn(picture: Callable[[str], str], matrix: str = "0.001 0 0 0.001 0 0") -> Way:
