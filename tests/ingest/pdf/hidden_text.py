@@ -23,14 +23,6 @@ BAND = "70 730 400 14 re"
 """The same base line and place, from the bottom left."""
 
 
-def _draw(page: pymupdf.Page, operators: str) -> None:
-    """Adds *operators* to the end of the page's contents, in the page's own untouched coordinates."""
-    page.wrap_contents()
-    xref = new_object(page, "<<>>", operators)
-    pieces = " ".join(f"{number} 0 R" for number in (*page.get_contents(), xref))
-    page.parent.xref_set_key(page.xref, "Contents", f"[{pieces}]")
-
-
 def new_object(page: pymupdf.Page, text: str, stream: str | None = None) -> int:
     """The number of a new object *text*, with *stream* if given, of the file that has *page*."""
     xref = page.parent.get_new_xref()
@@ -61,11 +53,18 @@ Way = Callable[[pymupdf.Page, str], None]
 
 
 def drawing(operators: Callable[[pymupdf.Page, str], str]) -> Way:
-    """Draws what *operators* gives of the page and the passage, with Helvetica at hand."""
+    """Draws what *operators* gives of the page and the passage, with Helvetica at hand.
+
+    It ends the page's contents, in the page's own untouched coordinates.
+    """
 
     def way(page: pymupdf.Page, phrase: str) -> None:
         page.insert_font(fontname="helv")
-        _draw(page, operators(page, phrase))
+        drawn = operators(page, phrase)
+        page.wrap_contents()
+        xref = new_object(page, "<<>>", drawn)
+        pieces = " ".join(f"{number} 0 R" for number in (*page.get_contents(), xref))
+        page.parent.xref_set_key(page.xref, "Contents", f"[{pieces}]")
 
     return way
 
