@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.util
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -52,6 +54,16 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"
 """The first sixteen papers of the sample edition: what most tests score, so that they stay quick."""
+
+
+def script(name: str) -> ModuleType:
+    """A script of the sample edition's folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "data" / "sample" / f"{name}.py")
+    assert spec and spec.loader
+    # A dataclass looks its module up by name while it is being made.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def real(*parts: str) -> Path:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +20,7 @@ from gre_bench.ingest.pdf.matter import front
 from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import Finding, PdfText, totals
-from tests.conftest import ROOT, real
+from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLE = ROOT / "data" / "sample"
@@ -127,16 +125,12 @@ class TestASamplePaper:
 
 
 def test_the_sample_pdfs_are_what_their_sources_make():
-    spec = importlib.util.spec_from_file_location("make_pdfs", SAMPLE / "make_pdfs.py")
-    module = importlib.util.module_from_spec(spec)
-    # A dataclass looks its module up by name while it is being made.
-    sys.modules["make_pdfs"] = module
-    spec.loader.exec_module(module)
+    make_pdfs = script("make_pdfs")
     sources = sorted((SAMPLE / "sources").glob("s??.md"))
     assert len(sources) == 30
     for path in sources:
         data = (SAMPLE / "pdfs" / f"{path.stem}.pdf").read_bytes()
-        assert module.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
+        assert make_pdfs.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
         assert len(data) < 60_000
 
 

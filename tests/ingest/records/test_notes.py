@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 from collections import Counter
 
@@ -25,7 +24,7 @@ from gre_bench.ingest.records.notes import (
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.records.venues import Venue, venue_of
-from tests.conftest import ROOT, SIXTEEN, real
+from tests.conftest import ROOT, SIXTEEN, real, script
 from tests.one_line import one_line
 
 V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
@@ -71,17 +70,8 @@ def happened(found):
         ("8.0: x", 8),
         (6, 6),
         (6.0, 6),
-        (6.5, None),
-        ("6.5", None),
-        ("3 good", None),
-        ("-3: x", None),
-        ("Accept", None),
-        ("", None),
-        (True, None),
-        (None, None),
-        ([6], None),
-        (float("nan"), None),
-        (float("inf"), None),
+        *((value, None) for value in (6.5, "6.5", "3 good", "-3: x", "Accept", "", True, None, [6])),
+        *((value, None) for value in (float("nan"), float("inf"))),
     ],
 )
 def test_a_rating_is_the_number_its_form_opens_with(value, rating):
@@ -386,11 +376,7 @@ def test_the_order_of_the_notes_does_not_matter(notes):
 
 
 def test_the_sample_notes_are_those_that_their_sources_make():
-    sample = ROOT / "data" / "sample"
-    spec = importlib.util.spec_from_file_location("make_notes", sample / "make_notes.py")
-    make_notes = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_notes)
-    assert make_notes.made() == (sample / "notes.jsonl").read_text(encoding="utf-8")
+    assert script("make_notes").made() == (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
 
 
 def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
