@@ -191,12 +191,12 @@ class _Reading:
             else:
                 replies.append(note)
         if not self.papers and not self.left_out:
-            firsts = (f"; {self._line(problem, ids)}" for problem, ids in self.problems.items())
+            firsts = (f"; {problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items())
             first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
-        strange = [self._line(problem, ids) for problem, ids in self.problems.items()]
+        strange = [f"{problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
         papers = [*self.papers.values()]
@@ -339,10 +339,6 @@ class _Reading:
         """Records that the note *item* has the unexpected content *problem*; returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome
-
-    @staticmethod
-    def _line(problem: str, items: list[str]) -> str:
-        return f"{problem}: {listed(items, _SHOWN)}"
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
