@@ -29,7 +29,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
@@ -53,17 +53,15 @@ _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class Frozen(BaseModel):
+class Frozen(BaseModel, frozen=True, extra="forbid", strict=True):
     """A file of a snapshot: its name, SHA-256 and size in bytes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(pattern=_FILE)
     sha256: str = Field(pattern=_SHA256)
     bytes: int = Field(ge=0)
 
 
-class Manifest(BaseModel):
+class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     """The contents of ``manifest.json``.
 
     - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
@@ -72,8 +70,6 @@ class Manifest(BaseModel):
     - *digest*: a hash of the names and hashes of all files except ``manifest.json``.
     - *seal*: a hash of all other fields of the manifest.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     format: Literal[2]
     venue: str

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
@@ -25,7 +25,7 @@ Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
 
 
-class Venue(BaseModel):
+class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
     - *api*: the version of OpenReview's API that serves the notes.
@@ -47,8 +47,6 @@ class Venue(BaseModel):
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     - *evidence*: how the form is known. *note* explains this in words.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     venue: str = Field(min_length=1)
     year: int = Field(ge=1990, le=2100)
@@ -216,14 +214,12 @@ def _start_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-class Calendar(BaseModel):
+class Calendar(BaseModel, frozen=True, extra="forbid"):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
     *reviews_public* (month and day) lies *years_before* years before the venue's own year. The rule was *read* in
     *source* on that day.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     venue: str = Field(min_length=1)
     reviews_public: str = Field(pattern=r"^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$")
