@@ -85,25 +85,22 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
         old = papers.get(paper.paper_id)
-        if old is None:
-            imported.papers.append(paper)
-        elif (old.title, old.abstract) != (paper.title, paper.abstract):
+        if old is not None and (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
             imported.refuse(number, f"paper {paper.paper_id}", reason)
-        else:
-            imported.unchanged += 1
+            continue
+        imported.papers += [paper] if old is None else []
+        imported.paper_ids.add(paper.paper_id)
+        imported.count(changed=old is None)
     for number, review in enumerate(notes.reviews, start=1):
-        if review.review_id not in reviews:
-            imported.reviews.append(review)
-        elif reviews[review.review_id] != review:
+        known = reviews.get(review.review_id)
+        if known not in (None, review):
             reason = "this review id is already there with other content"
             imported.refuse(number, f"review {review.review_id}", reason)
-        else:
-            imported.unchanged += 1
-    refused = {refusal.item for refusal in imported.refusals}
-    imported.paper_ids = {paper.paper_id for paper in notes.papers if f"paper {paper.paper_id}" not in refused}
-    imported.review_ids = {row.review_id for row in notes.reviews if f"review {row.review_id}" not in refused}
-    imported.added = len(imported.papers) + len(imported.reviews)
+            continue
+        imported.reviews += [review] if known is None else []
+        imported.review_ids.add(review.review_id)
+        imported.count(changed=known is None)
     return imported
 
 
