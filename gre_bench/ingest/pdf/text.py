@@ -186,19 +186,11 @@ Status = Literal[
     "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
     "too_long",
 ]  # fmt: skip
-MEANING: dict[Status, str] = {
-    "ok": "all pages of a sound file were read",
-    "repaired": "all pages were read, of a file that is damaged",
-    "doubtful": "all pages were read, but most words are dropped, or a page without a reason",
-    "truncated": "the file ends too early, or pages of it are lost",
-    "encrypted": "a password is needed",
-    "empty": "there is no text on any page",
-    "not_a_pdf": "the file is something else",
-    "scanned": "the pages are pictures; the text, if any, is that of text recognition",
-    "timeout": "reading took too long",
-    "crashed": "reading broke down or needed too much memory",
-    "too_long": "the file has more pages or bytes than are read",
-}
+"""How well a file could be read. All pages were read if it is *ok*, *repaired* (the file is damaged) or *doubtful*
+(most words are dropped, or a page without a reason). *truncated*: it ends too early, or pages of it are lost. *empty*:
+no page has text. *scanned*: the pages are pictures; the text, if any, is that of text recognition. *crashed*: reading
+broke down or needed too much memory. *too_long*: the file has more pages or bytes than are read.
+"""
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
@@ -211,7 +203,7 @@ SHOWN = 50
 class PdfText:
     """The text and findings of a PDF.
 
-    - *status*: how well the file could be read, a key of `MEANING`.
+    - *status*: how well the file could be read, one of `Status`.
     - *title*, *abstract*: None if not found.
     - *text*: the body in reading order: one line for each paragraph, heading or caption, with a blank line between.
     - *pages*: how many pages were read.
