@@ -260,12 +260,6 @@ READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid",
 """Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
 
 
-def small_in_short_lines(page: pymupdf.Page, phrase: str) -> None:
-    words = phrase.split()
-    for place in range(0, len(words), 3):
-        page.insert_text((80, 50 + place), " ".join(words[place : place + 3]), fontsize=2)
-
-
 def white_between_letters(page: pymupdf.Page, phrase: str) -> str:
     """White pieces of five letters between black full stops, without a space: no piece is long."""
     flat = phrase.replace(" ", "")
@@ -293,7 +287,7 @@ FURTHER: dict[str, Way] = {
     "a colour of no ink": in_space(f"[/Separation/None/DeviceRGB {NO_INK}]", "1"),
     "a white pattern": in_pattern("1 g 0 0 9 9 re f", 9),
     "small print": text(fontsize=2),  # three pixels at 100 dots an inch
-    "small in short lines": small_in_short_lines,
+    "small in short lines": drawing(lambda page, phrase: " ".join(_shown(" ".join(phrase.split()[k : k + 3]), X, 742 - k, 2) for k in range(0, len(phrase.split()), 3))),
     "through a slit": plain("60 737 500 0.35 re W n"),
     "through slits": plain(" ".join(f"{60 + 2 * k} 730 0.2 20 re" for k in range(240)) + " W n"),
     "over the edge": text((80, 797.6)),  # little more than the feet of the letters below the sheet are cut off
