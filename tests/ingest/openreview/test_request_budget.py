@@ -65,12 +65,9 @@ def test_limits_are_read_from_headers(headers, limit):
 @pytest.mark.parametrize(
     ("reset", "at"),
     [
-        ("2026-09-27T21:13:33.000Z", 1790543613.0),
-        (1790543613, 1790543613.0),
-        (1790543613000, 1790543613.0),
+        *((reset, 1790543613.0) for reset in ("2026-09-27T21:13:33.000Z", 1790543613, 1790543613000)),
         ("2026-09-27T23:13:33+02:00", 1790543613.0),
-        ("tomorrow", None),
-        (None, None),
+        *((reset, None) for reset in ("tomorrow", None)),
     ],
 )
 def test_a_reset_is_read_from_a_body_in_each_form_of_a_time(reset, at):
