@@ -156,12 +156,10 @@ def _papers(notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled)
         if note["id"] != note.get("forum"):
             continue
         fetched = journal.pdfs.get(note["id"])
-        history = journal.histories.get(note["id"])
+        history, accepted = journal.histories.get(note["id"]), decided.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": versions.pdf_version_status(
-                note, history, venue.released_ms, decided.get(note["id"])
-            ),
+            "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, accepted),
             "licence": note["license"] if isinstance(note.get("license"), str) else None,
             "sampled": note["id"] in sampled.papers,
         }
