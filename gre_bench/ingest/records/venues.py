@@ -130,9 +130,8 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         for kind, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
             if twice := [name for name, count in Counter(names).items() if count > 1]:
                 raise ValueError(f"{kind} {twice[0]!r} is named twice")
-        human = [f"{self.group}/Submission1/-/{kind}" for kind in self.reviews] + [
-            f"{self.group}/Submission1/Reviewer_AbCd"
-        ]
+        paper = f"{self.group}/Submission1"
+        human = [f"{paper}/Reviewer_AbCd", *(f"{paper}/-/{kind}" for kind in self.reviews)]
         if wide := [pattern for pattern in self.ai_reviewers if any(fnmatchcase(name, pattern) for name in human)]:
             raise ValueError(
                 f"ai_reviewers: the pattern {wide[0]!r} matches human reviews too; name the AI reviewer's part"
