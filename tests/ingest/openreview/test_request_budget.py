@@ -53,8 +53,7 @@ def taken(budget, kind, most=10_000):
         ({"RateLimit-Limit": "36", "RateLimit-Remaining": "0", "RateLimit-Reset": "9"}, Limit(36, 0, NOW + 9, 60.0)),
         ({"ratelimit-limit": "36", "ratelimit-remaining": "3", "x-ratelimit-reset": str(NOW + 70)}, Limit(36, 3, NOW + 70, 70.0)),
         ({"ratelimit-limit": "36", "ratelimit-remaining": "3"}, Limit(36, 3, None, 60.0)),
-        ({"ratelimit-limit": "many", "ratelimit-remaining": "3"}, None),
-        ({"ratelimit-limit": "nan", "ratelimit-remaining": "3"}, None),
+        *(({"ratelimit-limit": limit, "ratelimit-remaining": "3"}, None) for limit in ("many", "nan")),
         ({"content-type": "text/html"}, None),
     ],
 )  # fmt: skip
