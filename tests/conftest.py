@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.util
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -54,6 +56,24 @@ SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"
 """The first sixteen papers of the sample edition: what most tests score, so that they stay quick."""
 
 
+def script(name: str) -> ModuleType:
+    """A script of the sample edition's folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "data" / "sample" / f"{name}.py")
+    assert spec and spec.loader
+    # A dataclass looks its module up by name while it is being made.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def real(*parts: str) -> Path:
+    """A file or folder of real data; skips the test that asks for it if it is not there."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{'/'.join(parts)} is not on this machine")
+    return path
+
+
 # A million objects are made while tests are collected, and stay: no collection of garbage need look at them.
 gc.disable()
 
@@ -89,10 +109,7 @@ def same_environment() -> Iterator[None]:
 @pytest.fixture
 def iclr2023() -> Path:
     """The real ICLR 2023 reviews with GPT-4o judgments."""
-    path = SHARED / "iclr2023" / "human_reviews.parquet"
-    if not path.is_file():
-        pytest.skip("the real ICLR 2023 reviews are not on this machine")
-    return path
+    return real("iclr2023", "human_reviews.parquet")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -38,11 +38,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known: {listed(nearest(name, names))}"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Returns *names* in one line: the first `SHOWN` names, then the number of names left out."""
+def listed(names: Iterable[str], most: int = SHOWN) -> str:
+    """Returns *names* in one line: the first *most* names, then the number of names left out."""
     names = list(names)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (", ".join(names[:SHOWN]) or "none yet") + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none yet") + more
 
 
 def resolved(name: str, known: Iterable[str], subject: str) -> str:

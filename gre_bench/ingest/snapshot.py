@@ -29,14 +29,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.known_names import listed
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of, read_notes
-from gre_bench.ingest.records.row_files import is_text, read_texts
+from gre_bench.ingest.records.row_files import Row, is_text, read_texts
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.records.versions import versions_of
 
@@ -52,17 +53,15 @@ _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class Frozen(BaseModel):
+class Frozen(BaseModel, frozen=True, extra="forbid", strict=True):
     """A file of a snapshot: its name, SHA-256 and size in bytes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(pattern=_FILE)
     sha256: str = Field(pattern=_SHA256)
     bytes: int = Field(ge=0)
 
 
-class Manifest(BaseModel):
+class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     """The contents of ``manifest.json``.
 
     - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
@@ -71,8 +70,6 @@ class Manifest(BaseModel):
     - *digest*: a hash of the names and hashes of all files except ``manifest.json``.
     - *seal*: a hash of all other fields of the manifest.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     format: Literal[2]
     venue: str
@@ -237,7 +234,6 @@ class Snapshot:
         return data
 
 
-Row = dict[str, Any]
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
 """Facts about a paper that are unknown if a user supplies its files."""
 
@@ -297,7 +293,12 @@ def make_snapshot(
         if chosen := list(reviews):
             files.append(_put_rows(beside / REVIEWS, chosen))
         if kept := {paper_id: text for paper_id, text in sorted(texts.items()) if paper_id in known}:
-            files.append(_put_texts(beside / TEXTS, kept))
+            import pandas
+
+            table = pandas.DataFrame({"paper_id": [*kept], "text": [*kept.values()]}, dtype="str")
+            data = table.to_parquet(None, index=False)
+            (beside / TEXTS).write_bytes(data)
+            files.append(Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data)))
         stated = {
             "notes": count,
             "papers": len(known),
@@ -374,15 +375,6 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
     return [files[sha256] for sha256 in sorted(files)], shas
 
 
-def _put_texts(path: Path, texts: Mapping[str, str]) -> Frozen:
-    import pandas
-
-    table = pandas.DataFrame({"paper_id": [*texts], "text": [*texts.values()]}, dtype="str")
-    data = table.to_parquet(None, index=False)
-    path.write_bytes(data)
-    return Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
-
-
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Returns the changes from the snapshot *before* to the snapshot *after* as a dictionary.
 
@@ -405,8 +397,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         elif now.status != was.status and now.status:
             event = now.status
         elif edits := _edits(was.fields, now.fields):
-            left = f" and {len(edits) - _SHOWN} more" if len(edits) > _SHOWN else ""
-            event, more = "edited", f": {', '.join(edits[:_SHOWN])}{left}"
+            event, more = "edited", f": {listed(edits, _SHOWN)}"
         if event and (note := now or was):
             counts[f"{event} {note.kind}"] += 1
             where = "" if note_id == note.forum else f" of paper {note.forum}"

@@ -11,6 +11,7 @@ from gre_bench.changes.catalog import apply, check
 from gre_bench.changes.material import ChangeInput, Splitter
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import RuleTextWriter
+from tests.conftest import real
 
 pytestmark = pytest.mark.shared
 
@@ -20,12 +21,7 @@ ABSTRACT = "Shared queues are slow on embedded boards. We order them without loc
 
 @pytest.fixture(scope="module")
 def rows():
-    from tests.conftest import SHARED
-
-    path = SHARED / "iclr2023" / "human_reviews.parquet"
-    if not path.is_file():
-        pytest.skip("the real ICLR 2023 reviews are not on this machine")
-    found = pandas.read_parquet(path)
+    found = pandas.read_parquet(real("iclr2023", "human_reviews.parquet"))
     return found[(found.slot == 2) & (found.row < COUNT)].to_dict("records")
 
 

@@ -11,12 +11,11 @@ from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SYNOPSES
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real
 
 YELP = (str(ROOT / "data" / "sample_yelp" / "business.json"), str(ROOT / "data" / "sample_yelp" / "reviews.json"))
 LOWER = ("--restaurants", "12", "--reviews-each", "3", "--min-reviews", "3", "--min-characters", "300")
 PROPOSALS = str(ROOT / "data" / "sample_proposals" / "proposals.jsonl")
-ROTTEN = SHARED / "review-quality" / "rottenreviews.csv.gz"
 DONE, BAD_INPUT = 0, 2
 
 
@@ -112,9 +111,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(call, tmp_path, monkeypatch, argu
 
 @pytest.mark.shared
 def test_the_real_graded_reviews_come_in_by_their_own_columns(call):
-    if not ROTTEN.is_file():
-        pytest.skip("the graded reviews are not on this machine")
-    code, out, _ = call("graded", str(ROTTEN), "--edition", "RQ-2024", "--new")
+    rotten = real("review-quality", "rottenreviews.csv.gz")
+    code, out, _ = call("graded", str(rotten), "--edition", "RQ-2024", "--new")
     assert code == DONE
     assert "97 papers, 300 reviews added, 0 known already, 0 refused" in out
     assert "read as rottenreviews, domain review-quality, grades from column Human_Overall_Quality" in out

@@ -19,7 +19,7 @@ from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
-from tests.conftest import SHARED
+from tests.conftest import real
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
@@ -69,10 +69,7 @@ def test_every_template_brings_known_scores_back_in_their_order(tree, tmp_path):
 @pytest.mark.parametrize("template", ["p1", "p5", "p7", "explanation", "direct_assessment"])
 def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding(template, tmp_path):
     """80 summaries: an LM that knows the human score and rounds it to the scale agrees as much as rounding allows."""
-    path = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
-    if not path.is_file():
-        pytest.skip("the real summaries are not on this machine")
-    with path.open(newline="") as lines:
+    with real("summarization-eval4nlp", "train_summarization.tsv").open(newline="") as lines:
         rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))[::4]
     human = [float(row["Score"]) for row in rows]
     known = dict(zip((row["HYP"] for row in rows), human, strict=True))

@@ -22,7 +22,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS
 from gre_bench.tasks import steps
-from tests.conftest import SHARED
+from tests.conftest import real
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, IDEAL, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
 from tests.forks import CONTEXT
@@ -317,9 +317,7 @@ SOURCES = [("iclr2020", "ICLR 2020", 300), ("iclr2023", "ICLR 2023", 73), ("iclr
 @pytest.mark.parametrize("api", [pytest.param("own", marks=pytest.mark.slow), "together"])
 def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     """413 papers and 1,285 reviews by API v1 and v2; the PDFs are substitutes, as the real ones are not to be had."""
-    files = [SHARED / "openreview" / f"{name}.notes.jsonl.gz" for name, _, _ in SOURCES]
-    if not all(path.is_file() for path in files):
-        pytest.skip("the real notes are not on this machine")
+    files = [real("openreview", f"{name}.notes.jsonl.gz") for name, _, _ in SOURCES]
     papers = reviews = 0
     held = [[json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()] for path in files]
     everything = [note for notes in held for note in notes]

@@ -10,16 +10,14 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION
 from gre_bench.tasks import steps
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real
 from tests.flows.refreshing import query
 
 
 @pytest.mark.shared
 @pytest.mark.slow
 def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
-    notes, texts = SHARED / "openreview" / "iclr2024.notes.jsonl.gz", SHARED / "openreview" / "paper_text.parquet"
-    if not notes.is_file():
-        pytest.skip("the real ICLR 2024 notes are not on this machine")
+    notes, texts = real("openreview", "iclr2024.notes.jsonl.gz"), real("openreview", "paper_text.parquet")
     overrides = (f"sources.notes={notes}", f"sources.texts={texts}")
     chosen = settings.load(ROOT / "deployments" / "iclr_notes.toml", overrides)
     summary = refresh(Job(chosen, tmp_path), steps.undecorated())

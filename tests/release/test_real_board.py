@@ -10,7 +10,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.store import Store
 from gre_bench.tasks import steps
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real
 from tests.release import browser
 from tests.release.test_views_of_a_board import at
 
@@ -20,9 +20,7 @@ MAIN = 6
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    folder = SHARED / "llm-boards" / "iclr2022"
-    if not folder.is_dir():
-        pytest.skip("the real reviews of ICLR 2022 are not on this machine")
+    folder = real("llm-boards", "iclr2022")
     state = tmp_path_factory.mktemp("real")
     files = tuple(
         f"sources.{kind}={folder / name}" for kind, name in (("papers", "papers.jsonl"), ("reviews", "reviews.parquet"))

@@ -27,7 +27,7 @@ from gre_bench.studies.examiners.inputs import grid, load_study, parse_study
 from gre_bench.studies.examiners.job import ExaminerJob, estimate
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
@@ -35,7 +35,6 @@ from tests.studies.asking import killed, models_file
 
 HUMAN = [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 1.25, 2.25, 4.25]
 """Human scores, three texts a source, by players M0, M1 and M2."""
-REAL = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
 
 
 def quality(human):
@@ -581,14 +580,13 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
 
 @pytest.mark.shared
 def test_metrics_without_an_lm_have_their_real_taus_on_the_shared_task(tmp_path):
-    if not REAL.is_file():
-        pytest.skip("the summaries of the shared task are not on this machine")
-    asked = ExaminerJob("real", parse_study({"resamples": 200}), REAL, state=tmp_path)
+    summaries = real("summarization-eval4nlp", "train_summarization.tsv")
+    asked = ExaminerJob("real", parse_study({"resamples": 200}), summaries, state=tmp_path)
     summary = run(asked)
     assert (summary["texts"], summary["sources"]) == (320, 97)
     taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
     assert taus == pytest.approx({"length": 0.080, "rouge_l": 0.164, "bertscore": 0.268}, abs=5e-4)
-    texts = read_graded_texts(REAL)
+    texts = read_graded_texts(summaries)
     assert taus["length"] == pytest.approx(
         kendalltau([len(text.text.split()) for text in texts], [text.human for text in texts]).statistic
     )

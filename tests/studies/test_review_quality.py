@@ -24,7 +24,7 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcomes_of
 from gre_bench.tasks import steps
-from tests.conftest import SHARED, SIXTEEN
+from tests.conftest import SIXTEEN, real
 from tests.servers.scripted_chat import scripted_chat
 from tests.studies.asking import models_file
 
@@ -323,13 +323,6 @@ def test_the_commands_show_what_was_found(tmp_path):
     assert shown.exit_code == 0 and "not_asked: no LM was asked" in shown.output
     assert isinstance(command("compare --reviews x --model m").exception, SettingsError)
     assert "human_ratings.tsv" in command("compare --help").output
-
-
-def real(*parts):
-    path = SHARED.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"{parts[-1]} is not on this machine")
-    return path
 
 
 @pytest.mark.shared

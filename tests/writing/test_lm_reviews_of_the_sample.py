@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from gre_bench.catalogs.models import load
-from tests.conftest import ROOT
+from tests.conftest import ROOT, script
 from tests.servers.scripted_chat import scripted_chat
 
 SAMPLE = ROOT / "data" / "sample"
 ENTRY = '[[model]]\nname = "smollm2-135m"\nendpoint = "{url}"\nmodel = "m"\nsampling = {{ temperature = 0.0, max_tokens = 9 }}\n'
-
-
-def script(name: str) -> ModuleType:
-    """A script of the sample's folder, as a module."""
-    spec = importlib.util.spec_from_file_location(name, SAMPLE / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def lines(path: Path) -> list[dict]:

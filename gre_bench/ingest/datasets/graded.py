@@ -144,9 +144,8 @@ def graded_from(
     graded = Graded(layout.name, domain.name, column_of["grade"], imported)
     names = domain.grades if grades is None else tuple(grades)
     cells = [row.get(column_of["grade"]) for _, row in rows]
-    if any(_is_name(cell, names) for cell in cells) and any(
-        _number(cell) is not None and not _is_name(cell, names) for cell in cells
-    ):
+    named = {_is_name(cell, names) for cell in cells if _is_name(cell, names) or _number(cell) is not None}
+    if len(named) > 1:
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
     papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()

@@ -69,7 +69,7 @@ def restaurants_from(
     reviews: Path,
     known_papers: Mapping[str, Paper],
     known_reviews: Mapping[str, Review],
-    terms: Terms | None = None,
+    terms: Terms,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
     """Returns the sampled restaurants as papers, with their names as titles, their reviews, and categories as synopses.
@@ -78,7 +78,6 @@ def restaurants_from(
     again. Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises
     `SourceError` if no restaurant has enough long reviews.
     """
-    terms = terms or Terms()
     imported = Imported()
     restaurants = _read_restaurants(businesses, terms, imported)
     _read_reviews(reviews, restaurants, terms, imported)

@@ -25,6 +25,7 @@ from typing import Any
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import FetchSettings, Settings
+from gre_bench.core.whole_files import put
 from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview, RetryPolicy
 from gre_bench.ingest.openreview.journal import Journal, Kind, Origin, earlier, lacking, listed_of, received, run_for
 from gre_bench.ingest.openreview.request_budget import RequestBudget
@@ -255,11 +256,9 @@ def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy
 
 def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
     """Writes the progress of the fetch to a file beside its journal, so that other commands can display it."""
-    beside = folder / f".{STATUS}.{os.getpid()}"
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
-    with suppress(OSError):  # a failure to show progress must not stop the fetch
-        beside.write_text(json.dumps(status))
-        beside.replace(folder / STATUS)
+    with suppress(OSError, SourceError):  # a failure to show progress must not stop the fetch
+        put(folder / STATUS, json.dumps(status).encode(), keep=False)
 
 
 def _status_writer(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:

@@ -248,27 +248,25 @@ class Journal:
         return whole
 
     def _take(self, entry: Mapping[str, Any]) -> None:
-        if "asked" in entry:
-            self.origin = Origin(**entry["asked"])
-        elif "page" in entry:
-            self.pages.append(Listed(**entry["page"]))
-        elif "forum" in entry:
-            self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
-            self.counted[entry["forum"]["id"]] = entry["forum"]["count"]
-        elif "history" in entry:
-            self.histories[entry["history"]["id"]] = entry["history"]["versions"]
-            self.refused.pop(("history", entry["history"]["id"]), None)
-        elif "refused" in entry:
-            refused = entry["refused"]
-            self.refused[refused["kind"], refused["id"]] = refused["at"]
-        elif "seal" in entry:
-            self.sealed.append(entry["seal"])
-        elif "pdf" in entry:
-            pdf = entry["pdf"]
-            self.pdfs[pdf["paper"]] = Fetched(pdf["stated"], pdf["sha256"], pdf["problem"])
-            self.refused.pop(("pdf", pdf["paper"]), None)
-        else:
-            raise ValueError("an entry of no known kind")
+        match entry:
+            case {"asked": origin}:
+                self.origin = Origin(**origin)
+            case {"page": page}:
+                self.pages.append(Listed(**page))
+            case {"forum": {"id": forum, "notes": notes, "count": count}}:
+                self.forums[forum], self.counted[forum] = notes, count
+            case {"history": {"id": note_id, "versions": versions}}:
+                self.histories[note_id] = versions
+                self.refused.pop(("history", note_id), None)
+            case {"refused": {"kind": kind, "id": item, "at": at}}:
+                self.refused[kind, item] = at
+            case {"seal": digest}:
+                self.sealed.append(digest)
+            case {"pdf": {"paper": paper, "stated": stated, "sha256": sha256, "problem": problem}}:
+                self.pdfs[paper] = Fetched(stated, sha256, problem)
+                self.refused.pop(("pdf", paper), None)
+            case _:
+                raise ValueError("an entry of no known kind")
 
 
 def read(folder: Path) -> Journal:

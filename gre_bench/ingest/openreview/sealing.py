@@ -17,29 +17,23 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.whole_files import unwritten
-from gre_bench.ingest.openreview.journal import Journal, copies, lacking, listed_of, not_shown, received
+from gre_bench.ingest.openreview.journal import Journal, Note, copies, lacking, listed_of, not_shown, received
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import fields_of, kind_at, read_notes
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
-Note = dict[str, Any]
 REFUSED = "the service refuses it"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The ids of the sampled *papers*, and of the papers whose versions and PDFs are *wanted*.
-
-    *eligible* of the *known* papers have enough human reviews. *notes*: remarks for the user.
-    """
+    """The ids of the sampled *papers*, and of those whose versions and PDFs are *wanted*; *notes* for the user."""
 
     papers: frozenset[str]
     wanted: frozenset[str]
-    known: int
-    eligible: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
     drawn = draw(records.papers, records.reviews, edition)
     papers = frozenset(role.paper_id for role in drawn.roles)
     wanted = frozenset(paper.paper_id for paper in records.papers) if everything else papers
-    return Sampled(papers, wanted, drawn.known, drawn.eligible, tuple(drawn.notes))
+    return Sampled(papers, wanted, tuple(drawn.notes))
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
@@ -162,12 +156,10 @@ def _papers(notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled)
         if note["id"] != note.get("forum"):
             continue
         fetched = journal.pdfs.get(note["id"])
-        history = journal.histories.get(note["id"])
+        history, accepted = journal.histories.get(note["id"]), decided.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": versions.pdf_version_status(
-                note, history, venue.released_ms, decided.get(note["id"])
-            ),
+            "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, accepted),
             "licence": note["license"] if isinstance(note.get("license"), str) else None,
             "sampled": note["id"] in sampled.papers,
         }

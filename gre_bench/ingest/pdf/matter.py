@@ -32,7 +32,7 @@ from gre_bench.ingest.pdf.paragraphs import (
     starts_caption,
     type_of,
 )
-from gre_bench.ingest.pdf.rows import Row, decide
+from gre_bench.ingest.pdf.rows import Row, decide, undecided
 from gre_bench.ingest.pdf.text import PageWords, doubts
 
 ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
@@ -336,10 +336,9 @@ def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
         over = number + 1 == len(lists) and (after == len(rows) or not RESUMED.fullmatch(bare(rows[after].text)))
         if over or (after < len(rows) and _opens_appendix(rows[after])):
             end = min(end, after)
-    for index in range(end, len(rows)):
-        within = any(index >= start for start in lists if start >= end)
-        if rows[index].fate is None:
-            rows[index].fate = "references" if within else "appendices"
+    listed = next((index for index in lists if index >= end), len(rows))
+    decide(undecided(rows[end:listed]), "appendices")
+    decide(undecided(rows[listed:]), "references")
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:

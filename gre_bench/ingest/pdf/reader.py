@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, LifoQueue
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from gre_bench.ingest.pdf.text import PdfText, refusal
@@ -57,9 +56,7 @@ class PdfReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
             self.abandon()
         self.close()

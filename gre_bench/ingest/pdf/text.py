@@ -186,30 +186,24 @@ Status = Literal[
     "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
     "too_long",
 ]  # fmt: skip
-MEANING: dict[Status, str] = {
-    "ok": "all pages of a sound file were read",
-    "repaired": "all pages were read, of a file that is damaged",
-    "doubtful": "all pages were read, but most words are dropped, or a page without a reason",
-    "truncated": "the file ends too early, or pages of it are lost",
-    "encrypted": "a password is needed",
-    "empty": "there is no text on any page",
-    "not_a_pdf": "the file is something else",
-    "scanned": "the pages are pictures; the text, if any, is that of text recognition",
-    "timeout": "reading took too long",
-    "crashed": "reading broke down or needed too much memory",
-    "too_long": "the file has more pages or bytes than are read",
-}
+"""How well a file could be read. All pages were read if it is *ok*, *repaired* (the file is damaged) or *doubtful*
+(most words are dropped, or a page without a reason). *truncated*: it ends too early, or pages of it are lost. *empty*:
+no page has text. *scanned*: the pages are pictures; the text, if any, is that of text recognition. *crashed*: reading
+broke down or needed too much memory. *too_long*: the file has more pages or bytes than are read.
+"""
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
+SHOWN = 50
+"""The most findings of a paper that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
     """The text and findings of a PDF.
 
-    - *status*: how well the file could be read, a key of `MEANING`.
+    - *status*: how well the file could be read, one of `Status`.
     - *title*, *abstract*: None if not found.
     - *text*: the body in reading order: one line for each paragraph, heading or caption, with a blank line between.
     - *pages*: how many pages were read.
@@ -235,13 +229,10 @@ class PdfText:
         """The text to give to candidates; None if *status* says that the text is not the paper's."""
         return self.text or None if self.status in READABLE else None
 
-    def remarks(self, most: int = 50) -> list[str]:
-        """Returns the notes and findings, one line each, with at most *most* findings.
-
-        If there are more findings, a last line says how many.
-        """
-        more = len(self.findings) - most
-        lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
+    def remarks(self) -> list[str]:
+        """Returns the notes and the first `SHOWN` findings, one line each, and how many more findings there are."""
+        more = len(self.findings) - SHOWN
+        lines = [*self.notes, *(finding.line() for finding in self.findings[:SHOWN])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:

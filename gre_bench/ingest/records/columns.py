@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Row, Rows
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -45,10 +46,6 @@ SURE = 0.5
 """A column names papers if this share of its cells does."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
 _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
-_NOT_ID = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
-
-Row = dict[str, Any]
-Rows = list[tuple[int, Row]]
 
 
 class UnsureError(SourceError):
@@ -132,7 +129,7 @@ def as_id(value: str) -> str:
     if _ENDING.search(text):
         text = _ENDING.sub("", text).rpartition("/")[2]
     text = re.sub(r"^(\d+)\.0+$", r"\1", text)
-    return _NOT_ID.sub("-", text).strip("-")[:200]
+    return NOT_IN_A_NAME.sub("-", text).strip("-")[:200]
 
 
 def _key(value: str) -> str:

@@ -26,7 +26,7 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.row_files import UNFINISHED, Imported, Row, shown
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -37,7 +37,6 @@ COLUMNS = ("paper_id", "candidate", "review")
 MOST_SAMPLES = 1_000_000
 """The most samples, over all epochs, that a log may state."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of samples without reviews, which may be large."""
 
@@ -203,7 +202,7 @@ def _check_contents(file: Path) -> None:
 
 def _candidate(log: EvalLog) -> str:
     """Returns the name of the log's model as that of a candidate: invalid characters become dashes."""
-    name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
+    name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
@@ -227,8 +226,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
-        logged = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
-        yield logged
+        yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
     present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
         for epoch in range(1, (log.eval.config.epochs or 1) + 1):
@@ -259,7 +257,7 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
     rows: list[tuple[int, Row]] = []
-    counts = {"cut at a limit and taken as they are": 0, "of a later epoch": 0, "of an earlier log": 0}
+    cut = later = earlier = 0
     for number, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
         latest_first = sorted(group, key=lambda sample: sample.started, reverse=True)
         ranked = sorted(latest_first, key=lambda sample: sample.epoch)
@@ -272,14 +270,12 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
             continue
         best, *others = whole
         rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
-        counts["cut at a limit and taken as they are"] += best.cut
-        counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
-        counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
-    imported.notes += [
-        f"reviews {reason}{'' if reason.startswith('cut') else ', not taken'}: {count}"
-        for reason, count in counts.items()
-        if count
-    ]
+        cut += best.cut
+        later += sum(other.epoch != best.epoch for other in others)
+        earlier += sum(other.epoch == best.epoch for other in others)
+    imported.notes += [f"reviews cut at a limit and taken as they are: {cut}"] if cut else []
+    imported.notes += [f"reviews of a later epoch, not taken: {later}"] if later else []
+    imported.notes += [f"reviews of an earlier log, not taken: {earlier}"] if earlier else []
     if unfinished := sum(refusal.code == UNFINISHED for refusal in imported.refusals):
         imported.notes.append(f"papers that a retry may bring: {unfinished}; inspect eval-retry LOG, then import again")
     return rows

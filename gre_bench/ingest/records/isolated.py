@@ -240,18 +240,15 @@ def _contents(file: Path, answer: Message | Died) -> Any:
     return json.loads(data)
 
 
-def _load() -> Callable[[dict[str, Any], bytes], Message]:
-    def answer(request: dict[str, Any], data: bytes) -> Message:
-        from gre_bench.ingest.records import inspect_logs, row_files
+def _answer(request: dict[str, Any], _: bytes) -> Message:
+    from gre_bench.ingest.records import inspect_logs, row_files
 
-        read = {"parquet": row_files.read_parquet, "log": inspect_logs.read_log}[request["kind"]]
-        try:
-            with limited(request["memory"], request["cpu_s"]):
-                return {}, json.dumps(read(Path(request["file"])), default=_unlike_json).encode()
-        except SourceError as error:
-            return {"refused": str(error)}, b""
-
-    return answer
+    read = {"parquet": row_files.read_parquet, "log": inspect_logs.read_log}[request["kind"]]
+    try:
+        with limited(request["memory"], request["cpu_s"]):
+            return {}, json.dumps(read(Path(request["file"])), default=_unlike_json).encode()
+    except SourceError as error:
+        return {"refused": str(error)}, b""
 
 
 def _unlike_json(value: object) -> object:
@@ -260,4 +257,4 @@ def _unlike_json(value: object) -> object:
 
 
 if __name__ == "__main__":
-    serve(_load)
+    serve(lambda: _answer)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.ingest.records.row_files import Imported, is_name
 from gre_bench.ingest.records.venues import Venue
@@ -84,25 +85,22 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
         old = papers.get(paper.paper_id)
-        if old is None:
-            imported.papers.append(paper)
-        elif (old.title, old.abstract) != (paper.title, paper.abstract):
+        if old is not None and (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
             imported.refuse(number, f"paper {paper.paper_id}", reason)
-        else:
-            imported.unchanged += 1
+            continue
+        imported.papers += [paper] if old is None else []
+        imported.paper_ids.add(paper.paper_id)
+        imported.count(changed=old is None)
     for number, review in enumerate(notes.reviews, start=1):
-        if review.review_id not in reviews:
-            imported.reviews.append(review)
-        elif reviews[review.review_id] != review:
+        known = reviews.get(review.review_id)
+        if known not in (None, review):
             reason = "this review id is already there with other content"
             imported.refuse(number, f"review {review.review_id}", reason)
-        else:
-            imported.unchanged += 1
-    refused = {refusal.item for refusal in imported.refusals}
-    imported.paper_ids = {paper.paper_id for paper in notes.papers if f"paper {paper.paper_id}" not in refused}
-    imported.review_ids = {row.review_id for row in notes.reviews if f"review {row.review_id}" not in refused}
-    imported.added = len(imported.papers) + len(imported.reviews)
+            continue
+        imported.reviews += [review] if known is None else []
+        imported.review_ids.add(review.review_id)
+        imported.count(changed=known is None)
     return imported
 
 
@@ -113,14 +111,14 @@ def plain(value: Any) -> Any:
 
 def invitations_of(note: Mapping[str, Any]) -> list[str]:
     """Returns the invitations of a note of either API; those that are no text are left out."""
-    listed = note.get("invitations") or [note.get("invitation")]
-    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+    named = note.get("invitations") or [note.get("invitation")]
+    return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
 
 def created_by(note: Mapping[str, Any]) -> str:
     """Returns the invitation that created a note of either API: the first that is no edit; empty if it has none."""
-    listed = invitations_of(note)
-    return next((invitation for invitation in listed if kind_of(invitation) != "Edit"), listed[0] if listed else "")
+    named = invitations_of(note)
+    return next((invitation for invitation in named if kind_of(invitation) != "Edit"), named[0] if named else "")
 
 
 def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,9 +129,9 @@ def fields_of(note: Mapping[str, Any]) -> dict[str, Any]:
 
 def invitation_at(note: Mapping[str, Any], venue: Venue) -> str | None:
     """Returns the invitation that created *note*; None if it has none in the form of the venue's API."""
-    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    sound = isinstance(listed, list) and all(isinstance(entry, str) for entry in listed)
-    return (created_by({"invitations": listed}) or None) if sound else None
+    named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
+    sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
+    return (created_by({"invitations": named}) or None) if sound else None
 
 
 def kind_of(invitation: str) -> str:
@@ -190,12 +188,12 @@ class _Reading:
             else:
                 replies.append(note)
         if not self.papers and not self.left_out:
-            firsts = (f"; {self._line(problem, ids)}" for problem, ids in self.problems.items())
+            firsts = (f"; {problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items())
             first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
-        strange = [self._line(problem, ids) for problem, ids in self.problems.items()]
+        strange = [f"{problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
         papers = [*self.papers.values()]
@@ -338,11 +336,6 @@ class _Reading:
         """Records that the note *item* has the unexpected content *problem*; returns *outcome*, the note's outcome."""
         self.problems[problem].append(item)
         return outcome
-
-    @staticmethod
-    def _line(problem: str, items: list[str]) -> str:
-        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-        return f"{problem}: {', '.join(items[:_SHOWN])}{more}"
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:

@@ -124,9 +124,8 @@ def points_from(
                 points[point.point_id] = point
                 changed.add(point.point_id)
         except RefusedError as reason:
-            imported.refuse(
-                number, f"point of paper {shown(row.get('paper_id'))}", reason, reason.code, row.get("paper_id")
-            )
+            paper_id = row.get("paper_id")
+            imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
     imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
 

@@ -27,6 +27,7 @@ from gre_bench.ingest.records.isolated import read_isolated
 LARGEST = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 """Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
+NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
 TEXTS = (".txt", ".md")
 """File endings accepted in a folder of texts."""

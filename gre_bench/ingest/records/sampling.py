@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Literal
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.known_names import listed
 from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
@@ -78,18 +79,14 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     for review in reviews:
         if review.review_id not in apart:
             human[review.paper_id].append(review)
-    listed = None if settings.only is None else dict.fromkeys(read_ids(settings.only))
-    if listed is not None:
-        advice = "they were withdrawn, or are of another venue or year: remove them"
-        _check_known(
-            settings.only, "papers", listed, {paper.paper_id for paper in papers}, "that are kept here", advice
-        )
+    advice = "they were withdrawn, or are of another venue or year: remove them"
+    only = _ids_in(settings.only, "paper", (paper.paper_id for paper in papers), "that are kept here", advice)
     learnt = _learnt(papers, human, settings.avoid_learnt)
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
     eligible = [
         paper
         for paper in papers
-        if chosen[paper.paper_id] and paper.paper_id not in learnt and (listed is None or paper.paper_id in listed)
+        if chosen[paper.paper_id] and paper.paper_id not in learnt and (only is None or paper.paper_id in only)
     ]
     if len(eligible) < 2:
         needs = (
@@ -110,7 +107,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         for position, paper in enumerate(sampled)
         for index, review_id in enumerate(chosen[paper.paper_id])
     ]
-    short = tuple(name for name in listed or () if not chosen[name])
+    short = tuple(name for name in only or () if not chosen[name])
     return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt), len(apart))
 
 
@@ -127,21 +124,21 @@ def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], name
 
 def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
     """Returns the ids in the list *file*; raises `SourceError` for ids that are not of *reviews*, the human ones."""
+    known = (review.review_id for review in reviews)
+    return frozenset(_ids_in(file, "review", known, "human reviews here", "correct or remove them") or ())
+
+
+def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advice: str) -> dict[str, None] | None:
+    """Returns the ids in the list *file* as keys; None without a file. Raises `SourceError` for ids not *known*."""
     if file is None:
-        return frozenset()
-    ids, known = read_ids(file, "review"), {review.review_id for review in reviews}
-    _check_known(file, "reviews", ids, known, "human reviews here", "correct or remove them")
-    return frozenset(ids)
-
-
-def _check_known(file: Path | None, what: str, ids: Collection[str], known: set[str], among: str, advice: str) -> None:
-    """Raises `SourceError` for *ids* of the list *file* that are not *known*."""
-    if file is not None and (unknown := [name for name in ids if name not in known]):
-        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+        return None
+    ids, known = dict.fromkeys(read_ids(file, kind)), set(known)
+    if unknown := [name for name in ids if name not in known]:
         raise SourceError(
-            f"{file.name}: {len(unknown)} of {len(ids)} {what} are not among the {len(known)} {among}: "
-            f"{', '.join(unknown[:SHOWN])}{more}; {advice}"
+            f"{file.name}: {len(unknown)} of {len(ids)} {kind}s are not among the {len(known)} {among}: "
+            f"{listed(unknown, SHOWN)}; {advice}"
         )
+    return ids
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:

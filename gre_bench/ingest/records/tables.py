@@ -262,8 +262,6 @@ def _hints(
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
 
-RESERVED = tuple(CONTROLS)
-
 UNNAMED = "unnamed"
 """Code of a refusal: the row names no candidate."""
 
@@ -365,7 +363,7 @@ def _review(
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
     candidate = read_name(row, "candidate") if has(row, "candidate") else by
-    if candidate in RESERVED:
+    if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
     slot = read_integer(row, "slot")
     text = read_text(row, "review")

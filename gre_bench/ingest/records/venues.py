@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
@@ -25,7 +25,7 @@ Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
 
 
-class Venue(BaseModel):
+class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
     - *api*: the version of OpenReview's API that serves the notes.
@@ -47,8 +47,6 @@ class Venue(BaseModel):
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     - *evidence*: how the form is known. *note* explains this in words.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     venue: str = Field(min_length=1)
     year: int = Field(ge=1990, le=2100)
@@ -132,9 +130,8 @@ class Venue(BaseModel):
         for kind, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
             if twice := [name for name, count in Counter(names).items() if count > 1]:
                 raise ValueError(f"{kind} {twice[0]!r} is named twice")
-        human = [f"{self.group}/Submission1/-/{kind}" for kind in self.reviews] + [
-            f"{self.group}/Submission1/Reviewer_AbCd"
-        ]
+        paper = f"{self.group}/Submission1"
+        human = [f"{paper}/Reviewer_AbCd", *(f"{paper}/-/{kind}" for kind in self.reviews)]
         if wide := [pattern for pattern in self.ai_reviewers if any(fnmatchcase(name, pattern) for name in human)]:
             raise ValueError(
                 f"ai_reviewers: the pattern {wide[0]!r} matches human reviews too; name the AI reviewer's part"
@@ -216,14 +213,12 @@ def _start_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-class Calendar(BaseModel):
+class Calendar(BaseModel, frozen=True, extra="forbid"):
     """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
 
     *reviews_public* (month and day) lies *years_before* years before the venue's own year. The rule was *read* in
     *source* on that day.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     venue: str = Field(min_length=1)
     reviews_public: str = Field(pattern=r"^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$")
@@ -237,9 +232,9 @@ class Calendar(BaseModel):
 
 
 @cache
-def calendars(path: Path | None = None) -> dict[str, Calendar]:
-    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None); raises `SettingsError`."""
-    file, tree = _read(path)
+def calendars() -> dict[str, Calendar]:
+    """Returns {venue: its calendar} from ``data/venues.toml``; raises `SettingsError`."""
+    file, tree = _read(None)
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
@@ -251,9 +246,9 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
     return {entry.venue: entry for entry in by_venue}
 
 
-def newest_year(venue: str, on: date, path: Path | None = None) -> int:
+def newest_year(venue: str, on: date) -> int:
     """Returns the newest year of *venue* whose reviews are public on the day *on*; raises `SettingsError`."""
-    known = calendars(path)
+    known = calendars()
     if venue not in known:
         raise SettingsError(
             f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "

@@ -19,16 +19,10 @@ from gre_bench.ingest.records.notes import invitations_of, plain
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
-
-RULES: dict[Rule, str] = {
-    "unedited": "it was never changed, or not after the rebuttal opened",
-    "before_rebuttal": "the last version before the rebuttal opened, of one that was changed after",
-    "late": "there is no version from before the rebuttal opened; the first there is counts",
-    "no_date": "when the rebuttal opened is not known; the last version counts",
-    "not_public": "it was changed, and earlier versions are not shown; the last version counts",
-    "not_asked": "it was changed, and its paper is not in the sample; its versions were not asked for",
-}
-"""Reason why a version counts → its meaning."""
+"""Why a version counts: the review is *unedited* since the rebuttal opened, or it is the last version from before
+(*before_rebuttal*), or without one the first (*late*). The last counts if the day of the rebuttal is not known
+(*no_date*), or if earlier versions are *not_public*, or *not_asked* for as the paper is not in the sample.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Version:
 class Chosen:
     """The version of a review that counts: its id (None for the note as it is now), and of how many *versions*.
 
-    *written_at*: when it was written (epoch ms); None if not stated. *rule*: why it counts, a key of `RULES`.
+    *written_at*: when it was written (epoch ms); None if not stated. *rule*: why it counts, one of `Rule`.
     """
 
     version_id: str | None

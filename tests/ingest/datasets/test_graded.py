@@ -15,10 +15,10 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Paper, Review
 from gre_bench.ingest.datasets.graded import graded_from, read_grade
 from gre_bench.ingest.records.row_files import RefusedError
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real
 from tests.one_line import one_line
 
-ROTTEN = SHARED / "review-quality" / "rottenreviews.csv.gz"
+ROTTEN = "review-quality", "rottenreviews.csv.gz"
 SAMPLE = ROOT / "data" / "sample_proposals" / "proposals.jsonl"
 ROW = {"item_id": "p1", "review_id": "r1", "review": "A clear plan.", "grade": "B", "title": "T", "abstract": "A"}
 
@@ -196,9 +196,7 @@ def test_the_project_s_own_proposals_are_in_the_format():
 
 @pytest.mark.shared
 def test_the_real_file_gives_all_reviews_with_their_human_grades():
-    if not ROTTEN.is_file():
-        pytest.skip("the graded reviews are not on this machine")
-    found = graded_from(ROTTEN, {}, {}, domain_of("review-quality"))
+    found = graded_from(real(*ROTTEN), {}, {}, domain_of("review-quality"))
     assert (found.layout, len(found.imported.papers), len(found.imported.reviews)) == ("rottenreviews", 97, 300)
     assert found.imported.refusals == []
     sizes = Counter(Counter(review.paper_id for review in found.imported.reviews).values())
@@ -210,8 +208,6 @@ def test_the_real_file_gives_all_reviews_with_their_human_grades():
 
 @pytest.mark.shared
 def test_another_human_column_of_the_real_file_can_be_the_grade():
-    if not ROTTEN.is_file():
-        pytest.skip("the graded reviews are not on this machine")
     names = ("unfactual", "partially factual", "factual")
-    found = graded_from(ROTTEN, {}, {}, domain_of("review-quality"), "Human_Factuality", names).imported
+    found = graded_from(real(*ROTTEN), {}, {}, domain_of("review-quality"), "Human_Factuality", names).imported
     assert Counter(review.grade for review in found.reviews) == {3.0: 189, 2.0: 78, 1.0: 33}

@@ -273,11 +273,8 @@ def test_faults_of_listings_show_in_what_comes(api):
 
 
 def test_a_fault_strikes_when_it_is_told_to():
-    def triggered(**when):
-        return [place for place in range(1, 11) if Fault("x", "", **when).affects(place)]
-
-    assert triggered() == [2]
-    assert triggered(first=1, every=4) == [1, 5, 9]
+    for when, places in (({}, [2]), ({"first": 1, "every": 4}, [1, 5, 9])):
+        assert [place for place in range(1, 11) if Fault("x", "", **when).affects(place)] == places
 
 
 def test_an_unknown_fault_and_a_taken_port_are_told():

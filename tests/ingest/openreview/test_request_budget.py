@@ -53,8 +53,7 @@ def taken(budget, kind, most=10_000):
         ({"RateLimit-Limit": "36", "RateLimit-Remaining": "0", "RateLimit-Reset": "9"}, Limit(36, 0, NOW + 9, 60.0)),
         ({"ratelimit-limit": "36", "ratelimit-remaining": "3", "x-ratelimit-reset": str(NOW + 70)}, Limit(36, 3, NOW + 70, 70.0)),
         ({"ratelimit-limit": "36", "ratelimit-remaining": "3"}, Limit(36, 3, None, 60.0)),
-        ({"ratelimit-limit": "many", "ratelimit-remaining": "3"}, None),
-        ({"ratelimit-limit": "nan", "ratelimit-remaining": "3"}, None),
+        *(({"ratelimit-limit": limit, "ratelimit-remaining": "3"}, None) for limit in ("many", "nan")),
         ({"content-type": "text/html"}, None),
     ],
 )  # fmt: skip
@@ -65,12 +64,9 @@ def test_limits_are_read_from_headers(headers, limit):
 @pytest.mark.parametrize(
     ("reset", "at"),
     [
-        ("2026-09-27T21:13:33.000Z", 1790543613.0),
-        (1790543613, 1790543613.0),
-        (1790543613000, 1790543613.0),
+        *((reset, 1790543613.0) for reset in ("2026-09-27T21:13:33.000Z", 1790543613, 1790543613000)),
         ("2026-09-27T23:13:33+02:00", 1790543613.0),
-        ("tomorrow", None),
-        (None, None),
+        *((reset, None) for reset in ("tomorrow", None)),
     ],
 )
 def test_a_reset_is_read_from_a_body_in_each_form_of_a_time(reset, at):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pymupdf
 
-from tests.ingest.pdf.hidden_text import new_object
+from tests.ingest.pdf.hidden_text import meanings_of, new_object, resource, tiling
 
 
 def words(text: str) -> list[str]:
@@ -70,22 +70,13 @@ def on_like_letters() -> str:
     return "".join(out)
 
 
-def resources(page: pymupdf.Page) -> tuple[int, str]:
-    """The object that has the page's resources, and the start of their keys in it."""
-    kind, value = page.parent.xref_get_key(page.xref, "Resources")
-    return (int(value.split()[0]), "") if kind == "xref" else (page.xref, "Resources/")
-
-
 def in_brackets(hide: str) -> Callable[[pymupdf.Page], str]:
     """Letters that the file calls signs of letters in brackets, set with *hide*."""
 
     def way(page: pymupdf.Page) -> str:
-        signs = " ".join(f"<{97 + place:02x}> <{0x249C + place:04x}>" for place in range(26))
-        table = f"1 begincodespacerange <00> <ff> endcodespacerange 26 beginbfchar {signs} endbfchar"
-        meaning = new_object(page, "<<>>", table)
+        meaning = new_object(page, "<<>>", meanings_of(range(97, 123), [chr(0x249C + place) for place in range(26)]))
         font = new_object(page, f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode {meaning} 0 R>>")
-        owner, prefix = resources(page)
-        page.parent.xref_set_key(owner, f"{prefix}Font/signs", f"{font} 0 R")
+        resource(page, "Font", "signs", f"{font} 0 R")
         return f"q {hide} {shown([line.lower() for line in in_lines(LONG)]).replace('/helv', '/signs')} Q "
 
     return way
@@ -93,11 +84,8 @@ def in_brackets(hide: str) -> Callable[[pymupdf.Page], str]:
 
 def tiled(tile: str, step: float = 4) -> Callable[[pymupdf.Page], str]:
     def way(page: pymupdf.Page) -> str:
-        head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
-        xref = new_object(page, f"<</Type/Pattern{head}/Resources<<>>>>", tile)
         page.clean_contents()
-        owner, prefix = resources(page)
-        page.parent.xref_set_key(owner, f"{prefix}Pattern", f"<</sparse {xref} 0 R>>")
+        resource(page, "Pattern", "sparse", tiling(page, tile, step))
         return f"/Pattern cs /sparse scn {shown(in_lines(LONG))} 0 g"
 
     return way
@@ -135,10 +123,6 @@ AMONG: dict[str, str | Callable[[pymupdf.Page], str]] = {
     + over_prose(0, 0)
     + "0 g "
     + shown(in_lines(LONG), lead=2.5),
-}
-
-
-AMONG |= {
     "tiny type, two words a line": shown(in_lines(LONG, 2), size=2.8, lead=9),
     "tiny type, a word a line": shown(LONG, size=3.8, lead=8),
     "tiny words after seen ones": between(LONG, "/helv 2.6 Tf", f"/helv {SIZE} Tf"),

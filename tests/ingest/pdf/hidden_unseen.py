@@ -13,38 +13,27 @@ from collections.abc import Callable, Iterator
 import pymupdf
 
 from tests.ingest.pdf.hidden_text import (
-    AREA,
-    BLANK,
+    BAND,
     WHITE,
     Way,
+    X,
+    Y,
     _shown,
     drawing,
-    meanings_of,
+    encoded,
+    in_font,
     new_object,
+    pictured,
+    plain,
     resource,
     text,
+    tiling,
+    with_state,
 )
-
-X, Y = 80, 735
-BAND = "70 730 400 14 re"
-"""The blank place at the head of a sample page, from the bottom left."""
-
-
-def plain(before: str = "", after: str = "", first: str = "", last: str = "", size: float = 9) -> Way:
-    """The passage with operators around: *before* and *after* it inside its state, *first* and *last* outside."""
-    return drawing(lambda page, phrase: f"q {first} Q {_shown(phrase, X, Y, size, before, after)} q {last} Q")
 
 
 def placed(matrix: str) -> Way:
     return drawing(lambda page, phrase: f"q BT /helv 9 Tf {matrix} Tm ({phrase}) Tj ET Q")
-
-
-def with_state(state: str, ground: str = "1 g", text: str = "0 g") -> Way:
-    def operators(page: pymupdf.Page, phrase: str) -> str:
-        resource(page, "ExtGState", "unseen", f"<<{state}>>")
-        return f"q {ground} {BAND} f Q {_shown(phrase, before=f'/unseen gs {text}')}"
-
-    return drawing(operators)
 
 
 def with_mask(paint: str) -> Way:
@@ -70,23 +59,22 @@ def in_space(space: str, color: str, operator: str = "scn") -> Way:
     return drawing(operators)
 
 
-def patterned(pattern: str, tile: str | None = None) -> Way:
+def patterned(pattern: Callable[[pymupdf.Page], str]) -> Way:
     def operators(page: pymupdf.Page, phrase: str) -> str:
-        resource(page, "Pattern", "unseen", f"{new_object(page, pattern, tile)} 0 R")
+        resource(page, "Pattern", "unseen", pattern(page))
         return _shown(phrase, before="/Pattern cs /unseen scn")
 
     return drawing(operators)
 
 
 def in_pattern(tile: str, step: int = 4) -> Way:
-    head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
-    return patterned(f"<</Type/Pattern{head}/Resources<<>>>>", tile)
+    return patterned(lambda page: tiling(page, tile, step))
 
 
 def in_shade(low: str, high: str) -> Way:
     ramp = f"<</FunctionType 2/Domain[0 1]/C0[{low}]/C1[{high}]/N 1>>"
     shade = f"<</ShadingType 2/ColorSpace/DeviceRGB/Coords[0 0 612 0]/Extend[true true]/Function{ramp}>>"
-    return patterned(f"<</PatternType 2/Shading{shade}>>")
+    return patterned(lambda page: f"{new_object(page, f'<</PatternType 2/Shading{shade}>>')} 0 R")
 
 
 def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
@@ -100,37 +88,6 @@ def over_and_over(lines: list[tuple[float, float, str]]) -> Way:
 
 def by_word(operators: Callable[[int, str], str]) -> Way:
     return drawing(lambda page, phrase: " ".join(operators(*each) for each in enumerate(phrase.split())))
-
-
-def by_letter(operators: Callable[[int, str], str]) -> Way:
-    return drawing(lambda page, phrase: f"q BT {' '.join(operators(*each) for each in enumerate(phrase))} ET Q")
-
-
-def in_font(font_of: Callable[[pymupdf.Page, list[str], list[int]], str], together: int = 1) -> Way:
-    """In a font that *font_of* makes of pieces of *together* letters and their codes; readers take it for the passage."""
-
-    def operators(page: pymupdf.Page, phrase: str) -> str:
-        pieces = [phrase[k : k + together] for k in range(0, len(phrase), together)]
-        kinds = sorted(set(pieces))
-        codes = [33 + place for place in range(len(kinds))]
-        meaning = new_object(page, "<<>>", meanings_of(codes, kinds))
-        font = new_object(page, f"<</Type/Font{font_of(page, kinds, codes)}/ToUnicode {meaning} 0 R>>")
-        resource(page, "Font", "unseen", f"{font} 0 R")
-        text = "".join(f"{codes[kinds.index(piece)]:02X}" for piece in pieces)
-        return f"q BT /unseen 9 Tf {X} {Y} Td <{text}> Tj ET Q"
-
-    return drawing(operators)
-
-
-def encoded(shown: Callable[[str], str], widths: str = "", together: int = 1) -> Way:
-    """Shows *shown* of each letter of the passage, or of *together* letters."""
-
-    def font_of(page: pymupdf.Page, kinds: list[str], codes: list[int]) -> str:
-        names = " ".join("/" + shown(kind) for kind in kinds)
-        wide = f"/FirstChar 33/LastChar {codes[-1]}/Widths[{' '.join([widths] * len(codes))}]" if widths else ""
-        return f"/Subtype/Type1/BaseFont/Helvetica/Encoding<</Type/Encoding/Differences[33 {names}]>>{wide}"
-
-    return in_font(font_of, together)
 
 
 def drawn(picture: Callable[[str], str], matrix: str = "0.001 0 0 0.001 0 0") -> Way:
@@ -165,31 +122,9 @@ def layered(layer: str, state: str) -> Way:
     return drawing(operators)
 
 
-def pictured(pixel: Callable[[int, int], int], wide: int, high: int, over: bool = False) -> Way:
-    """On, or *over* it under, a grey picture of *wide* × *high* pixels."""
-
-    def way(page: pymupdf.Page, phrase: str) -> None:
-        picture = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, wide, high), False)
-        for x in range(wide):
-            for y in range(high):
-                picture.set_pixel(x, y, (pixel(x, y),))
-        if over:
-            page.insert_text((X, 57), phrase, fontsize=9)
-        page.insert_image(AREA, pixmap=picture, keep_proportion=False)
-        if not over:
-            page.insert_text((X, 57), phrase, fontsize=9)
-
-    return way
-
-
 def _noise(seed: int) -> Callable[[int, int], int]:
     dice = random.Random(seed)
     return lambda x, y: 255 * dice.randrange(2)
-
-
-def _permuted(letter: str) -> str:
-    turned = codecs.encode(letter, "rot13")
-    return "space" if letter == " " else turned
 
 
 def _sentence() -> Callable[[str], str]:
@@ -277,7 +212,7 @@ UNSEEN: dict[str, Way] = {
     "all words at one place": by_word(lambda place, word: f"q BT /helv 9 Tf {X} {Y} Td ({word}) Tj ET Q"),
     "all words at three places": by_word(lambda place, word: f"q BT /helv 9 Tf {X + 60 * (place % 3)} {Y} Td ({word}) Tj ET Q"),
     "letters a point apart": plain("-4 Tc"),
-    "letters half a point apart": by_letter(lambda place, letter: f"/helv 9 Tf 1 0 0 1 {X + 0.5 * place} {Y} Tm ({letter}) Tj"),
+    "letters half a point apart": drawing(lambda page, phrase: "q BT " + " ".join(f"/helv 9 Tf 1 0 0 1 {X + 0.5 * place} {Y} Tm ({letter}) Tj" for place, letter in enumerate(phrase)) + " ET Q"),
     # form and place
     "a twentieth as wide": plain("5 Tz"),
     "a tenth as wide": placed(f"0.1 0 0 1 {X} {Y}"),
@@ -294,7 +229,7 @@ UNSEEN: dict[str, Way] = {
     "small by the coordinates": plain("0.1 0 0 0.1 70 700 cm"),
     "each word tiny, on lines of its own": by_word(lambda place, word: f"q BT /helv 1.8 Tf {X} {Y + 15 - 1.9 * place} Td ({word}) Tj ET Q"),
     # fonts
-    "shown as other letters": encoded(_permuted),
+    "shown as other letters": encoded(lambda letter: "space" if letter == " " else codecs.encode(letter, "rot13")),
     "shown as another sentence": encoded(_sentence()),
     "shown as full stops": encoded(lambda letter: "period"),
     "shown as spaces": encoded(lambda letter: "space"),
@@ -325,35 +260,6 @@ READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid",
 """Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
 
 
-def _dots() -> Callable[[int, int], int]:
-    state, dots = 1, [[0] * 16 for _ in range(470)]
-    for column in dots:
-        for y in range(16):
-            state = (state * 1103515245 + 12345) % 2**31
-            column[y] = 0 if state >> 16 & 1 else 255
-    return lambda x, y: dots[x][y]
-
-
-def small_in_short_lines(page: pymupdf.Page, phrase: str) -> None:
-    words = phrase.split()
-    for place in range(0, len(words), 3):
-        page.insert_text((80, 50 + place), " ".join(words[place : place + 3]), fontsize=2)
-
-
-def overprinted(page: pymupdf.Page, phrase: str) -> None:
-    """The letters of three other lines stand over it."""
-    page.insert_text(BLANK, phrase, fontsize=9)
-    for shift in (0.8, 1.6, 2.4):
-        page.insert_text((80 + shift, 57), "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw", fontsize=9)
-
-
-def scribbled_over(page: pymupdf.Page, phrase: str) -> None:
-    """Under black strokes as wide as the line is high."""
-    page.insert_text(BLANK, phrase, fontsize=9)
-    for step in range(24):
-        page.draw_line((70, 48 + 0.5 * step), (540, 48 + 0.5 * step), color=(0, 0, 0), width=0.6)
-
-
 def white_between_letters(page: pymupdf.Page, phrase: str) -> str:
     """White pieces of five letters between black full stops, without a space: no piece is long."""
     flat = phrase.replace(" ", "")
@@ -366,14 +272,6 @@ def white_words_between_words(page: pymupdf.Page, phrase: str) -> str:
     cover = ("and", "so", "on", "to", "the", "end", "of", "this", "line", "that", "all", "can", "see", "as", "it")
     pieces = "".join(f"1 g ({word} ) Tj 0 g ({cover[k % 15]} ) Tj " for k, word in enumerate(phrase.split()))
     return f"q BT /helv 6 Tf 60 735 Td {pieces} ET Q"
-
-
-def on_a_picture(page: pymupdf.Page, phrase: str) -> None:
-    """White on a white picture."""
-    white = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 47, 2), False)
-    white.clear_with(250)
-    page.insert_image(AREA, pixmap=white, keep_proportion=False)
-    page.insert_text(BLANK, phrase, fontsize=9, color=WHITE)
 
 
 NO_INK = "<</FunctionType 2/Domain[0 1]/C0[0 0 0]/C1[0 0 0]/N 1>>"
@@ -389,13 +287,13 @@ FURTHER: dict[str, Way] = {
     "a colour of no ink": in_space(f"[/Separation/None/DeviceRGB {NO_INK}]", "1"),
     "a white pattern": in_pattern("1 g 0 0 9 9 re f", 9),
     "small print": text(fontsize=2),  # three pixels at 100 dots an inch
-    "small in short lines": small_in_short_lines,
+    "small in short lines": drawing(lambda page, phrase: " ".join(_shown(" ".join(phrase.split()[k : k + 3]), X, 742 - k, 2) for k in range(0, len(phrase.split()), 3))),
     "through a slit": plain("60 737 500 0.35 re W n"),
     "through slits": plain(" ".join(f"{60 + 2 * k} 730 0.2 20 re" for k in range(240)) + " W n"),
     "over the edge": text((80, 797.6)),  # little more than the feet of the letters below the sheet are cut off
-    "overprinted": overprinted,
-    "scribbled over": scribbled_over,
-    "in noise": pictured(_dots(), 470, 16),
+    "overprinted": over_and_over([(right, 0, "mwqxzkwmhmgwqmxwmhgkzwmqhxmwkgmwhqzxmwkhgqmwxzmkqhwgmxwqmzkhw") for right in (0.8, 1.6, 2.4)]),
+    "scribbled over": plain(last="0 G 0.6 w " + " ".join(f"70 {744 - 0.5 * k} m 540 {744 - 0.5 * k} l S" for k in range(24))),
+    "in noise": pictured(_noise(11), 470, 16),
     "all at one place": plain("-4.5 Tc"),
     "squeezed together": plain("12 Tz"),
     "skewed": placed("1 0 14 1 80 735"),  # leaning so far that the letters are lines
@@ -407,5 +305,5 @@ FURTHER: dict[str, Way] = {
     "as dots": drawn(lambda letter: "200 0 60 60 re f"),
     "as a rule": drawn(lambda letter: "0 200 500 40 re f"),
     "as boxes": drawn(lambda letter: "0 0 500 700 re f"),
-    "on a picture": on_a_picture,
-}
+    "on a picture": pictured(lambda x, y: 250, 47, 2, color=WHITE),  # white on white
+}  # fmt: skip

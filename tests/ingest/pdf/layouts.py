@@ -122,7 +122,6 @@ class Press:
     _next: int = 1
     _column: int = 0
     _y: float = 0
-    _floor: float = 0
 
     def page(self, top: float | None = None) -> None:
         """Begins a page."""
@@ -359,13 +358,11 @@ def iclr(numbered: bool = False) -> Made:
     return press.made()
 
 
-def neurips() -> Made:
-    """One column with numbered lines."""
-    return iclr(numbered=True)
-
-
 def two_columns(style: str) -> Made:
-    """Two columns with floats in a column and across both: as ACL or as IEEE sets them."""
+    """Two columns with floats in a column and across both: as ACL sets them, on A4, or as IEEE sets them.
+
+    IEEE has letter paper, and headings in capitals with Roman numbers.
+    """
     ieee = style == "ieee"
 
     def furniture(press: Press, number: int) -> None:
@@ -415,16 +412,6 @@ def two_columns(style: str) -> Made:
     press.section(names[3], 2, **how)
     press.references(24, names[4], **how)
     return press.made()
-
-
-def acl() -> Made:
-    """Two columns on A4."""
-    return two_columns("acl")
-
-
-def ieee() -> Made:
-    """Two columns on letter paper, headings in capitals with Roman numbers."""
-    return two_columns("ieee")
 
 
 def plos() -> Made:
@@ -678,9 +665,9 @@ def landscape(turn: str) -> Made:
 
 LAYOUTS: dict[str, Callable[[], Made]] = {
     "ICLR": iclr,
-    "NeurIPS, numbered lines": neurips,
-    "ACL, two columns": acl,
-    "IEEE, two columns": ieee,
+    "NeurIPS, numbered lines": lambda: iclr(numbered=True),
+    "ACL, two columns": lambda: two_columns("acl"),
+    "IEEE, two columns": lambda: two_columns("ieee"),
     "PLOS, a wide margin": plos,
     "Elsevier, a box and two columns": elsevier,
     "thesis, contents plain": thesis,

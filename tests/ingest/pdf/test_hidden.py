@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 from unicodedata import normalize
@@ -18,14 +18,13 @@ from gre_bench.ingest.pdf.audit.pages import _visible, conform
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.pdf.text import Finding, PdfText, readable
-from tests.conftest import SHARED, SIXTEEN
+from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hidden_among import AMONG, PROSE, SEEN, SHORT, TELLING, between, in_lines, page_with, shown
-from tests.ingest.pdf.hidden_text import BLANK, PHRASE, WAYS, WHITE, with_hidden
+from tests.ingest.pdf.hidden_text import BLANK, COVER, PHRASE, WAYS, WHITE, with_hidden
 from tests.ingest.pdf.hidden_unseen import FURTHER, READABLE, UNSEEN
 from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
-REAL = SHARED / "paper-pdfs"
 KIND = {
     "white": "pale", "nearly white": "pale", "white over the text": "pale", "blue on blue": "pale",
     "turned white": "pale", "in a form": "pale", "tiny": "tiny", "flat": "tiny", "narrow": "tiny",
@@ -69,16 +68,8 @@ def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
     else:
         assert finding.text == PHRASE
         assert finding.instructs
-    shown = "These words cover others and are plain to see for everyone who reads"
-    assert got.text.replace(shown, "").split() == read_opening(place).text.split()
+    assert got.text.replace(COVER, "").split() == read_opening(place).text.split()
     assert got.abstract == read_opening(place).abstract and PHRASE[:12] not in f"{got.title}{got.text}"
-
-
-def hidden_in_a_sample(hide: Callable[[pymupdf.Page, str], None]) -> str:
-    """The letters that are seen on a sample page on which *hide* was asked to hide the passage."""
-    with pymupdf.open(stream=opening(4)) as document:
-        hide(document[0], PHRASE)
-        return squeezed(seen_on(document.tobytes()))
 
 
 def marked(ways: Iterable[str]) -> list[Any]:
@@ -88,7 +79,9 @@ def marked(ways: Iterable[str]) -> list[Any]:
 
 @pytest.mark.parametrize("way", [*FURTHER, *marked(way for way in UNSEEN if way not in READABLE)])
 def test_a_passage_hidden_in_a_further_way_is_not_among_what_is_seen(way):
-    seen = hidden_in_a_sample((FURTHER | UNSEEN)[way])
+    with pymupdf.open(stream=opening(4)) as document:
+        (FURTHER | UNSEEN)[way](document[0], PHRASE)
+        seen = squeezed(seen_on(document.tobytes()))
     assert not [word for word in ("referee", "merits", "outstanding") if word in seen]
     assert "personalisedfederated" in seen
 
@@ -257,14 +250,13 @@ def test_pages_with_findings_are_drawn_with_marks(tmp_path):
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize(("some", "most"), [(QUICK, 0.002), pytest.param(slice(None), 0.0011, marks=pytest.mark.slow)])
 def test_hardly_more_than_one_character_in_a_thousand_of_ordinary_papers_is_hidden(some, most):
     """Of all papers: 1,583 of 1,557,049, or 0.102%; 855 of them stand in two figures that do not show them.
 
     The few papers of a quick run have a bound of their own.
     """
-    found = [read_of(path) for path in (*sorted(REAL.glob("*.pdf"))[some], *SAMPLES)]
+    found = [read_of(path) for path in (*sorted(real("paper-pdfs").glob("*.pdf"))[some], *SAMPLES)]
     hidden = sum(read.hidden for read in found)
     assert hidden <= most * sum(read.characters for read in found)
     assert not [finding for read in found for finding in read.findings if finding.instructs]

@@ -15,12 +15,10 @@ import pytest
 
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
-from tests.conftest import ROOT, SHARED, SIXTEEN
+from tests.conftest import ROOT, SIXTEEN, real
 from tests.holds import hold_until
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
-HOSTILE = SHARED / "hostile-pdfs"
-REAL = SHARED / "paper-pdfs"
 PATIENT = Limits(wall_s=280.0, cpu_s=280.0)
 
 
@@ -114,7 +112,6 @@ def test_children_end_with_their_reader_and_see_no_secrets(monkeypatch):
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not HOSTILE.exists(), reason="the hostile files are not on this machine")
 # Papers of over a hundred pages take half a minute each: they are read with all files.
 @pytest.mark.parametrize(
     ("of_a_kind", "left_out"), [(2, {"many_pages"}), pytest.param(99, set(), marks=pytest.mark.slow)]
@@ -130,9 +127,10 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
         "repaired": {"repaired", "truncated"},
         "hidden_text": {"scanned", "ok"},
     }
-    with (HOSTILE / "manifest.csv").open() as handle:
+    hostile = real("hostile-pdfs")
+    with (hostile / "manifest.csv").open() as handle:
         categories = {row["file"]: row["category"] for row in csv.DictReader(handle)}
-    every = sorted(HOSTILE.glob("*.pdf"), key=lambda path: path.stat().st_size)
+    every = sorted(hostile.glob("*.pdf"), key=lambda path: path.stat().st_size)
     kinds = {
         kind: [path for path in every if categories[path.name] == kind] for kind in set(categories.values()) - left_out
     }
@@ -149,12 +147,11 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize(
     ("share", "every"), [(0.5, 4), *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.3, 0.5, 0.9))]
 )
 def test_every_real_paper_that_is_cut_off_is_truncated(share, every):
-    files = sorted(REAL.glob("*.pdf"))[::every]
+    files = sorted(real("paper-pdfs").glob("*.pdf"))[::every]
 
     def cut(path: Path) -> bytes:
         data = path.read_bytes()

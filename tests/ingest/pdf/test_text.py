@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,13 +20,12 @@ from gre_bench.ingest.pdf.matter import front
 from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import Finding, PdfText, totals
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLE = ROOT / "data" / "sample"
 PAPERS = sorted((SAMPLE / "sources").glob("s??.md"))[:16]
 NUMBERED = {"s03", "s07", "s10", "s11", "s14", "s15"}
-REAL = SHARED / "paper-pdfs"
 
 
 def made(name: str) -> PdfText:
@@ -128,16 +125,12 @@ class TestASamplePaper:
 
 
 def test_the_sample_pdfs_are_what_their_sources_make():
-    spec = importlib.util.spec_from_file_location("make_pdfs", SAMPLE / "make_pdfs.py")
-    module = importlib.util.module_from_spec(spec)
-    # A dataclass looks its module up by name while it is being made.
-    sys.modules["make_pdfs"] = module
-    spec.loader.exec_module(module)
+    make_pdfs = script("make_pdfs")
     sources = sorted((SAMPLE / "sources").glob("s??.md"))
     assert len(sources) == 30
     for path in sources:
         data = (SAMPLE / "pdfs" / f"{path.stem}.pdf").read_bytes()
-        assert module.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
+        assert make_pdfs.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
         assert len(data) < 60_000
 
 
@@ -276,10 +269,9 @@ def test_what_was_read_travels_as_json():
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.slow)])
 def test_every_real_paper_gives_a_title_and_a_long_body(some):
-    files = sorted(REAL.glob("*.pdf"))[some]
+    files = sorted(real("paper-pdfs").glob("*.pdf"))[some]
     assert len(files) > (2 if some is QUICK else 25)
     found = {file.name: read_of(file) for file in files}
     assert {got.status for got in found.values()} == {"ok"}

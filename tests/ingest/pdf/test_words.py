@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from gre_bench.ingest.pdf.audit.glyphs import glyphs_of
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
-from tests.conftest import SHARED, SIXTEEN
+from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph
 from tests.ingest.pdf.reading import QUICK, read_of
 from tests.ingest.pdf.recall import compared, words
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
-REAL = SHARED / "paper-pdfs"
 THESES = [name for name in LAYOUTS if name.startswith("thesis, contents")]
 
 
@@ -238,11 +237,10 @@ def test_pages_are_shown_as_ranges(numbers, shown):
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed")
 @pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.slow)])
 def test_what_a_real_paper_keeps_and_drops_is_what_pdftotext_finds(some):
-    for path in sorted(REAL.glob("*.pdf"))[some]:
+    for path in sorted(real("paper-pdfs").glob("*.pdf"))[some]:
         data, read = path.read_bytes(), read_of(path)
         assert [page.total for page in read.words] == words_on_pages(data), path.name
         assert "unaccounted" not in totals(read.words), path.name

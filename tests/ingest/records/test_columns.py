@@ -47,12 +47,11 @@ def test_a_column_of_numbers_is_no_review_and_no_papers_mean_no_id():
 
 def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_paper_apart():
     rows = [(n, {"id": "P1", "review": LONG, "Reviewer #": str(n)}) for n in (1, 2)]
-    table, _, _ = with_fields("f", rows, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None)
+    how = ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
+    table, _, _ = with_fields("f", rows, *how)
     assert [row["slot"] for _, row in table] == ["1", "2"]
     same = [(n, row | {"Reviewer #": "7"}) for n, row in rows]
-    table, headers, _ = with_fields(
-        "f", same, ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
-    )
+    table, headers, _ = with_fields("f", same, *how)
     assert "Reviewer #" in headers
     assert "slot" not in table[0][1]
 

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
 from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs, read_output
 from gre_bench.ingest.records.row_files import UNFINISHED, Imported
-from gre_bench.ingest.records.tables import reviews_from
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from
 
 MODEL = "mockllm/model"
 
@@ -249,6 +249,4 @@ def test_every_paper_of_a_candidate_ends_as_one_row_or_one_refusal(samples):
 
 
 def test_the_columns_are_those_of_reviews():
-    from gre_bench.ingest.records.tables import REVIEW_COLUMNS
-
     assert set(inspect_logs.COLUMNS) < set(REVIEW_COLUMNS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 from collections import Counter
 
@@ -25,15 +24,13 @@ from gre_bench.ingest.records.notes import (
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.records.venues import Venue, venue_of
-from tests.conftest import ROOT, SHARED, SIXTEEN
+from tests.conftest import ROOT, SIXTEEN, real, script
 from tests.one_line import one_line
 
 V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
 REVIEW_V2 = {"summary": "S.", "strengths": "+", "weaknesses": "-", "questions": "?", "rating": "6: marginally above"}
 REVIEW_V1 = {"summary_of_the_paper": "S.", "strength_and_weaknesses": "+-", "summary_of_the_review": "R.",
              "clarity,_quality,_novelty_and_reproducibility": "C."}  # fmt: skip
-SAMPLE = SIXTEEN
-FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
 
 
 def v2(note_id, kind, content, forum="p", number=1, **more):
@@ -73,17 +70,8 @@ def happened(found):
         ("8.0: x", 8),
         (6, 6),
         (6.0, 6),
-        (6.5, None),
-        ("6.5", None),
-        ("3 good", None),
-        ("-3: x", None),
-        ("Accept", None),
-        ("", None),
-        (True, None),
-        (None, None),
-        ([6], None),
-        (float("nan"), None),
-        (float("inf"), None),
+        *((value, None) for value in (6.5, "6.5", "3 good", "-3: x", "Accept", "", True, None, [6])),
+        *((value, None) for value in (float("nan"), float("inf"))),
     ],
 )
 def test_a_rating_is_the_number_its_form_opens_with(value, rating):
@@ -388,17 +376,13 @@ def test_the_order_of_the_notes_does_not_matter(notes):
 
 
 def test_the_sample_notes_are_those_that_their_sources_make():
-    sample = ROOT / "data" / "sample"
-    spec = importlib.util.spec_from_file_location("make_notes", sample / "make_notes.py")
-    make_notes = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_notes)
-    assert make_notes.made() == (sample / "notes.jsonl").read_text(encoding="utf-8")
+    assert script("make_notes").made() == (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
 
 
 def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
-    found = read_notes(read_notes_file(SAMPLE / "notes.jsonl"), venue_of("SAMPLE", 2026))
-    papers = papers_from(SAMPLE / "papers.jsonl", {}).papers
-    reviews = reviews_from(SAMPLE / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
+    found = read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026))
+    papers = papers_from(SIXTEEN / "papers.jsonl", {}).papers
+    reviews = reviews_from(SIXTEEN / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
     assert [(paper.paper_id, paper.title, paper.abstract) for paper in papers] == [
         (paper.paper_id, paper.title, paper.abstract) for paper in found.papers
     ]
@@ -418,10 +402,7 @@ def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
     ],
 )
 def test_all_real_notes_become_records(year, counts, ratings):
-    path = SHARED / "openreview" / f"iclr{year}.notes.jsonl.gz"
-    if not path.exists():
-        pytest.skip("the real notes are not on this machine")
-    raw = read_notes_file(path)
+    raw = read_notes_file(real("openreview", f"iclr{year}.notes.jsonl.gz"))
     venue = venue_of("ICLR", year)
     found = read_notes(raw, venue)
     assert (happened(found), found.strange) == (counts, [])
@@ -439,7 +420,6 @@ def test_all_real_notes_become_records(year, counts, ratings):
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not FORUMS.exists(), reason="the real forums are not on this machine")
 def test_raw_forums_of_api_v1_become_records():
     venue = Venue(
         venue="CDNNRIA", year=2018, api=1, group="NIPS.cc/2018/Workshop/CDNNRIA", submissions=("Blind_Submission",), reviews=("Official_Review",),
@@ -447,7 +427,7 @@ def test_raw_forums_of_api_v1_become_records():
         rating_scale=(1, 2, 3, 4, 5), confidence="confidence", confidence_scale=(1, 2, 3), other_fields=("title",), evidence="real notes",
         note="its two forums",
     )  # fmt: skip
-    forums = json.loads(FORUMS.read_text())[0]["submissions"]
+    forums = json.loads(real("openreview", "v1-raw-forums", "example_output.json").read_text())[0]["submissions"]
     notes = [note for forum in forums for note in [*forum["notes"], forum]]
     kinds = Counter(kind_of(note["invitation"]) for note in notes)
     found = read_notes(notes, venue)
@@ -507,7 +487,4 @@ def test_the_recorded_group_of_a_venue_says_what_its_entry_says():
 
 
 def recorded(file):
-    path = SHARED / "openreview" / "recorded" / file
-    if not path.exists():
-        pytest.skip("the recorded responses are not on this machine")
-    return json.loads(path.read_text())["response"]["json"]
+    return json.loads(real("openreview", "recorded", file).read_text())["response"]["json"]

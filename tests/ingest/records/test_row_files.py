@@ -20,9 +20,7 @@ PACKED = gzip.compress(b'{"id": 1}\n' * 9, mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("rows.jsonl", None, "no file "),
-        ("rows.jsonl.gz", None, "no file "),
-        ("rows.parquet", None, "no file "),
+        *((name, None, "no file ") for name in ("rows.jsonl", "rows.jsonl.gz", "rows.parquet")),
         ("rows.xlsx", b"a,b", "rows.xlsx: expected a .jsonl, .json, .csv or .parquet file"),
         ("rows.csv", b"", "rows.csv is empty: no row in it"),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),

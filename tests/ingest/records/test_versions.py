@@ -8,10 +8,8 @@ import pytest
 
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.versions import Chosen, choose, pdf_version_status, versions_of
-from tests.conftest import SHARED
+from tests.conftest import real
 
-RAW = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
-RECORDED = SHARED / "openreview" / "recorded"
 REBUTTAL = 2000
 
 
@@ -127,9 +125,8 @@ def test_the_version_of_a_pdf_is_told_by_the_change_that_brought_it(history, dec
 
 @pytest.mark.shared
 def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_over():
-    if not RAW.is_file():
-        pytest.skip("the raw forums are not on this machine")
-    first, second = json.loads(RAW.read_text())[0]["submissions"]
+    forums = real("openreview", "v1-raw-forums", "example_output.json")
+    first, second = json.loads(forums.read_text())[0]["submissions"]
     assert [len(versions_of(paper["revisions"])) for paper in (first, second)] == [3, 5]
     changed = next(note for note in second["notes"] if note["id"] == "rJgwAWZ0j7")
     made, last = changed["tcdate"], changed["tmdate"]
@@ -150,8 +147,6 @@ def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_o
     [("v2/iclr-2024/notes-rejected.json", "revised_after_review"), ("v2/iclr-2024/notes-withdrawn.json", "unknown")],
 )
 def test_recorded_notes_show_what_their_envelope_tells_of_the_pdf(name, status):
-    if not (RECORDED / name).is_file():
-        pytest.skip("the recorded responses are not on this machine")
-    note = json.loads((RECORDED / name).read_text())["response"]["json"]["notes"][0]
+    note = json.loads(real("openreview", "recorded", name).read_text())["response"]["json"]["notes"][0]
     # Reviews of ICLR 2024 were released on 10 November 2023; both notes were changed later.
     assert pdf_version_status(note, None, 1699574400000) == status

@@ -148,12 +148,9 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:
     rest = np.bincount(glyphs.line, glyphs.solid & (why == 0)) <= np.bincount(glyphs.line, glyphs.solid & (why > 0))
     strays &= why == 0
     both = strays | (unsure & (why == 0))
-    why[both & (rest[glyphs.line] | fragments(glyphs, strays, 3, 3) | fragments(glyphs, both, 2, PIECES))] = _code(
-        "illegible"
-    )
-    why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
-        "zero_width"
-    )
+    enough = rest[glyphs.line] | fragments(glyphs, strays, 3, 3) | fragments(glyphs, both, 2, PIECES)
+    why[both & enough] = _code("illegible")
+    why[[ord(letter) in INVISIBLE for letter in glyphs.text]] = _code("zero_width")
     return why
 
 
