@@ -166,7 +166,9 @@ def test_what_is_not_there_is_named_with_the_place_that_was_looked_at(state, tmp
     told = line("import", "reviews", "nowhere/r.jsonl", "-e", EDITION)
     assert f"no file nowhere/r.jsonl; looked for {tmp_path}/nowhere/r.jsonl" in told
     Path("reviews.jsonl").write_text("")
-    assert "no file reveiws.jsonl; did you mean reviews.jsonl?" in line("import", "reviews", "reveiws.jsonl", "-e", EDITION)
+    assert "no file reveiws.jsonl; did you mean reviews.jsonl?" in line(
+        "import", "reviews", "reveiws.jsonl", "-e", EDITION
+    )
     assert "is a folder, where a file is expected" in line("import", "papers", ".", "-e", EDITION)
     for command in (("status", EDITION), ("leaderboard", EDITION)):
         assert f"there is no folder {tmp_path}/elsewhere" in line(*command, "--state", "elsewhere")
