@@ -42,7 +42,8 @@ def progress(
     stop = threading.Event()
     # The bar has its own console, because standard error is redirected while models load, to hide their own bars.
     with rich.Progress(*columns, console=screen.Console(file=sys.stderr, emoji=False), transient=True) as bar:
-        task = bar.tasks[bar.add_task(begins, total=None, left="")]
+        number = bar.add_task(begins, total=None, left="")
+        task = bar.tasks[number]
 
         def update(line: str = "", **fields: Any) -> None:
             if line:
