@@ -102,6 +102,11 @@ EXAMINER = "examiner."
 """Prefix of the name of a metric that is an examiner of the settings."""
 
 
+def is_known(name: str) -> bool:
+    """Returns whether `recipe_of` has an entry of the metric *name*; one of another package may be missing here."""
+    return name.startswith(EXAMINER) or name in METRICS
+
+
 def recipe_of(name: str) -> Recipe:
     """Returns the catalogue's entry of the metric *name*; raises `SettingsError` for an unknown name.
 

@@ -370,7 +370,9 @@ class ScoringSettings(_Group, frozen=True):
         for name in self.metrics:
             examiners = [f"examiner.{examiner}" for examiner in self.examiners]
             if name not in examiners and name not in METRICS:
-                raise ValueError(f"no metric {name!r}; {did_you_mean(name, (*METRICS, *examiners))}")
+                known = did_you_mean(name, (*METRICS, *examiners))
+                missing = "is the package that has it missing? " if known.startswith("known") else ""
+                raise ValueError(f"no metric {name!r}; {missing}{known}")
         return self
 
 
@@ -743,7 +745,7 @@ def _value(text: str) -> Any:
 def _line(error: Mapping[str, Any]) -> str:
     setting = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
-        return f"setting {setting}: {error['msg']}"
+        return f"setting {setting}: {error['msg'].removeprefix('Value error, ')}"
     group: type[BaseModel] = Settings
     if error["loc"][:-1]:
         # Deeper than a group there are only the bounds of one model.

@@ -75,18 +75,36 @@ class Overlap:
         read = {case.candidate for case in cases}
         if self.needs_reference:
             read |= {case.reference for case in cases}
-        words = {text: self.measure.words(text) for text in read}
+        words = {text: self._words(text) for text in read}
         return [scored(self.signature_id, case, self._result(case, words)) for case in cases]
 
-    def _result(self, case: Case, words: dict[str, Words]) -> float | Problem:
-        if not words[case.candidate]:
+    def _words(self, text: str) -> Words | Problem:
+        try:
+            return self.measure.words(text)
+        except Exception as error:  # a measure may be another package's
+            return self._failure(error)
+
+    def _failure(self, error: Exception) -> Problem:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return Problem("no_score", f"{self.measure.name} failed on these two texts: {reason}")
+
+    def _result(self, case: Case, words: dict[str, Words | Problem]) -> float | Problem:
+        x, y = words[case.candidate], words[case.reference] if self.needs_reference else ()
+        if isinstance(x, Problem):
+            return x
+        if isinstance(y, Problem):
+            return y
+        if not x:
             return Problem("empty_text", "the candidate's text has no words")
-        if self.needs_reference and not words[case.reference]:
+        if self.needs_reference and not y:
             return Problem("empty_text", "the reference's text has no words")
-        value = self.measure.compare(words[case.candidate], words[case.reference] if self.needs_reference else ())
-        if value is None or not math.isfinite(value):
-            given = "none" if value is None else f"{value}, which is no number"
-            return Problem("no_score", f"{self.measure.name} gives these two texts no score: {given}")
+        try:
+            value = self.measure.compare(x, y)
+            if value is None or not math.isfinite(value):
+                given = "none" if value is None else f"{value}, which is no number"
+                return Problem("no_score", f"{self.measure.name} gives these two texts no score: {given}")
+        except Exception as error:
+            return self._failure(error)
         return value
 
 

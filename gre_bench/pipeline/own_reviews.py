@@ -38,6 +38,7 @@ from gre_bench.store.queries import (
     JUDGMENTS,
     KNOWN_CANDIDATES,
     LEADERBOARD,
+    PLANNED_SIGNATURES,
     SAMPLE,
     SCORE_COUNT,
     UNDONE_CANDIDATES,
@@ -281,7 +282,7 @@ def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, w
         store.write(*steps)
         is_drawn = bool(store.rows(DRAW))
         if is_drawn:
-            store_rank_statistics(store, Job(settings, state), store.rows(CURRENT_SIGNATURES), progress.run_id)
+            store_rank_statistics(store, Job(settings, state), store.rows(PLANNED_SIGNATURES), progress.run_id)
         progress.end("done")
         left = store.rows(SCORE_COUNT)[0]["scores"]
     again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"

@@ -46,6 +46,8 @@ def test_a_metric_of_a_package_is_known_after_those_of_the_program_with_its_spec
     assert ScoringSettings(metrics=("given",)).with_chance == ("given", "given_specific")
     with pytest.raises(ValueError, match=r"no metric 'givn'; did you mean given\?"):
         ScoringSettings(metrics=("givn",))
+    with pytest.raises(ValueError, match=r"no metric 'number_share'; is the package that has it missing\? known: bert"):
+        ScoringSettings(metrics=("number_share",))
 
 
 @pytest.mark.parametrize(

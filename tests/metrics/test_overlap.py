@@ -232,6 +232,18 @@ def test_a_megabyte_of_hostile_text_is_scored_in_time_and_without_a_network(name
     assert math.isfinite(score.value)
 
 
+@pytest.mark.parametrize("step", ["words", "compare"])
+def test_a_fault_of_another_packages_measure_fails_the_pair_and_says_why(step):
+    def faulty(*_):
+        raise KeyError("a word\nthat is missing")
+
+    functions = {"words": str.split, "compare": lambda x, y: 1.0} | {step: faulty}
+    measure = Measure("given", True, **functions, identity="given 1")
+    (score,) = Overlap(measure, "sig").score([CASE])
+    assert score.value is None and score.problem is not None and score.problem.code == "no_score"
+    assert score.problem.message.endswith("given failed on these two texts: KeyError: 'a word\\nthat is missing'")
+
+
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_a_measure_that_gives_no_number_gives_a_reason(value):
     (score,) = Overlap(Measure("mine", True, str.split, lambda x, y: value, "1"), "sig").score([CASE])

@@ -12,7 +12,7 @@ import gre_bench
 from gre_bench.pipeline.new_edition import LOCK
 from gre_bench.store import Store
 from gre_bench.store.files import held
-from gre_bench.store.queries import IMPORTS, KNOWN_CANDIDATES, REVIEWS, SAMPLE
+from gre_bench.store.queries import CURRENT_SIGNATURES, IMPORTS, KNOWN_CANDIDATES, LEADERBOARD, REVIEWS, SAMPLE
 from tests.cli.calling import call
 
 GOOD, BAD_INPUT = 0, 2
@@ -210,9 +210,17 @@ def test_taking_back_an_import_is_one_transaction(files, monkeypatch):
 
 
 def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
+    def above_chance():
+        store = Store(files / "state", "OWN-2026")
+        ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+        rows = store.read(LEADERBOARD, signature_ids=ids)
+        return {(row["metric"], row["candidate"]): row["above_chance"] for row in rows if row["candidate"] != "mine"}
+
     assert call(*NEW)[0] == GOOD
-    before = scores()
+    before, chance = scores(), above_chance()
+    assert any(value is not None for value in chance.values())
     assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    assert above_chance() == pytest.approx(chance)
     assert scores() == {name: score for name, score in before.items() if name[1] != "mine"}
 
 

@@ -27,7 +27,7 @@ from gre_bench.board.words import (
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
@@ -75,6 +75,9 @@ def show_leaderboard(
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
     """
+    for metric in sorted({row["metric"] for row in rows if not is_known(row["metric"])}):
+        say(f"no board of {metric}: the package that has this metric is missing; install it again", style="yellow")
+    rows = [row for row in rows if is_known(row["metric"])]
     if not rows:
         return
     by_id = {row["signature_id"]: row for row in signatures}
