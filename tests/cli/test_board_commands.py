@@ -17,6 +17,7 @@ from gre_bench.cli.views.bar import left
 from gre_bench.cli.views.board import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import METRICS
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, now
@@ -48,6 +49,17 @@ def rows(call, *arguments):
     code, shown = call("leaderboard", "--format", "json", *arguments)
     assert code == 0
     return json.loads(shown)
+
+
+def test_a_metric_whose_package_is_missing_costs_a_line_and_no_board(call, monkeypatch):
+    metrics = dict(METRICS.items())
+    monkeypatch.setattr(
+        "gre_bench.core.metrics.METRICS", {name: metrics[name] for name in metrics if name != "gem_raw"}
+    )
+    code, told = call("leaderboard", EDITION, "--all")
+    assert code == 0
+    assert "no board of gem_raw: the package that has this metric is missing; install it again" in told
+    assert "GEM in nats" in told and "GEM-raw in nats" not in told
 
 
 @pytest.mark.parametrize(
