@@ -35,12 +35,11 @@ from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
-from gre_bench.release.site import SCORES_ONLY, write_site
+from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row
 
-TEXTS = {True: "all: not to be passed on", False: "where their licence allows it"}
 DATABASE, FIGURES = "release.duckdb", "figures"
 
 

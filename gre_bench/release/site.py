@@ -41,6 +41,7 @@ METHOD = """\
   booktitle = {International Conference on Learning Representations},
   year      = {2025}
 }"""
+TEXTS = {True: "all: not to be passed on", False: "where their licence allows it"}
 SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
 VERDICTS = ("holds", "does not hold", "cannot be told")
 _TABLES = {
@@ -124,7 +125,8 @@ def write_site(
     write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
     at("papers")
     if with_papers:
-        write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
+        everything = about["texts"] == TEXTS[True]
+        write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards, everything)
     return pictures
 
 

@@ -31,7 +31,7 @@ from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey, signing_key
-from gre_bench.release.site import boards, write_site
+from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.correctness import correctness_of
@@ -263,7 +263,7 @@ def write_edition_pages(store: Store, folder: Path, everything: bool = False) ->
         "edition": store.key,
         "created_at": made,
         "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
-        "texts": "all: not to be passed on" if everything else "where their licence allows it",
+        "texts": TEXTS[everything],
         **provenance(store, settings, _signatures(store)),
     }
     with opened(database) as connection:

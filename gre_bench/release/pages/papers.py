@@ -20,17 +20,23 @@ from gre_bench.store import Row
 
 
 def write_papers(
-    connection: duckdb.DuckDBPyConnection, folder: Path, name: str, edition: str, boards: Sequence[Board]
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    name: str,
+    edition: str,
+    boards: Sequence[Board],
+    everything: bool,
 ) -> None:
     """Writes the page of every paper of *boards* to the new *folder*.
 
-    *connection*: to the release's database. *name*: of the release.
+    *connection*: to the release's database. *name*: of the release. *everything*: whether it has texts of any licence.
     """
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
     reviews = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
     for paper_id, group in groupby(streamed(connection, "paper_pairs"), key=lambda row: row["paper_id"]):
         contents, gains = _paper(papers[paper_id], list(group), reviews.get(paper_id, []), boards)
+        contents["everything"] = everything
         text = page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=contents)
         (folder / page_of(paper_id)).write_text(text, encoding="utf-8")
 
