@@ -188,7 +188,7 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
     for row in exposures:
         mine = row["role"] in ROLES and signature[row["role"]] == row["name"]
         if mine and row["learnt"]:
-            papers = counted(row["papers"], "paper")
+            papers = counted(row["papers"] or 0, "paper")
             yield f"The {ROLES[row['role']]} {row['name']} was learnt from {row['learnt']:,} of these {papers}."
         elif mine and row["status"] in ("contaminated", "unknown"):
             known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"

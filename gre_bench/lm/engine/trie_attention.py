@@ -321,9 +321,9 @@ def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, c
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
-    if "enable_gqa" in inspect.signature(varlen_attn).parameters:
-        grouped = {"enable_gqa": True}
-    else:  # torch 2.11 wants as many key heads as query heads
+    grouped: dict[str, Any] = {"enable_gqa": True}
+    # torch 2.11 has no such option, and wants as many key heads as query heads.
+    if "enable_gqa" not in inspect.signature(varlen_attn).parameters:
         grouped, (k, v) = {}, (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
     return varlen_attn(  # pyright: ignore[reportReturnType]
         q, k, v, ranges.query_starts, ranges.key_starts, ranges.longest_query, ranges.longest_key,
