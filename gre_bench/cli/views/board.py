@@ -210,6 +210,8 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
     screen.say_all(lines[:SHOWN_TIES])
     if len(lines) > SHOWN_TIES:
         say(f"and {len(lines) - SHOWN_TIES} more neighbours")
+    if tests := next((row["tests"] for row in rows if row["tied"]), None):
+        say(f"p is corrected for {counted(tests, 'test')}")
 
 
 def _cautions(
