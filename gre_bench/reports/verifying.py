@@ -224,10 +224,10 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
         store = _Tables(about["edition"], connection)
         exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
-        if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
-            raise _Unlike("claims of its manifest.json are others")
-        if about.get("contrasts"):
-            _contrasts(store, about, kept)
+        exact &= _of_manifest("claims", about.get("claims"), claim_rows(store, about["signatures"]))
+        if tested := about.get("contrasts"):
+            entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
+            exact &= _of_manifest("contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept))
     pages, figures, without = _pages(folder, about)
     return {
         "scores": scores, "statistics": [*STATISTICS],
@@ -236,15 +236,12 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _contrasts(store: Store, about: Mapping[str, Any], known: Sequence[SignatureRow]) -> None:
-    """Tests the contrasts of the manifest again."""
-    entries = [PlannedContrast.model_validate(entry) for entry in about["contrasts"]["entries"]]
-    stated, made = (
-        about["contrasts"]["rows"],
-        plain({"rows": contrast_rows(store, entries, about["signatures"], known)})["rows"],
-    )
-    if stated != made:
-        raise _Unlike("contrasts of its manifest.json are others")
+def _of_manifest(name: str, stated: object, made: object) -> bool:
+    """Returns whether *made* is the manifest's *name* to the last digit; raises `_Unlike` if it is not nearly so."""
+    made = plain({name: made})[name]
+    if not _near(stated, made):
+        raise _Unlike(f"{name} of its manifest.json are others")
+    return stated == made
 
 
 def _scores(connection: Any, signature: SignatureRow) -> int:
@@ -325,6 +322,10 @@ def _same(
 
 
 def _near(first: object, second: object, scale: float = 0.0) -> bool:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_near(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_near, first, second))
     if not isinstance(first, float) or not isinstance(second, float):
         return first == second
     return math.isclose(first, second, rel_tol=NEAR, abs_tol=NEAR * (scale or 1e-3))
