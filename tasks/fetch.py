@@ -61,8 +61,9 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
     A paper without a PDF or a text has no row. The text is None if the PDF cannot be used, such as one of another
-    paper. Each row also has *words*, a list of (page number, reason → number of words kept or dropped for this reason).
-    A text without pages has page 0. PDFs are read in child processes with limits, one per core at a time.
+    paper. Each row also has *title*, None if none was found, and *words*, a list of (page number, reason → number of
+    words kept or dropped for this reason). A text without pages has page 0. PDFs are read in
+    child processes with limits, one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))
     rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)
@@ -73,6 +74,7 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
                 "paper_id": paper_id, "origin": "given", "sha256": sha256,
                 "status": "doubtful" if body.doubts else "ok", "pages": None, "abstract": body.abstract,
                 "text": body.text, "notes": list(body.doubts), "words": [(body.words.page, dict(body.words.words))],
+                "title": None,
             }  # fmt: skip
     # Files are loaded one at a time: hundreds of PDFs do not fit into memory.
     known = opened.papers()
@@ -84,5 +86,6 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
                 "paper_id": paper_id, "origin": "pdf", "sha256": due[paper_id], "status": read.status,
                 "pages": read.pages, "abstract": read.abstract, "text": read.usable, "notes": read.remarks(),
                 "words": [(page.page, dict(page.words)) for page in read.words],
+                "title": read.title if read.usable else None,
             }  # fmt: skip
     return [row for row in rows.values() if row]

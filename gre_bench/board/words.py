@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import ExposureRow, LeaderboardRow, SignatureRow
 
@@ -18,13 +19,17 @@ MOST_NAMED = 4
 FEW = 30
 """An interval with fewer independent units than this is shown with a warning.
 
-In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean less often than in 90%. At 4
-units it covers it in 75%, at 16 in 81%, at 30 in 84%, and at 60 in 86%. For a normal distribution, and Student's t with
-3 degrees of freedom, it covers 90% to 92%.
+For a normal distribution, and Student's t with 3 degrees of freedom, the 90% t interval covers the mean in 90% to 92%
+of samples. For a skewed one it covers it less often: see `COVERED`.
 """
+COVERED = ((4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
+"""Number of papers, and the percentage of 40,000 lognormal samples (σ = 1) of that size whose 90% t interval covers the
+mean."""
+MOST_PAPERS = 10_000
+"""More further papers than this are no plan: no venue has them in a year."""
 FEW_MEANS = (
-    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
-    f"84% ({FEW})"
+    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers {COVERED[0][1]}% "
+    f"({COVERED[0][0]} papers) to {COVERED[-1][1]}% ({FEW})"
 )
 
 
@@ -42,7 +47,7 @@ class BoardColumn:
 
 def number(value: float | None) -> str:
     """Returns *value* with its sign and two decimals; empty if None."""
-    return "" if value is None else f"{value:+.2f}"
+    return "" if value is None else f"{value:+z.2f}"
 
 
 def with_half(value: float | None, end: float | None) -> str:
@@ -82,16 +87,16 @@ def note(row: LeaderboardRow) -> str:
 
 
 COLUMNS = (
-    BoardColumn("rank", "in parentheses those that the tests allow, 95% for all candidates at once", ranks),
+    BoardColumn("rank", "in parentheses what tests allow, 95% for all candidates at once", ranks),
     BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
     BoardColumn(
         "score",
-        "nats that a review tells of a human one, mean over papers and references ± half of the 90% interval",
+        "mean nats told of a human review ± half a 90% interval",
         lambda row: with_half(row["score"], row["high"]),
     ),
     BoardColumn(
         "vs human",
-        "less the human baseline, on papers that both have",
+        "less human's, on shared papers",
         lambda row: with_half(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(
@@ -173,8 +178,9 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
         if row["rank"] is not None and row["tied"]:
             more = row["more_papers"]
             hope = (
-                f"{counted(more, 'paper')} more would, if both go on as here" if more else "nor would a million papers"
-            )
+                f"{counted(more, 'paper')} more would, if both go on as here" if more and more <= MOST_PAPERS
+                else f"nor would {MOST_PAPERS:,} more papers"
+            )  # fmt: skip
             p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
 
@@ -206,16 +212,27 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
         return [f"{_listed(leaders)} are not told apart."]
     if len(leaders) == len(ranked):
         return [f"No test tells any two of these {len(ranked)} candidates apart."]
-    lead = f"{leaders[0].rpartition('/')[2]} leads." if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
+    lead = _lead(ranked) if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
     runs = _runs([row for row in ranked if row["candidate"] not in leaders])
-    alike = [_listed(names) for names, every in runs if every]
+    alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
     apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
     sentences = [lead, f"{apart}."] if alike else [lead]
-    chains = [names for names, every in runs if not every]
-    return sentences + [f"None of {_listed(names)} is told apart from the next." for names in chains]
+    chains = [(run[0]["rank"], run[-1]["rank"]) for run, every in runs if not every]
+    return sentences + [f"In ranks {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _runs(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[str], bool]]:
+def _lead(ranked: Sequence[LeaderboardRow]) -> str:
+    """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length."""
+    first = ranked[0]
+    sentence = f"{first['candidate'].rpartition('/')[2]} leads."
+    human = next((row["words"] for row in ranked[1:] if row["kind"] == "human"), None)
+    if not human or not first["words"]:
+        return sentence
+    texts = "judgments" if recipe_of(first["metric"]).source == "judgments" else "reviews"
+    return f"{sentence} Its {texts} have {first['words']:.0f} words a paper, human's {human:.0f}."
+
+
+def _runs(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[LeaderboardRow], bool]]:
     """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
 
     With each run comes whether no test tells any two of it apart: each may have the first rank of the run and the last.
@@ -233,7 +250,7 @@ def _runs(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[str], bool]]:
         first, last = run[0]["rank"] or 0, run[-1]["rank"] or 0
         return all((row["rank_low"] or 0) <= first and (row["rank_high"] or 0) >= last for row in run)
 
-    return [([row["candidate"] for row in run], len(run) == 2 or every(run)) for run in runs if len(run) > 1]
+    return [(run, len(run) == 2 or every(run)) for run in runs if len(run) > 1]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -257,4 +274,10 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
     The warning states the smallest count. A count of None or 0 is ignored.
     """
     fewest = min((count for count in counts if count), default=FEW)
-    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
+    return f"few papers: {fewest}. {too_short(fewest)}" if fewest < FEW else None
+
+
+def too_short(papers: int) -> str:
+    """Returns what it means that an interval rests on as few *papers* as this, in one sentence without its stop."""
+    covered = next((share for size, share in reversed(COVERED) if size <= papers), COVERED[0][1])
+    return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"

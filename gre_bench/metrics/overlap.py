@@ -24,6 +24,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from gre_bench.core import review_text
+from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, Problem, Score, scored
 
@@ -180,6 +181,15 @@ LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(cand
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words."""
+    """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words.
+
+    Raises `SettingsError` if recipe and measure disagree on whether the metric needs a reference.
+    """
     module, _, name = (recipe.measure or "").partition(":")
-    return getattr(import_module(module), name)
+    measure: Measure = getattr(import_module(module), name)
+    if measure.needs_reference != recipe.needs_reference:
+        raise SettingsError(
+            f"metric {recipe.name}: needs_reference is {recipe.needs_reference} in its recipe and "
+            f"{measure.needs_reference} in {recipe.measure}; make them equal"
+        )
+    return measure

@@ -231,8 +231,11 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
             for page, counts in text.pop("words")
             for fate, count in counts.items()
         ]
+        titles = [{"paper_id": text["paper_id"], "title": title} for text in texts if (title := text.pop("title"))]
         again = {"paper_id": [text["paper_id"] for text in texts]}
-        store.write(("put_texts", texts), ("forget_text_words", again), ("add_text_words", words))
+        store.write(
+            ("put_texts", texts), ("name_untitled", titles), ("forget_text_words", again), ("add_text_words", words)
+        )
         progress.advance(len(some))
 
 

@@ -250,12 +250,12 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
     return database
 
 
-def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
+def write_edition_pages(store: Store, folder: Path) -> None:
     """Writes the pages of an edition as it is now to *folder*, without a release.
 
-    *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
+    They have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
-    database, settings = database_of(store, folder, everything), _settings(store)
+    database, settings = database_of(store, folder, True), _settings(store)
     add_pieces(database, pieces_of(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
     about = {
@@ -263,7 +263,7 @@ def write_edition_pages(store: Store, folder: Path, everything: bool = False) ->
         "edition": store.key,
         "created_at": made,
         "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
-        "texts": TEXTS[everything],
+        "texts": TEXTS[True],
         **provenance(store, settings, _signatures(store)),
     }
     with opened(database) as connection:

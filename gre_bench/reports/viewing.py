@@ -32,15 +32,14 @@ _SHOWN = (
 
 
 class Viewing:
-    """The pages of the folder *state*, made without writing to it; with *everything*, texts of any licence.
+    """The pages of the folder *state*, made without writing to it.
 
-    Pages of editions are made on request, in a temporary folder that `close` deletes. Raises `SettingsError` if there
-    is no room for it.
+    Nothing is passed on here, so pages of editions have texts of any licence. They are made on request, in a temporary
+    folder that `close` deletes. Raises `SettingsError` if there is no room for it.
     """
 
-    def __init__(self, state: Path, everything: bool = False):
+    def __init__(self, state: Path):
         self.state = state
-        self.everything = everything
         try:
             self._folder = TemporaryDirectory(prefix="gre-bench-view-")
         except OSError as error:
@@ -122,7 +121,7 @@ class Viewing:
             folder = Path(self._folder.name) / f"{key}-{time.monotonic_ns()}"
             folder.mkdir()
             try:
-                write_edition_pages(store, folder, self.everything)
+                write_edition_pages(store, folder)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise

@@ -11,7 +11,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -90,6 +90,8 @@ def why(
         trace(answer, store, paper_id, candidate_id)
     if run is not None:
         _recount(answer, store, source, run, kept)
+        if paper_id is not None:
+            _without_each(answer, store, source, run, list(kept.values()))
     return answer
 
 
@@ -151,6 +153,32 @@ def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Map
     )
 
 
+def _without_each(answer: Why, store: ReadCopy, source: Origin, run: Steps, due: Sequence[Case]) -> None:
+    """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
+
+    *due*: the cases of one paper. A single judgment cannot be left out, and only judgments can.
+    """
+    lines = due[0].candidate.splitlines() if due else []
+    if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
+        return
+    texts = ("\n".join(lines[:index] + lines[index + 1 :]) for index in range(len(lines)))
+    works = [
+        MetricWork(answer.signature["metric"], str(index), tuple(replace(case, candidate=text) for case in due))
+        for index, text in enumerate(texts)
+    ]
+    whole = {row["reference_id"]: row["value"] for row in answer.pairs if row["state"] == "scored"}
+    lost = defaultdict[str, list[float]](list)
+    for score in run.score_papers("why", source.job.backends, source.settings.scoring, works, {}).scores:
+        if score.value is not None:
+            lost[score.signature_id].append(whole[score.reference_id] - score.value)
+    told = [
+        {"text": line, "nats": math.fsum(own) / len(own)}
+        for index, line in enumerate(lines)
+        if (own := lost[str(index)])
+    ]
+    answer.judgments = sorted(told, key=lambda row: row["nats"], reverse=True)
+
+
 TERMS = {
     "pmi": ("given the first review", "without it"),
     "specific": ("given the first review", "given the candidate's review of another paper"),
@@ -165,8 +193,8 @@ TERMS = {
 class Why:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
-    *details*: texts, prompts and log-probabilities of each pair of one paper. *paper*, *reviews*: where its texts come
-    from.
+    *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the candidate's, each with
+    the nats that the score of the paper loses without it. *paper*, *reviews*: where its texts come from.
     """
 
     edition: str
@@ -176,6 +204,7 @@ class Why:
     run: Row
     pairs: list[dict[str, Any]]
     details: list[dict[str, Any]] = field(default_factory=list)
+    judgments: list[dict[str, Any]] = field(default_factory=list)
     paper: WhyPaperRow | None = None
     reviews: list[WhyReviewRow] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)

@@ -61,7 +61,7 @@ IMPORTED_FILES = Query("imported_files", Plain)
 POINTS = Query("points", Plain)
 ImportRow = TypedDict("ImportRow", {
     "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
-    "points": int,
+    "points": int, "candidates": list[str],
 })
 IMPORTS = Query("imports", ImportRow)
 

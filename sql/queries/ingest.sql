@@ -30,6 +30,10 @@ select paper_id, origin, sha256, status, pages, abstract, text, notes
 from texts
 order by paper_id;
 
+-- name: name_untitled
+-- gives the incoming titles, which were read in PDFs, to papers that have none
+update papers set title = i.title from incoming i where papers.paper_id = i.paper_id and trim(papers.title) = '';
+
 -- name: text_states
 -- one row per paper whose text was read from a snapshot: the outcome of the reading, papers without text first
 -- Words are null if no counts are known: for papers without text, or read by an earlier version of the program.
@@ -106,9 +110,15 @@ from points
 order by paper_id, review_id nulls last, candidate, place;
 
 -- name: imports
--- one row per imported file, the first first: its number, and how many records that it added are still there
+-- one row per imported file, the first first: its number, how many records that it added are still there, and whose
+-- reviews are
 with left_over as (
-    select a.run_id, a.file, a.kind, count(coalesce(p.paper_id, r.review_id, j.review_id)) as records
+    select
+        a.run_id,
+        a.file,
+        a.kind,
+        count(coalesce(p.paper_id, r.review_id, j.review_id)) as records,
+        list_sort(list_distinct(list(r.candidate))) as candidates
     from additions a
     left join papers p on a.kind = 'paper' and p.paper_id = a.item
     left join reviews r on a.kind = 'review' and r.review_id = a.item
@@ -123,7 +133,8 @@ select
     coalesce(max(l.records) filter (l.kind = 'paper'), 0) as papers,
     coalesce(max(l.records) filter (l.kind = 'review'), 0) as reviews,
     coalesce(max(l.records) filter (l.kind = 'judgments'), 0) as judgments,
-    coalesce((select count(*) from points p where p.run_id = i.run_id), 0) as points
+    coalesce((select count(*) from points p where p.run_id = i.run_id), 0) as points,
+    coalesce(max(l.candidates) filter (l.kind = 'review'), []) as candidates
 from imports i
 left join left_over l using (run_id, file)
 group by i.run_id, i.file, i.happened_at

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from gre_bench.board.words import COLUMNS, answer, headline, headline_lacks, note, p_value, ranks
+from gre_bench.board.words import (
+    COLUMNS,
+    answer,
+    few_papers,
+    headline,
+    headline_lacks,
+    note,
+    number,
+    p_value,
+    ranks,
+    ties,
+)
 from gre_bench.store.queries import LeaderboardRow
 
 
@@ -35,7 +46,7 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
         # Each stands beside the next, but the first and the last are told apart.
         (
             [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 4, True), row("d", 4, 3, 4), row("e", 5, 5, 5)],
-            "a leads. None of b, c and d is told apart from the next.",
+            "a leads. In ranks 2 to 4, no two neighbours are told apart.",
         ),
         (
             [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 3), row("d", 4, 4, 5, True), row("e", 5, 4, 5)],
@@ -84,6 +95,37 @@ def test_a_metric_that_is_not_validated_orders_nobody():
 )
 def test_an_order_that_nothing_tested_is_none(rows, sentence):
     assert answer(rows) == sentence
+
+
+def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
+    rows = [row("lab/a", 1, words=271.6), row("human", 2, 2, 2, kind="human", words=154.4)]
+    assert answer(rows) == "a leads. Its judgments have 272 words a paper, human's 154."
+    raw = [{**each, "metric": "gem_raw"} for each in rows]
+    assert answer(raw) == "a leads. Its reviews have 272 words a paper, human's 154."  # pyright: ignore[reportArgumentType]
+    assert answer([row("human", 1, kind="human", words=154.4), row("a", 2, 2, 2, words=90.0)]) == "human leads."
+
+
+@pytest.mark.parametrize(
+    ("more", "hope"),
+    [(31, "31 papers more would, if both go on as here"), (28_663, "nor would 10,000 more papers"),
+     (None, "nor would 10,000 more papers")],
+)  # fmt: skip
+def test_a_tie_says_how_many_papers_would_end_it_if_anybody_could_have_them(more, hope):
+    (line,) = ties([row("a", 1, 1, 2, True, next_candidate="b", next_p=0.25, more_papers=more), row("b", 2, 1, 2)])
+    assert line == f"Not told apart: a and b (p 0.250); {hope}."
+
+
+@pytest.mark.parametrize(("papers", "covered"), [(2, 76), (4, 76), (15, 80), (20, 82), (29, 82)])
+def test_an_interval_from_few_papers_says_what_it_covers(papers, covered):
+    assert few_papers([papers, 200, None]) == (
+        f"few papers: {papers}. A 90% interval may be too short: where the differences are skewed it covers about "
+        f"{covered}%"
+    )
+    assert few_papers([30, None]) is None
+
+
+def test_no_number_is_minus_nought():
+    assert number(-0.001) == "+0.00" and number(-0.006) == "-0.01"
 
 
 def test_groups_have_answers_of_their_own():

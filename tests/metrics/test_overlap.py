@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case
 from gre_bench.metrics.overlap import (
@@ -131,6 +132,11 @@ def test_a_measure_says_by_what_it_was_computed():
     assert "rouge-score 0.1.2" in ROUGE_L.identity
     assert measure_of(METRICS["judgments_length"]) is LENGTH
     assert all(name == measure_of(METRICS[name]).name for name in OVERLAPS)
+
+
+def test_a_recipe_and_a_measure_that_disagree_on_references_are_one_line():
+    with pytest.raises(SettingsError, match="metric length: needs_reference is True in its recipe and False in"):
+        measure_of(replace(METRICS["length"], needs_reference=True))
 
 
 def clipped(x, y, n):

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.core.records import Prediction
 from gre_bench.reports.why import Why, check_mean, why
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
@@ -79,6 +80,23 @@ def test_a_paper_shows_tokens_that_gained_texts_prompts_and_digests(state):
     assert found.paper["paper_id"] == "s03" and len(found.paper["abstract_sha256"]) == 64
     assert {row["candidate"] for row in found.reviews} == {"human", "model-a"}
     assert failed(found) == []
+
+
+def test_each_judgment_of_the_candidate_tells_what_the_score_loses_without_it(made):
+    use(OverlapLM())
+    found = explained(made, "gem", "model-a", "s03")
+    lines = found.details[0]["x"].splitlines()
+
+    def told(x: str) -> float:
+        totals = [OverlapLM.span(Prediction(x, None, detail["y"])).total for detail in found.details]
+        return sum(totals) / len(totals)
+
+    lost = {line: told("\n".join(lines)) - told("\n".join(set(lines) - {line})) for line in lines}
+    assert [row["text"] for row in found.judgments] == sorted(lines, key=lambda line: -lost[line])
+    assert [row["nats"] for row in found.judgments] == pytest.approx(sorted(lost.values(), reverse=True))
+    assert max(lost.values()) > 0
+    for metric, recount in (("gem", False), ("gem_raw", True), ("bleu", True)):
+        assert explained(made, metric, "model-a", "s03", recount).judgments == []
 
 
 def test_a_text_that_changed_since_is_found(state):

@@ -188,7 +188,6 @@ def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
 def view(
     *,
     port: int = option("--port N", "Port on this machine; 0: any free one.", 8642, min=0, max=65535),
-    all_texts: bool = option("--all-texts", "Show texts of any licence, for yourself alone.", False),
     state: options.State = Path("state"),
 ) -> None:
     """Show boards, papers and running refreshes in a browser.
@@ -199,7 +198,7 @@ def view(
 
     if not state.is_dir():
         raise SettingsError(f"there is no folder {state.absolute()}; name the right one: --state FOLDER")
-    viewing = Viewing(state, all_texts)
+    viewing = Viewing(state)
     try:
         with server_of(viewing, port) as server:
             say(f"http://127.0.0.1:{server.server_address[1]}/ shows {state.absolute()}; Ctrl-C stops it")

@@ -242,7 +242,8 @@ def undo(
 def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
     for row in known:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
-        say(f"{row['number']:3} {when} {name}: {_records(row) or 'taken back or replaced'}")
+        by = f" by {', '.join(row['candidates'])}" if row["candidates"] else ""
+        say(f"{row['number']:3} {when} {name}: {_records(row) or 'taken back or replaced'}{by}")
     undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.in_state(state)}"
     say(undo if known else f"{edition}: no import")
 

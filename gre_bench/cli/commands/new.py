@@ -60,8 +60,10 @@ def new(
     chosen = configuration.load(settings, (*parts, *(override or ())))
     store = Store(state, edition)
     if store.exists:
+        finish = f"gre-bench refresh --edition {store.key}{screen.in_state(state)}"
         raise SettingsError(
-            f"edition {store.key} exists; add a candidate to it with gre-bench rank, or give another name"
+            f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "
+            "another name"
         )
     reading = ColumnNames(stated(columns or ()), guess=True)
     with limited(chosen.inputs.memory, chosen.inputs.seconds):

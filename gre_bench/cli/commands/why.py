@@ -63,6 +63,10 @@ def show(explanation: Why, store: Store) -> None:
     run = explanation.run
     say(f"scored by run {run['run_id']} ({run['command']}, version {run['code_version']})")
     _pairs(explanation.pairs, whole=bool(explanation.details))
+    if explanation.judgments:
+        say("what its judgments tell: nats that the paper's score loses without each")
+        for row in explanation.judgments:
+            say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
     for index, detail in enumerate(explanation.details):
         before = explanation.details[index - 1] if index else {}
         _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "moved")})
@@ -83,6 +87,8 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
     scored = sorted((row for row in pairs if row["state"] == "scored"), key=lambda row: row["value"], reverse=True)
     shown = scored if whole or len(scored) <= 2 * SHOWN_PAIRS else [*scored[:SHOWN_PAIRS], *scored[-SHOWN_PAIRS:]]
     title = "pairs" if len(shown) == len(scored) else f"pairs, best and worst {SHOWN_PAIRS} of {len(scored)}"
+    if whole and scored:
+        title += f"; the mean is {sum(row['value'] for row in scored) / len(scored):+.4f}"
     cells = [
         (row["paper_id"], row["reference_id"], f"{row['value']:+.4f}",
          "" if row.get("recount") is None else f"{row['recount']:+.4f}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -28,6 +29,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import is_known, recipe_of
+from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
@@ -102,7 +104,7 @@ def show_leaderboard(
     legend = [f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]]
     legend.insert(0, f"{COLUMNS[0].head}: {COLUMNS[0].meaning.partition(',')[0]}")
     if recipe_of(by_id[first]["metric"]).unit != "nats":
-        legend[1] = "score: mean over papers and references ± half of the 90% interval"
+        legend[1] = "score: mean ± half a 90% interval"
     if every and any(row["metric"].startswith("gem_s_assw") for row in rows):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
     say("; ".join(legend), style="dim")
@@ -110,21 +112,30 @@ def show_leaderboard(
 
 def show_headline(store: Store) -> None:
     """Prints the answer and the table of the headline metric of *store*, without what stands below them."""
+    signature, rows = _headline_board(store)
+    _table(store.key, rows, signature, None)
+
+
+def _headline_board(store: Store) -> tuple[SignatureRow, list[LeaderboardRow]]:
+    """Returns the signature of the headline metric of *store*, and its rows of candidates in no group."""
     signatures = shown_signatures(store, None)
-    ids = [row["signature_id"] for row in signatures]
-    rows = store.read(LEADERBOARD, signature_ids=ids)
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     first = headline(rows, headline_metric(store))
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
-    _table(store.key, own, next(row for row in signatures if row["signature_id"] == first), None)
+    return next(row for row in signatures if row["signature_id"] == first), own
 
 
-def next_steps(edition: str, state: Path) -> None:
-    """Prints what a user may do with the new board of *edition* in the folder *state*."""
-    where = screen.in_state(state)
-    view = "gre-bench view" + where
-    screen.say(f"next: gre-bench leaderboard --all {edition}{where}   # the other boards")
-    screen.say(f"      {view}   # the board as a page, in a browser")
-    screen.say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
+def next_steps(store: Store, state: Path) -> None:
+    """Prints what a user may do with the new board of *store*, which is in the folder *state*."""
+    edition, where = store.key, screen.in_state(state)
+    say(f"next: gre-bench leaderboard --all {edition}{where}   # the other boards")
+    ranked = [row["candidate"] for row in _headline_board(store)[1] if row["rank"] is not None]
+    models = [shlex.quote(screen.plain(name)) for name in ranked if name != HUMAN]
+    pair = " ".join(models[:2] if len(models) > 1 else [*models, HUMAN])
+    if models:
+        say(f"      gre-bench compare {pair} --edition {edition}{where}")
+    say(f"      gre-bench view{where}   # the board as a page, in a browser")
+    say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
 def summary(summary: Row, store: Store, brief: bool = False) -> None:
@@ -194,14 +205,17 @@ def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
 
 
 def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
-    """Prints one line for each board of another metric, and for each group of the *first* board."""
+    """Prints one line for the boards of other metrics that say the same, and for each group of the *first* board."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             say(f"group {group}: {answer([{**row, 'group_name': None} for row in members])}")
+    titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
             sentence = answer(own).partition(". ")[0].rstrip(".")
-            say(f"{recipe_of(own[0]['metric']).title}: {sentence}")
+            titles.setdefault(sentence, []).append(recipe_of(own[0]["metric"]).title)
+    for sentence, metrics in titles.items():
+        say(f"{', '.join(metrics)}: {sentence}")
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:

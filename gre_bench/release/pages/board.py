@@ -285,6 +285,9 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("same family", f"It is of the family of {row['conflict']}: an LM may find its own phrasing likelier")
     if row.get("surely_above_chance") is False:
         yield Flag("not above chance", "No test shows that its reviews score above its own reviews of other papers")
+    if row.get("few_lines"):
+        yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
+                   f"{row['human_lines']:.0f} in a human one")  # fmt: skip
     if status == "unknown" and model:
         yield (
             Flag("may have read them", f"It learnt until {row['cutoff']}; the day on which these reviews were first "
@@ -292,9 +295,6 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
             if row["cutoff"]
             else Flag("cutoff unknown", "Its makers do not state until when it learnt: it may have read these reviews")
         )  # fmt: skip
-    if row.get("few_lines"):
-        yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
-                   f"{row['human_lines']:.0f} in a human one")  # fmt: skip
     if row.get("extrapolated"):
         yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words, never the human "
                    "length: a score there would be a guess, and is left out")  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.words import FEW, FEW_MEANS, p_value
+from gre_bench.board.words import FEW, FEW_MEANS, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures import Drawings, families
 from gre_bench.release.pages.board import (
@@ -158,7 +158,7 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents["remarks"],
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:
-        line = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
+        line = f"Intervals rest on {board.papers} papers. {too_short(board.papers)}."
         shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
     shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]

@@ -7,7 +7,8 @@ const draw = () => {
   if (data.some((board) => board.metric === address.get("metric"))) metric.value = address.get("metric");
   else metric.selectedIndex = 0;
   const names = [...candidate.options].map((option) => option.value);
-  candidate.value = names.includes(address.get("candidate")) ? address.get("candidate") : names[0];
+  const fallback = names.find((name) => name !== "human") || names[0];  // human is no score of its own reference
+  candidate.value = names.includes(address.get("candidate")) ? address.get("candidate") : fallback;
   const board = data.find((one) => one.metric === metric.value);
   if (hint) hint.hidden = board.references.every((reference) => reference.pieces);
   board.references.forEach((reference, place) => {
