@@ -228,7 +228,8 @@ def _lessons(
         template = ChatTemplate.from_tokenizer(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
     how = (template, settings.learnt, limit, settings.seed, settings.form, settings.ascii_fold)
-    learnt, held_out = (lessons(some, metrics, *how) for some in (papers, kept))
+    others = settings.contrast_others if settings.contrast else 0
+    learnt, held_out = lessons(papers, metrics, *how, others=others), lessons(kept, metrics, *how)
     for name, given, used in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
         if given and not used.examples:
             reasons = ", ".join(f"{count} {reason}" for reason, count in used.excluded.items())

@@ -10,13 +10,17 @@ therefore continue with the next batch.
 from __future__ import annotations
 
 import hashlib
+import math
 import random
+import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import permutations, repeat
 from typing import Literal
+
+import numpy as np
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import Form, folded, prepared, yields
@@ -29,6 +33,9 @@ Metric = Literal["gem", "gem_s_abstract", "gem_s_assw"]
 LearntTokens = Literal["reply", "full"]
 SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abstract", "gem_s_assw": "assw"}
 REVIEWS = 3
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_NEAR, _POOL = 40, 24
+"""How many papers are near to one, and how many of their reviews are weighed by length."""
 _BUCKET = 50
 """Number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
 
@@ -56,10 +63,16 @@ class JudgedPaper:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect."""
+    """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect.
+
+    *group*: conversations of one group ask for one reply with several reviews; None without contrast. *wrong*: whether
+    that review is of another paper. Its reply is then compared, and not learnt.
+    """
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
+    group: int | None = None
+    wrong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +92,67 @@ def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
 
+def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
+    """Returns for each of *papers* the judgments of *count* reviews of other papers, judged by the same writers.
+
+    They are hard to tell from its own: all but one are of the `_NEAR` papers with the most similar words (cosine of
+    TF-IDF), and those of like length. The last, if there are two or more, is of any paper. A paper without others has
+    none.
+    """
+    from scipy.sparse import csr_array
+
+    counts = [Counter(word for text in paper.judgments for word in _WORD.findall(text.lower())) for paper in papers]
+    papers_with = Counter(word for each in counts for word in each)
+    known = {word: at for at, (word, n) in enumerate(papers_with.items()) if 2 <= n <= max(2, len(papers) / 5)}
+    cells = [
+        (row, known[word], (1 + math.log(n)) * math.log(len(papers) / papers_with[word]))
+        for row, each in enumerate(counts)
+        for word, n in each.items()
+        if word in known
+    ]
+    rows, columns, values = (np.array(each) for each in zip(*cells, strict=True)) if cells else ([], [], [])
+    matrix = csr_array((values, (rows, columns)), shape=(len(papers), len(papers_with)))
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()) + 1e-12
+    found = []
+    for index, paper in enumerate(papers):
+        draw = random.Random(f"rivals {seed} {paper.paper_id}")
+        alike = np.asarray((matrix @ matrix[[index]].T).todense()).ravel() / lengths
+        allowed = [
+            other for other in np.argsort(-alike, kind="stable").tolist()
+            if papers[other].paper_id != paper.paper_id and papers[other].writers == paper.writers
+        ]  # fmt: skip
+        if not allowed:
+            found.append(())
+            continue
+        size = sum(map(len, paper.judgments)) / max(1, len(paper.judgments))
+        near = sorted({text for other in allowed[:_NEAR] for text in papers[other].judgments} - set(paper.judgments))
+        some = sorted(
+            draw.sample(near, min(_POOL, len(near))),
+            key=lambda text, size=size: abs(math.log((len(text) + 1) / (size + 1))),
+        )
+        any_paper = draw.choice(papers[draw.choice(allowed)].judgments)
+        found.append((*some[: max(1, count - 1)], any_paper)[:count])
+    return found
+
+
 def predictions(
     papers: Sequence[JudgedPaper],
     metrics: Sequence[Metric],
     seed: int,
     form: Form = "as_written",
     ascii_fold: bool = False,
-) -> tuple[list[Prediction], Counter[str]]:
+    others: int = 0,
+) -> tuple[list[Prediction], Counter[str], set[int]]:
     """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form* and
-    *ascii_fold* say how the texts are prepared (`gre_bench.core.judgments.prepared`).
+    *ascii_fold* say how the texts are prepared (`gre_bench.core.judgments.prepared`). *others*: the number of `rivals`
+    with which each review is predicted too; the third result has the indices of these predictions.
     """
     made: list[Prediction] = []
+    wrong: set[int] = set()
     excluded: Counter[str] = Counter()
-    for paper in papers:
+    for paper, strange in zip(papers, rivals(papers, others, seed) if others else repeat(()), strict=False):
         texts = [prepared(text, form, ascii_fold) for text in paper.judgments]
         usable = [text for text in texts if yields(text, form)]
         if len(usable) < REVIEWS:
@@ -107,8 +166,12 @@ def predictions(
             if kind != "none" and not (synopsis or "").strip():
                 excluded[f"papers without {kind}, for {metric}"] += 1
                 continue
-            made += nine(usable, folded(synopsis) if synopsis and ascii_fold else synopsis)
-    return made, excluded
+            synopsis = folded(synopsis) if synopsis and ascii_fold else synopsis
+            made += nine(usable, synopsis)
+            before = len(made)
+            made += [Prediction(prepared(x, form, ascii_fold), synopsis, y) for x in strange for y in usable]
+            wrong.update(range(before, len(made)))
+    return made, excluded, wrong
 
 
 def lessons(
@@ -120,15 +183,17 @@ def lessons(
     seed: int,
     form: Form = "as_written",
     ascii_fold: bool = False,
+    others: int = 0,
 ) -> Lessons:
     """Returns the training examples of *papers* in their order, and counts of everything left out (see `predictions`).
 
     *learnt*: the tokens that have a loss: those of the scored span (``reply``), or all, as the authors do (``full``).
-    Conversations of more than *max_tokens* tokens are left out.
+    Conversations of more than *max_tokens* tokens are left out. *others*: as in `predictions`.
     """
-    made, excluded = predictions(papers, metrics, seed, form, ascii_fold)
+    made, excluded, wrong = predictions(papers, metrics, seed, form, ascii_fold, others)
+    groups: dict[tuple[str | None, str], int] = {}
     examples: list[Example] = []
-    for prediction in made:
+    for index, prediction in enumerate(made):
         try:
             conversation = template.encode(render(prediction))
         except SpanError as error:
@@ -139,7 +204,9 @@ def lessons(
             continue
         first = conversation.first if learnt == "reply" else 1
         weights = [0.0] * first + [1.0] * (len(conversation.ids) - first)
-        examples.append(Example(conversation.ids, tuple(weights)))
+        group = groups.setdefault((prediction.synopsis, prediction.reply), len(groups)) if others else None
+        known = group if prediction.x else None  # without a review there is nothing to tell apart
+        examples.append(Example(conversation.ids, tuple(weights), known, index in wrong))
     return Lessons(tuple(examples), dict(excluded))
 
 
@@ -161,6 +228,8 @@ def digest_of(examples: Sequence[Example]) -> str:
     for example in examples:
         total.update(array("q", [len(example.ids), *example.ids]).tobytes())
         total.update(array("d", example.weights).tobytes())
+        if example.group is not None:
+            total.update(array("q", [example.group, example.wrong]).tobytes())
     return total.hexdigest()
 
 
@@ -186,5 +255,5 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of the token weights of *batch*, by which its summed loss is divided for a mean."""
-    return float(sum(sum(example.weights[1:]) for example in batch))
+    """Returns the sum of the learnt token weights of *batch*, by which its summed loss is divided for a mean."""
+    return float(sum(sum(example.weights[1:]) for example in batch if not example.wrong))

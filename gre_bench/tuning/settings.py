@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from gre_bench.core import strict
@@ -80,7 +80,19 @@ class TuningSettings(BaseModel):
         default=False, description="drop activations between the layers and compute them again: slower, less memory"
     )
     share_prefixes: bool = Field(
-        default=False, description="read the common beginning of a batch once; a batch of 9 is one paper"
+        default=False,
+        description="read the common beginning of a batch once; one paper is a batch of 9, "
+        "and 3 more for each of contrast_others",
+    )
+
+    contrast: float = Field(
+        default=0.0,
+        ge=0,
+        description="weight of telling a review of the paper from reviews of like papers; 0: not learnt",
+    )
+    contrast_others: int = Field(default=2, ge=1, description="reviews of other papers that each reply is asked with")
+    contrast_temperature: float = Field(
+        default=5.0, gt=0, description="nats by which an even choice between two reviews becomes one of 1 to 2.7"
     )
 
     @field_validator("metrics")
@@ -89,6 +101,12 @@ class TuningSettings(BaseModel):
         if metrics and (twice := [metric for index, metric in enumerate(metrics) if metric in metrics[:index]]):
             raise PydanticCustomError("twice", "{metric} is named twice; name it once", {"metric": twice[0]})
         return metrics
+
+    @model_validator(mode="after")
+    def _contrast_needs(self) -> Self:
+        if self.contrast and not (self.share_prefixes and self.learnt == "reply"):
+            raise PydanticCustomError("contrast", "contrast needs share_prefixes=true and learnt=reply; set both")
+        return self
 
     @property
     def of_the_loop(self) -> dict[str, Any]:

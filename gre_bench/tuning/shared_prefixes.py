@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,10 @@ from gre_bench.core.errors import LMError
 from gre_bench.lm.engine.engines import ARCHITECTURES
 from gre_bench.lm.engine.packs import TokenTrie
 from gre_bench.lm.span import Conversation
+from gre_bench.tuning.pairs import Example, weight_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-    from gre_bench.tuning.pairs import Example
 
 NAME = "trie-training"
 """The name of this attention in transformers."""
@@ -69,6 +69,64 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     The learnt tokens are those that have a weight in the loss. In each example they must be the last tokens, and each
     weight must be 1; if not, raises `ValueError`. Call this function within `sharing`.
     """
+    read = _read(model, batch)
+    head = read.base.get_output_embeddings()
+    cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
+    if head.weight.requires_grad or head.bias is not None or cap is not None:
+        return -_log_probs(read).sum()
+    return _applied(_head_loss(), read.hidden, head.weight, read.row_of, read.targets)
+
+
+def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
+    """Returns `summed_loss` over the examples of *batch* that are not wrong, and *weight* times a contrastive loss.
+
+    The latter is −log softmax(log P / *temperature*) of each right example among itself and the wrong ones of its
+    group: its mean, times the number of learnt tokens, so that a division by this number gives both as means. A batch
+    without a pair to tell apart has none.
+    """
+    import torch
+
+    read = _read(model, batch)
+    totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
+    learnt = [index for index, example in enumerate(batch) if not example.wrong]
+    wrong: dict[int | None, list[int]] = {}
+    for index, example in enumerate(batch):
+        if example.wrong:
+            wrong.setdefault(example.group, []).append(index)
+    choices = [[index, *wrong[batch[index].group]] for index in learnt if batch[index].group in wrong]
+    loss = -totals[learnt].sum()
+    if choices:
+        told = torch.stack([torch.log_softmax(totals[choice] / temperature, 0)[0] for choice in choices])
+        loss = loss - weight * weight_of(batch) * told.mean()
+    return loss
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a model makes of a batch: its last hidden states at the rows that predict, and what each must predict.
+
+    *hidden*: shape (rows, width). For each target: the index *row_of* its row, and of the example that is its *owner*.
+    """
+
+    base: Any
+    hidden: Tensor
+    row_of: Tensor
+    targets: Tensor
+    owner: Tensor
+
+
+def _log_probs(read: _Reading) -> Tensor:
+    """Returns log P of each target, in float32."""
+    import torch
+
+    cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
+    logits = read.base.get_output_embeddings()(read.hidden).float()
+    logits = logits if cap is None else torch.tanh(logits / cap) * cap
+    return logits[read.row_of, read.targets] - torch.logsumexp(logits, -1)[read.row_of]
+
+
+def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
+    """Reads *batch* as a trie. Raises `ValueError` as `summed_loss` does."""
     import torch
 
     conversations = []
@@ -89,14 +147,9 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
     ).last_hidden_state[0]  # fmt: skip
     rows, row_of = np.unique(pack.rows, return_inverse=True)
-    rows, row_of, targets = (torch.tensor(each, device=device) for each in (rows, row_of, pack.targets))
-    head = base.get_output_embeddings()
-    cap = getattr(base.config.get_text_config(), "final_logit_softcapping", None)
-    if head.weight.requires_grad or head.bias is not None or cap is not None:
-        logits = head(hidden[rows]).float()
-        logits = logits if cap is None else torch.tanh(logits / cap) * cap
-        return torch.nn.functional.cross_entropy(logits[row_of], targets, reduction="sum")
-    return _applied(_head_loss(), hidden[rows], head.weight, row_of, targets)
+    owner = np.repeat(np.arange(len(batch)), trie.sizes)[pack.slots]
+    rows, *others = (torch.tensor(each, device=device) for each in (rows, row_of, pack.targets, owner))
+    return _Reading(base, hidden[rows], *others)
 
 
 def base_of(model: Any) -> Any:

@@ -224,7 +224,13 @@ class _Run:
         return mean
 
     def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
-        return (shared_prefixes.summed_loss if self.settings.share_prefixes else summed_loss)(self.model, batch)
+        if not self.settings.share_prefixes:
+            return summed_loss(self.model, batch)
+        if self.settings.contrast:
+            return shared_prefixes.contrastive_loss(
+                self.model, batch, self.settings.contrast, self.settings.contrast_temperature
+            )
+        return shared_prefixes.summed_loss(self.model, batch)
 
     def _refuse_no_number(self, value: float, name: str) -> None:
         """Raises `LMError` if *value*, which the message calls *name*, is not finite."""

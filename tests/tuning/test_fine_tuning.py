@@ -34,7 +34,7 @@ PAPERS = [
     for number, theme in enumerate(THEMES)
 ]
 LEARNT, KEPT = PAPERS[:2], PAPERS[2:]
-ASKED, _ = predictions(KEPT, ["gem"], 42)
+ASKED, *_ = predictions(KEPT, ["gem"], 42)
 SETTINGS = TuningSettings(
     max_tokens=1000, learning_rate=2e-2, epochs=2, batch=3, accumulation=2, warmup_steps=1, dtype="float32",
     evaluate_every=4, save_every=3,
@@ -351,3 +351,17 @@ def test_what_is_left_out_is_counted_in_the_record(base: Path, tmp_path: Path) -
         "learnt": {"papers with fewer than 3 reviews with judgments": 1}, "held out": {}
     }  # fmt: skip
     assert made["loss"]["held out before"] is None and made["conversations"] == {"learnt": 9, "held out": 0}
+
+
+def test_contrast_asks_with_reviews_of_other_papers_too_and_changes_what_is_learnt(base: Path, tmp_path: Path) -> None:
+    made = tune(base, tmp_path / "told", share_prefixes=True, batch=15, contrast=1.0)
+    plain = tune(base, tmp_path / "plain", share_prefixes=True, batch=15)
+    assert made["conversations"] == {"learnt": 30, "held out": 9} and plain["conversations"]["learnt"] == 18
+    assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.2  # the usual loss is the anchor
+    assert made["loss"]["first step"] > plain["loss"]["first step"]  # it has the contrastive term, ln 3 at first
+
+
+def test_contrast_needs_shared_prefixes_and_the_loss_of_replies() -> None:
+    for others in ({"share_prefixes": False}, {"share_prefixes": True, "learnt": "full"}):
+        with pytest.raises(ValueError, match="contrast needs share_prefixes=true and learnt=reply"):
+            TuningSettings(contrast=0.3, **others)

@@ -9,7 +9,7 @@ pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
 from gre_bench.core.records import Prediction
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import load
-from gre_bench.tuning.pairs import JudgedPaper, lessons, nine, predictions
+from gre_bench.tuning.pairs import JudgedPaper, lessons, nine, predictions, rivals
 from tests.lm.chat_models import build_tokenizer
 
 R1 = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
@@ -24,7 +24,7 @@ def template() -> ChatTemplate:
 
 
 def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None:
-    asked, excluded = predictions([PAPER], ["gem"], seed=0)
+    asked, excluded, _ = predictions([PAPER], ["gem"], seed=0)
     assert asked == [
         Prediction(R1, None, R2), Prediction(R1, None, R3), Prediction(R2, None, R1), Prediction(R2, None, R3),
         Prediction(R3, None, R1), Prediction(R3, None, R2),
@@ -34,12 +34,12 @@ def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None
 
 
 def test_each_metric_gives_nine_with_its_own_synopsis() -> None:
-    asked, excluded = predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
+    asked, excluded, _ = predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
     synopses = [prediction.synopsis for prediction in asked]
     assert synopses == [None] * 9 + [PAPER.synopses["abstract"]] * 9 + [PAPER.synopses["assw"]] * 9
     assert asked[9:18] == nine((R1, R2, R3), PAPER.synopses["abstract"])
     bare = JudgedPaper("p2", (R1, R2, R3))
-    asked, excluded = predictions([bare], ["gem", "gem_s_abstract"], seed=0)
+    asked, excluded, _ = predictions([bare], ["gem", "gem_s_abstract"], seed=0)
     assert len(asked) == 9 and excluded == {"papers without abstract, for gem_s_abstract": 1}
 
 
@@ -52,7 +52,7 @@ def test_of_more_than_three_reviews_a_seeded_choice_is_made() -> None:
     many = tuple(f"The reviewer suggests {number}." for number in range(6))
     chosen = {}
     for seed in range(30):
-        asked, _ = predictions([JudgedPaper("p", many)], ["gem"], seed)
+        asked, _, _ = predictions([JudgedPaper("p", many)], ["gem"], seed)
         assert asked == predictions([JudgedPaper("p", many)], ["gem"], seed)[0] and len(asked) == 9
         chosen[seed] = frozenset(prediction.reply for prediction in asked)
         assert len(chosen[seed]) == 3
@@ -63,16 +63,59 @@ def test_of_more_than_three_reviews_a_seeded_choice_is_made() -> None:
 
 def test_a_paper_with_fewer_than_three_reviews_that_judge_is_left_out_and_counted() -> None:
     papers = [PAPER, JudgedPaper("two", (R1, R2)), JudgedPaper("blank", (R1, R2, "I have no opinion."))]
-    asked, excluded = predictions(papers, ["gem"], seed=0)
+    asked, excluded, _ = predictions(papers, ["gem"], seed=0)
     assert len(asked) == 9
     assert excluded == {"papers with fewer than 3 reviews with judgments": 2}
 
 
 def test_texts_take_the_form_that_is_scored() -> None:
-    strict, _ = predictions([PAPER], ["gem"], 0, "strict")
+    strict, *_ = predictions([PAPER], ["gem"], 0, "strict")
     assert strict[0].x == R1.replace("\n\n", "\n") and strict[0].reply == R2.split("\n")[0]
-    folded, _ = predictions([PAPER], ["gem"], 0, "as_written", ascii_fold=True)
+    folded, *_ = predictions([PAPER], ["gem"], 0, "as_written", ascii_fold=True)
     assert folded[0].reply.endswith("A stray line.")
+
+
+WORDS = ["graph", "sparse", "protein", "market", "galaxy", "kernel", "speech", "planning"]
+PAPERS = [
+    JudgedPaper(
+        f"p{number}",
+        tuple(f"The reviewer questions the {word} of study {number}, review {k}." for k in range(3)),
+        writers=frozenset([writer]),
+    )
+    for number, (word, writer) in enumerate((word, writer) for writer in ("by-a", "by-b") for word in WORDS * 3)
+]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same_topic(count: int, monkeypatch) -> None:
+    monkeypatch.setattr("gre_bench.tuning.pairs._NEAR", 2)  # of 24 papers of a writer, two more are on a topic
+    found = rivals(PAPERS, count, seed=7)
+    assert found == rivals(PAPERS, count, seed=7) and found != rivals(PAPERS, count, seed=8)
+    of = {text: paper for paper in PAPERS for text in paper.judgments}
+    topic = {text: text.split()[4] for text in of}
+    for paper, texts in zip(PAPERS, found, strict=True):
+        assert len(texts) == count
+        assert all(of[text].writers == paper.writers and of[text] is not paper for text in texts)
+        assert {topic[text] for text in texts[: max(1, count - 1)]} == {topic[paper.judgments[0]]}
+
+
+def test_a_paper_of_two_writers_is_no_rival_of_itself_and_one_alone_has_none() -> None:
+    twice = [JudgedPaper("p", (R1, R2, R3), writers=frozenset([name])) for name in ("a", "b")]
+    assert rivals(twice, 2, 0) == [(), ()] and rivals([PAPER], 2, 0) == [()] and rivals([], 2, 0) == []
+
+
+def test_contrast_adds_each_review_with_the_rivals_in_a_group_with_its_right_ones(template: ChatTemplate) -> None:
+    how = (template, "reply", 4096, 0)
+    plain, made = lessons(PAPERS[:4], ["gem"], *how), lessons(PAPERS[:4], ["gem"], *how, others=2)
+    assert len(plain.examples) == 4 * 9 and len(made.examples) == 4 * 15
+    for first in range(0, len(made.examples), 15):
+        own = made.examples[first : first + 15]
+        assert [each.wrong for each in own] == [False] * 9 + [True] * 6
+        assert [each.ids for each in own[:9]] == [each.ids for each in plain.examples[first // 15 * 9 :][:9]]
+        assert [each.group for each in own[6:9]] == [None] * 3  # without a review nothing is told apart
+        sizes = {group: [each.wrong for each in own if each.group == group] for group in {each.group for each in own}}
+        assert [sorted(sizes[group]) for group in sizes if group is not None] == [[False, False, True, True]] * 3
+    assert len({each.group for each in made.examples}) == 4 * 3 + 1
 
 
 def test_the_conversation_is_the_prompt_of_the_paper_word_for_word(template: ChatTemplate) -> None:

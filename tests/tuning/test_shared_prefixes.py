@@ -54,6 +54,36 @@ def test_loss_and_gradient_are_those_of_one_conversation_at_a_time(model, traine
         assert torch.allclose(found[name], slope, rtol=1e-3, atol=1e-5), name
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
+    model.requires_grad_(True)
+    right, wrong = ((1, 2, 3, 0, 2), (1, 3, 3, 0, 2)), ((1, 1, 3, 0, 2), (2, 2, 3, 0, 2), (3, 1, 3, 0, 2))
+    weights = (0.0, 0.0, 0.0, 1.0, 1.0)
+    batch = [
+        *(Example(ids, weights, 4) for ids in right),
+        *(Example(ids, weights, 4, True) for ids in wrong),
+        Example((3, 2, 1, 1, 1), weights, 5),  # nothing to tell it from
+        Example((2, 2, 1, 1, 1), weights),
+    ]
+    totals = torch.stack([-summed_loss(model, [each]) for each in batch])
+    chosen = [torch.log_softmax(totals[[index, 2, 3, 4]] / 2.0, 0)[0] for index in (0, 1)]
+    by_hand = -totals[[0, 1, 5, 6]].sum() - weight * 8 * (chosen[0] + chosen[1]) / 2
+    slopes = gradients(model, by_hand)
+    with shared_prefixes.sharing(model):
+        loss = shared_prefixes.contrastive_loss(model, batch, weight, 2.0)
+        found = gradients(model, loss)
+    assert loss.item() == pytest.approx(by_hand.item(), rel=1e-5)
+    for name, slope in slopes.items():
+        assert torch.allclose(found[name], slope, rtol=1e-3, atol=1e-5), name
+
+
+def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one(model):
+    batch = [example((1, 2, 3, 0), 2), example((1, 2, 0, 0), 2)]
+    with shared_prefixes.sharing(model):
+        both = [shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0), shared_prefixes.summed_loss(model, batch)]
+    assert both[0].item() == pytest.approx(both[1].item(), rel=1e-6)
+
+
 def test_the_model_has_its_own_attention_again(model):
     before = model.config._attn_implementation
     with shared_prefixes.sharing(model):

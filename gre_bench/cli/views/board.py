@@ -134,7 +134,7 @@ def next_steps(store: Store, state: Path) -> None:
     pair = " ".join(models[:2] if len(models) > 1 else [*models, HUMAN])
     if models:
         say(f"      gre-bench compare {pair} --edition {edition}{where}")
-    say(f"      gre-bench view{where}   # the board as a page, in a browser")
+    say("      gre-bench view" + where + "   # the board as a page, in a browser")
     say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
