@@ -16,8 +16,8 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import permutations, repeat
+from dataclasses import dataclass, field, replace
+from itertools import groupby, permutations, repeat
 from typing import Literal
 
 import numpy as np
@@ -65,13 +65,13 @@ class JudgedPaper:
 class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect.
 
-    *group*: conversations of one group ask for one reply with several reviews; None without contrast. *wrong*: whether
-    that review is of another paper. Its reply is then compared, and not learnt.
+    *group*: with contrast, the place of the paper and metric, and that of the reply asked for with a review; -1 without
+    a review. *wrong*: whether that review is of another paper. The reply is then compared, and not learnt.
     """
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
-    group: int | None = None
+    group: tuple[int, int] | None = None
     wrong: bool = False
 
 
@@ -96,8 +96,8 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
     """Returns for each of *papers* the judgments of *count* reviews of other papers, judged by the same writers.
 
     They are hard to tell from its own: all but one are of the `_NEAR` papers with the most similar words (cosine of
-    TF-IDF), and those of like length. The last, if there are two or more, is of any paper. A paper without others has
-    none.
+    TF-IDF), and those of like length. The last, if there are two or more, is of any paper. Where the others have fewer
+    distinct judgments, there are fewer.
     """
     from scipy.sparse import csr_array
 
@@ -111,27 +111,30 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
         if word in known
     ]
     rows, columns, values = (np.array(each) for each in zip(*cells, strict=True)) if cells else ([], [], [])
-    matrix = csr_array((values, (rows, columns)), shape=(len(papers), len(papers_with)))
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()) + 1e-12
+    matrix = csr_array((values, (rows, columns)), shape=(len(papers), max(1, len(papers_with))))
+    sizes = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()) + 1e-12
+    by_writers: dict[frozenset[str], list[int]] = {}
+    for index, paper in enumerate(papers):
+        by_writers.setdefault(paper.writers, []).append(index)
     found = []
     for index, paper in enumerate(papers):
         draw = random.Random(f"rivals {seed} {paper.paper_id}")
-        alike = np.asarray((matrix @ matrix[[index]].T).todense()).ravel() / lengths
-        allowed = [
-            other for other in np.argsort(-alike, kind="stable").tolist()
-            if papers[other].paper_id != paper.paper_id and papers[other].writers == paper.writers
-        ]  # fmt: skip
-        if not allowed:
-            found.append(())
-            continue
+        peers = np.array(by_writers[paper.writers])
+        alike = (matrix[peers] @ matrix[[index]].T).toarray().ravel() / sizes[peers]
+        nearest = peers[np.argsort(-alike, kind="stable")[: _NEAR + len(paper.judgments)]].tolist()
+        near = [other for other in nearest if papers[other].paper_id != paper.paper_id][:_NEAR]
+        texts = sorted({text for other in near for text in papers[other].judgments} - set(paper.judgments))
         size = sum(map(len, paper.judgments)) / max(1, len(paper.judgments))
-        near = sorted({text for other in allowed[:_NEAR] for text in papers[other].judgments} - set(paper.judgments))
         some = sorted(
-            draw.sample(near, min(_POOL, len(near))),
+            draw.sample(texts, min(_POOL, len(texts))),
             key=lambda text, size=size: abs(math.log((len(text) + 1) / (size + 1))),
-        )
-        any_paper = draw.choice(papers[draw.choice(allowed)].judgments)
-        found.append((*some[: max(1, count - 1)], any_paper)[:count])
+        )[: max(1, count - 1)]
+        for other in draw.sample(peers.tolist(), min(_POOL, len(peers))) if count > 1 else ():
+            strange = sorted({*papers[other].judgments} - {*paper.judgments, *some})
+            if papers[other].paper_id != paper.paper_id and strange:
+                some.append(draw.choice(strange))
+                break
+        found.append(tuple(some))
     return found
 
 
@@ -142,19 +145,23 @@ def predictions(
     form: Form = "as_written",
     ascii_fold: bool = False,
     others: int = 0,
-) -> tuple[list[Prediction], Counter[str], set[int]]:
+) -> tuple[list[Prediction], Counter[str], list[tuple[int, bool]]]:
     """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form* and
     *ascii_fold* say how the texts are prepared (`gre_bench.core.judgments.prepared`). *others*: the number of `rivals`
-    with which each review is predicted too; the third result has the indices of these predictions.
+    with which each review is predicted too. The third result has for each prediction the place of its paper and metric,
+    and whether it is one of the latter.
     """
     made: list[Prediction] = []
-    wrong: set[int] = set()
+    places: list[tuple[int, bool]] = []
     excluded: Counter[str] = Counter()
-    for paper, strange in zip(papers, rivals(papers, others, seed) if others else repeat(()), strict=False):
-        texts = [prepared(text, form, ascii_fold) for text in paper.judgments]
-        usable = [text for text in texts if yields(text, form)]
+    ready = []
+    for paper in papers:
+        texts = (prepared(text, form, ascii_fold) for text in paper.judgments)
+        ready.append(replace(paper, judgments=tuple(text for text in texts if yields(text, form))))
+    for paper, strange in zip(ready, rivals(ready, others, seed) if others else repeat(()), strict=False):
+        usable = list(paper.judgments)
         if len(usable) < REVIEWS:
             excluded[f"papers with fewer than {REVIEWS} reviews with judgments"] += 1
             continue
@@ -167,11 +174,11 @@ def predictions(
                 excluded[f"papers without {kind}, for {metric}"] += 1
                 continue
             synopsis = folded(synopsis) if synopsis and ascii_fold else synopsis
-            made += nine(usable, synopsis)
-            before = len(made)
-            made += [Prediction(prepared(x, form, ascii_fold), synopsis, y) for x in strange for y in usable]
-            wrong.update(range(before, len(made)))
-    return made, excluded, wrong
+            lesson = places[-1][0] + 1 if places else 0
+            right, wrong = nine(usable, synopsis), [Prediction(x, synopsis, y) for x in strange for y in usable]
+            made += [*right, *wrong]
+            places += [*[(lesson, False)] * len(right), *[(lesson, True)] * len(wrong)]
+    return made, excluded, places
 
 
 def lessons(
@@ -190,10 +197,10 @@ def lessons(
     *learnt*: the tokens that have a loss: those of the scored span (``reply``), or all, as the authors do (``full``).
     Conversations of more than *max_tokens* tokens are left out. *others*: as in `predictions`.
     """
-    made, excluded, wrong = predictions(papers, metrics, seed, form, ascii_fold, others)
-    groups: dict[tuple[str | None, str], int] = {}
+    made, excluded, places = predictions(papers, metrics, seed, form, ascii_fold, others)
+    replies: dict[str, int] = {}
     examples: list[Example] = []
-    for index, prediction in enumerate(made):
+    for prediction, (lesson, wrong) in zip(made, places, strict=True):
         try:
             conversation = template.encode(render(prediction))
         except SpanError as error:
@@ -204,10 +211,15 @@ def lessons(
             continue
         first = conversation.first if learnt == "reply" else 1
         weights = [0.0] * first + [1.0] * (len(conversation.ids) - first)
-        group = groups.setdefault((prediction.synopsis, prediction.reply), len(groups)) if others else None
-        known = group if prediction.x else None  # without a review there is nothing to tell apart
-        examples.append(Example(conversation.ids, tuple(weights), known, index in wrong))
-    return Lessons(tuple(examples), dict(excluded))
+        reply = replies.setdefault(prediction.reply, len(replies)) if prediction.x else -1
+        group = (lesson, reply) if others else None
+        examples.append(Example(conversation.ids, tuple(weights), group, wrong))
+    with_right = {example.group for example in examples if not example.wrong}
+    alone = sum(example.wrong and example.group not in with_right for example in examples)
+    if alone:
+        excluded["conversations with a review of another paper, and none with one of the paper"] += alone
+    kept = tuple(example for example in examples if not example.wrong or example.group in with_right)
+    return Lessons(kept, dict(excluded))
 
 
 def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
@@ -229,7 +241,7 @@ def digest_of(examples: Sequence[Example]) -> str:
         total.update(array("q", [len(example.ids), *example.ids]).tobytes())
         total.update(array("d", example.weights).tobytes())
         if example.group is not None:
-            total.update(array("q", [example.group, example.wrong]).tobytes())
+            total.update(array("q", [*example.group, example.wrong]).tobytes())
     return total.hexdigest()
 
 
@@ -239,9 +251,13 @@ def batches_of(
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
     The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours*, each batch holds
-    consecutive examples instead, and only the order of batches is random.
+    consecutive examples instead, and only the order of batches is random. With contrast it holds all examples of one
+    paper and metric, whatever *size* is.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
+    if examples and examples[0].group is not None:
+        whole = [list(own) for _, own in groupby(examples, key=lambda example: example.group and example.group[0])]
+        return shuffle.sample(whole, len(whole))
     if neighbours:
         cuts = shuffle.sample(starts := range(0, len(examples), size), len(starts))
         return [list(examples[cut : cut + size]) for cut in cuts]

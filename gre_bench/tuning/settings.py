@@ -80,15 +80,13 @@ class TuningSettings(BaseModel):
         default=False, description="drop activations between the layers and compute them again: slower, less memory"
     )
     share_prefixes: bool = Field(
-        default=False,
-        description="read the common beginning of a batch once; one paper is a batch of 9, "
-        "and 3 more for each of contrast_others",
+        default=False, description="read the common beginning of a batch once; a batch of 9 is one paper"
     )
 
     contrast: float = Field(
         default=0.0,
         ge=0,
-        description="weight of telling a review of the paper from reviews of like papers; 0: not learnt",
+        description="weight of telling a review of the paper from reviews of like papers; a batch is one paper then",
     )
     contrast_others: int = Field(default=2, ge=1, description="reviews of other papers that each reply is asked with")
     contrast_temperature: float = Field(
@@ -145,7 +143,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
 def _line(error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
-        return f"setting {name}: {error['msg']}"
+        return f"setting {name}: {error['msg']}" if name else error["msg"]
     near = difflib.get_close_matches(name, TuningSettings.model_fields, n=1)
     known = ", ".join(TuningSettings.model_fields)
     return f"unknown setting {name}; " + (f"did you mean {near[0]}?" if near else f"known here: {known}")

@@ -89,7 +89,7 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
     read = _read(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
     learnt = [index for index, example in enumerate(batch) if not example.wrong]
-    wrong: dict[int | None, list[int]] = {}
+    wrong: dict[tuple[int, int] | None, list[int]] = {}
     for index, example in enumerate(batch):
         if example.wrong:
             wrong.setdefault(example.group, []).append(index)
@@ -116,13 +116,27 @@ class _Reading:
 
 
 def _log_probs(read: _Reading) -> Tensor:
-    """Returns log P of each target, in float32."""
+    """Returns log P of each target, in float32. Logits of a few rows are made at a time, and again for the gradient."""
     import torch
+    from torch.utils.checkpoint import checkpoint
 
+    head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
-    logits = read.base.get_output_embeddings()(read.hidden).float()
-    logits = logits if cap is None else torch.tanh(logits / cap) * cap
-    return logits[read.row_of, read.targets] - torch.logsumexp(logits, -1)[read.row_of]
+    order = torch.argsort(read.row_of, stable=True)
+    row_of, targets = read.row_of[order], read.targets[order]
+
+    def some(hidden: Tensor, first: int) -> Tensor:
+        logits = head(hidden).float()
+        logits = logits if cap is None else torch.tanh(logits / cap) * cap
+        own = (row_of >= first) & (row_of < first + len(hidden))
+        rows = row_of[own] - first
+        return logits[rows, targets[own]] - torch.logsumexp(logits, -1)[rows]
+
+    parts = [
+        checkpoint(some, read.hidden[first : first + _ROWS], first, use_reentrant=False)
+        for first in range(0, len(read.hidden), _ROWS)
+    ]
+    return torch.empty(len(order), device=read.hidden.device).index_copy(0, order, torch.cat(parts))
 
 
 def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:

@@ -142,7 +142,8 @@ class _Run:
             on_step(point)
 
         if not self.position.points and held_out:
-            steps = math.ceil(math.ceil(len(examples) / batch) / every)
+            batches = batches_of(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
+            steps = math.ceil(len(batches) / every)
             measured = self._mean_loss(held_out, "the held-out loss before the first step")
             note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not self._over:
@@ -226,7 +227,7 @@ class _Run:
     def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
         if not self.settings.share_prefixes:
             return summed_loss(self.model, batch)
-        if self.settings.contrast:
+        if any(example.wrong for example in batch):
             return shared_prefixes.contrastive_loss(
                 self.model, batch, self.settings.contrast, self.settings.contrast_temperature
             )

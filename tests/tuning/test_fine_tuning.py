@@ -354,7 +354,7 @@ def test_what_is_left_out_is_counted_in_the_record(base: Path, tmp_path: Path) -
 
 
 def test_contrast_asks_with_reviews_of_other_papers_too_and_changes_what_is_learnt(base: Path, tmp_path: Path) -> None:
-    made = tune(base, tmp_path / "told", share_prefixes=True, batch=15, contrast=1.0)
+    made = tune(base, tmp_path / "told", share_prefixes=True, contrast=1.0)
     plain = tune(base, tmp_path / "plain", share_prefixes=True, batch=15)
     assert made["conversations"] == {"learnt": 30, "held out": 9} and plain["conversations"]["learnt"] == 18
     assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.2  # the usual loss is the anchor

@@ -9,7 +9,7 @@ pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
 from gre_bench.core.records import Prediction
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import load
-from gre_bench.tuning.pairs import JudgedPaper, lessons, nine, predictions, rivals
+from gre_bench.tuning.pairs import JudgedPaper, batches_of, lessons, nine, predictions, rivals
 from tests.lm.chat_models import build_tokenizer
 
 R1 = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
@@ -112,10 +112,33 @@ def test_contrast_adds_each_review_with_the_rivals_in_a_group_with_its_right_one
         own = made.examples[first : first + 15]
         assert [each.wrong for each in own] == [False] * 9 + [True] * 6
         assert [each.ids for each in own[:9]] == [each.ids for each in plain.examples[first // 15 * 9 :][:9]]
-        assert [each.group for each in own[6:9]] == [None] * 3  # without a review nothing is told apart
+        assert {each.group[0] for each in own} == {first // 15}
+        assert [each.group[1] for each in own[6:9]] == [-1] * 3  # without a review nothing is told apart
         sizes = {group: [each.wrong for each in own if each.group == group] for group in {each.group for each in own}}
-        assert [sorted(sizes[group]) for group in sizes if group is not None] == [[False, False, True, True]] * 3
-    assert len({each.group for each in made.examples}) == 4 * 3 + 1
+        assert [sorted(sizes[group]) for group in sizes if group[1] >= 0] == [[False, False, True, True]] * 3
+    assert len({each.group for each in made.examples}) == 4 * 4
+
+
+def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_wrong_stands_alone(
+    template: ChatTemplate,
+) -> None:
+    long = JudgedPaper("long", (R1 * 40, R2, R3), writers=frozenset(["by-a"]))
+    alone = JudgedPaper("alone", ("a reviewer", R2, R3, R1), writers=frozenset(["nobody else"]))
+    longest = max(len(each.ids) for each in lessons(PAPERS[:3], ["gem"], template, "reply", 4096, 0, others=2).examples)
+    made = lessons([long, *PAPERS[:3], alone], ["gem"], template, "reply", longest, 0, others=2)
+    batches = batches_of(made.examples, 2, 0, 0, neighbours=True)
+    assert sorted(len(batch) for batch in batches)[-3:] == [15] * 3 and len(batches) == 5
+    for batch in batches:
+        assert len({each.group[0] for each in batch}) == 1 and any(not each.wrong for each in batch)
+        assert {each.group for each in batch if each.wrong} <= {each.group for each in batch if not each.wrong}
+    assert any("more than" in reason for reason in made.excluded)
+
+
+def test_rivals_are_judgments_as_they_are_scored(template: ChatTemplate) -> None:
+    empty = JudgedPaper("empty", ("No judgment.", "Nor here.", R1), writers=frozenset(["by-a"]))
+    asked, _, places = predictions([*PAPERS[:2], empty], ["gem"], 0, "strict", others=5)
+    texts = {prediction.x for prediction, (_, wrong) in zip(asked, places, strict=True) if wrong}
+    assert texts and all(text and "The reviewer" in text for text in texts)
 
 
 def test_the_conversation_is_the_prompt_of_the_paper_word_for_word(template: ChatTemplate) -> None:

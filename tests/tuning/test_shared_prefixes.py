@@ -60,10 +60,10 @@ def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
     right, wrong = ((1, 2, 3, 0, 2), (1, 3, 3, 0, 2)), ((1, 1, 3, 0, 2), (2, 2, 3, 0, 2), (3, 1, 3, 0, 2))
     weights = (0.0, 0.0, 0.0, 1.0, 1.0)
     batch = [
-        *(Example(ids, weights, 4) for ids in right),
-        *(Example(ids, weights, 4, True) for ids in wrong),
-        Example((3, 2, 1, 1, 1), weights, 5),  # nothing to tell it from
-        Example((2, 2, 1, 1, 1), weights),
+        *(Example(ids, weights, (0, 4)) for ids in right),
+        *(Example(ids, weights, (0, 4), True) for ids in wrong),
+        Example((3, 2, 1, 1, 1), weights, (0, 5)),  # nothing to tell it from
+        Example((2, 2, 1, 1, 1), weights, (0, -1)),
     ]
     totals = torch.stack([-summed_loss(model, [each]) for each in batch])
     chosen = [torch.log_softmax(totals[[index, 2, 3, 4]] / 2.0, 0)[0] for index in (0, 1)]
