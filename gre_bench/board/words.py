@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import is_known, recipe_of
+from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import ExposureRow, LeaderboardRow, SignatureRow
 
@@ -22,14 +23,14 @@ FEW = 30
 For a normal distribution, and Student's t with 3 degrees of freedom, the 90% t interval covers the mean in 90% to 92%
 of samples. For a skewed one it covers it less often: see `COVERED`.
 """
-COVERED = ((4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
+COVERED = ((2, 81), (3, 77), (4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
 """Number of papers, and the percentage of 40,000 lognormal samples (σ = 1) of that size whose 90% t interval covers the
 mean."""
-MOST_PAPERS = 10_000
-"""More further papers than this are no plan: no venue has them in a year."""
+MOST_MORE = 10_000
+"""More further papers than this are no plan: few venues have as many in a year."""
 FEW_MEANS = (
-    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers {COVERED[0][1]}% "
-    f"({COVERED[0][0]} papers) to {COVERED[-1][1]}% ({FEW})"
+    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers "
+    f"{min(share for _, share in COVERED)}% to {COVERED[-1][1]}%"
 )
 
 
@@ -178,8 +179,8 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
         if row["rank"] is not None and row["tied"]:
             more = row["more_papers"]
             hope = (
-                f"{counted(more, 'paper')} more would, if both go on as here" if more and more <= MOST_PAPERS
-                else f"nor would {MOST_PAPERS:,} more papers"
+                f"{counted(more, 'paper')} more would, if both go on as here" if more and more <= MOST_MORE
+                else f"nor would {MOST_MORE:,} more papers"
             )  # fmt: skip
             p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
@@ -212,8 +213,8 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
         return [f"{_listed(leaders)} are not told apart."]
     if len(leaders) == len(ranked):
         return [f"No test tells any two of these {len(ranked)} candidates apart."]
-    lead = _lead(ranked) if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
-    runs = _runs([row for row in ranked if row["candidate"] not in leaders])
+    lead = _lead(leaders[0], ranked) if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
+    runs = _runs(ranked, leaders)
     alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
     apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
     sentences = [lead, f"{apart}."] if alike else [lead]
@@ -221,30 +222,33 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
     return sentences + [f"In ranks {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _lead(ranked: Sequence[LeaderboardRow]) -> str:
+def _lead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
     """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length."""
-    first = ranked[0]
-    sentence = f"{first['candidate'].rpartition('/')[2]} leads."
-    human = next((row["words"] for row in ranked[1:] if row["kind"] == "human"), None)
-    if not human or not first["words"]:
+    sentence = f"{leader.rpartition('/')[2]} leads."
+    words = {row["candidate"]: row["words"] for row in ranked}
+    metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
+    if leader == HUMAN or not own or not human or not is_known(metric):
         return sentence
-    texts = "judgments" if recipe_of(first["metric"]).source == "judgments" else "reviews"
-    return f"{sentence} Its {texts} have {first['words']:.0f} words a paper, human's {human:.0f}."
+    texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
+    return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."
 
 
-def _runs(ranked: Sequence[LeaderboardRow]) -> list[tuple[list[LeaderboardRow], bool]]:
+def _runs(ranked: Sequence[LeaderboardRow], leaders: Sequence[str]) -> list[tuple[list[LeaderboardRow], bool]]:
     """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
 
+    A leader is in none, and ends the run before it.
     With each run comes whether no test tells any two of it apart: each may have the first rank of the run and the last.
     """
     runs: list[list[LeaderboardRow]] = []
     joined = False
     for row in ranked:
-        if joined:
-            runs[-1].append(row)
-        else:
-            runs.append([row])
-        joined = bool(row["tied"])
+        is_leader = row["candidate"] in leaders
+        if not is_leader:
+            if joined:
+                runs[-1].append(row)
+            else:
+                runs.append([row])
+        joined = bool(row["tied"]) and not is_leader
 
     def every(run: Sequence[LeaderboardRow]) -> bool:
         first, last = run[0]["rank"] or 0, run[-1]["rank"] or 0
@@ -274,7 +278,7 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
     The warning states the smallest count. A count of None or 0 is ignored.
     """
     fewest = min((count for count in counts if count), default=FEW)
-    return f"few papers: {fewest}. {too_short(fewest)}" if fewest < FEW else None
+    return (f"few papers: {fewest}. {too_short(fewest)}" if fewest > 1 else "one paper") if fewest < FEW else None
 
 
 def too_short(papers: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
-from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
+from gre_bench.core.errors import SettingsError, SourceError, StoreError, UnfinishedError
 from gre_bench.core.incoming import limited
 from gre_bench.core.known_names import resolved
 from gre_bench.core.metrics import recipe_of
@@ -27,7 +27,7 @@ from gre_bench.ingest.records.row_files import CONFLICT, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.ranking import store_rank_statistics
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import STATES, Job, recorded
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
     ASKED_FOR,
@@ -39,6 +39,7 @@ from gre_bench.store.queries import (
     KNOWN_CANDIDATES,
     LEADERBOARD,
     PLANNED_SIGNATURES,
+    PROGRESS,
     SAMPLE,
     SCORE_COUNT,
     UNDONE_CANDIDATES,
@@ -262,8 +263,24 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
         counts = store.rows(CANDIDATE_COUNTS, candidate=name)[0]
         store.write(*forgetting(store, name))
         store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
+        _count_again(store)
         progress.end("done")
     return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
+
+
+def _count_again(store: Store) -> None:
+    """Counts the pairs in the status of the edition's last run again, after some were deleted."""
+    try:
+        status = store.status()
+    except StoreError:
+        return
+    newest: dict[str, str] = {}
+    for row in store.rows(PLANNED_SIGNATURES):
+        newest.setdefault(row["metric"], row["signature_id"])
+    if status:
+        ids = [newest[row["metric"]] for row in status["metrics"] if row["metric"] in newest]
+        counts = store.rows(PROGRESS, signature_ids=ids)
+        store.save_status(status | {"metrics": [{key: row[key] for key in ("metric", *STATES)} for row in counts]})
 
 
 def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, wait_s: float = 0.0) -> dict[str, Any]:
@@ -283,6 +300,7 @@ def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, w
         is_drawn = bool(store.rows(DRAW))
         if is_drawn:
             store_rank_statistics(store, Job(settings, state), store.rows(PLANNED_SIGNATURES), progress.run_id)
+        _count_again(store)
         progress.end("done")
         left = store.rows(SCORE_COUNT)[0]["scores"]
     again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"

@@ -91,7 +91,7 @@ def why(
     if run is not None:
         _recount(answer, store, source, run, kept)
         if paper_id is not None:
-            _without_each(answer, store, source, run, list(kept.values()))
+            _without_each(answer, source, run, list(kept.values()))
     return answer
 
 
@@ -153,12 +153,13 @@ def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Map
     )
 
 
-def _without_each(answer: Why, store: ReadCopy, source: Origin, run: Steps, due: Sequence[Case]) -> None:
+def _without_each(answer: Why, source: Origin, run: Steps, due: Sequence[Case]) -> None:
     """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
 
-    *due*: the cases of one paper. A single judgment cannot be left out, and only judgments can.
+    *due*: the cases of one paper, whose pairs were scored again. A single judgment cannot be left out, and only
+    judgments can.
     """
-    lines = due[0].candidate.splitlines() if due else []
+    lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
     if len(lines) < 2 or due[0].source != "judgments" or not recipe_of(answer.signature["metric"]).formula:
         return
     texts = ("\n".join(lines[:index] + lines[index + 1 :]) for index in range(len(lines)))
@@ -166,11 +167,12 @@ def _without_each(answer: Why, store: ReadCopy, source: Origin, run: Steps, due:
         MetricWork(answer.signature["metric"], str(index), tuple(replace(case, candidate=text) for case in due))
         for index, text in enumerate(texts)
     ]
-    whole = {row["reference_id"]: row["value"] for row in answer.pairs if row["state"] == "scored"}
+    whole = {row["reference_id"]: row.get("recount") for row in answer.pairs}
     lost = defaultdict[str, list[float]](list)
     for score in run.score_papers("why", source.job.backends, source.settings.scoring, works, {}).scores:
-        if score.value is not None:
-            lost[score.signature_id].append(whole[score.reference_id] - score.value)
+        before = whole[score.reference_id]
+        if score.value is not None and before is not None:
+            lost[score.signature_id].append(before - score.value)
     told = [
         {"text": line, "nats": math.fsum(own) / len(own)}
         for index, line in enumerate(lines)

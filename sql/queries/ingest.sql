@@ -118,7 +118,7 @@ with left_over as (
         a.file,
         a.kind,
         count(coalesce(p.paper_id, r.review_id, j.review_id)) as records,
-        list_sort(list_distinct(list(r.candidate))) as candidates
+        list(distinct r.candidate order by r.candidate) filter (r.candidate is not null) as candidates
     from additions a
     left join papers p on a.kind = 'paper' and p.paper_id = a.item
     left join reviews r on a.kind = 'review' and r.review_id = a.item

@@ -56,6 +56,12 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
             [row("a", 1), *(row(f"m{k}", k, 2, 7, k < 7) for k in range(2, 8))],
             "a leads. m2, m3 and 4 candidates after them are not told apart.",
         ),
+        # Who leads is said by the tests, and not by the first rank; and a leader ends a run.
+        ([row("a", 1, 2, 3), row("b", 2, 1, 2), row("c", 3, 3, 3)], "b leads."),
+        (
+            [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 1, 4), row("d", 4, 3, 5, True), row("e", 5, 4, 5)],
+            "a and c share the lead. d and e are not told apart.",
+        ),
         # Two makers' models of one name keep the maker.
         ([row("x/a", 1, 1, 2, True), row("y/a", 2, 1, 2), row("c", 3, 3, 3)], "x/a and y/a share the lead."),
     ],
@@ -115,13 +121,18 @@ def test_a_tie_says_how_many_papers_would_end_it_if_anybody_could_have_them(more
     assert line == f"Not told apart: a and b (p 0.250); {hope}."
 
 
-@pytest.mark.parametrize(("papers", "covered"), [(2, 76), (4, 76), (15, 80), (20, 82), (29, 82)])
+def test_the_length_of_a_leader_by_a_metric_that_is_not_installed_is_left_out():
+    rows = [row("a", 1, words=9.0, metric="gone"), row("human", 2, 2, 2, kind="human", words=5.0, metric="gone")]
+    assert answer(rows) == "a leads."
+
+
+@pytest.mark.parametrize(("papers", "covered"), [(2, 81), (4, 76), (15, 80), (20, 82), (29, 82)])
 def test_an_interval_from_few_papers_says_what_it_covers(papers, covered):
     assert few_papers([papers, 200, None]) == (
         f"few papers: {papers}. A 90% interval may be too short: where the differences are skewed it covers about "
         f"{covered}%"
     )
-    assert few_papers([30, None]) is None
+    assert few_papers([30, None]) is None and few_papers([1]) == "one paper"
 
 
 def test_no_number_is_minus_nought():

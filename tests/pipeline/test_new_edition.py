@@ -169,7 +169,7 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     assert [row["reviews"] for row in store.read(IMPORTS)] == [0, 10, 5]
     code, out, _ = call("import", "undo", "OWN-2026")
     assert "  2 " in out
-    assert "human.csv: 10 reviews" in out
+    assert "human.csv: 10 reviews by human" in out and "mine.json: 5 reviews by mine" in out
     assert "say that you mean it with --yes" in call("import", "undo", "OWN-2026", "2")[2]
     assert "has no import 9" in call("import", "undo", "OWN-2026", "9", "--yes")[2]
     code, out, _ = call("import", "undo", "OWN-2026", "2", "--yes")
@@ -219,7 +219,14 @@ def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
     assert call(*NEW)[0] == GOOD
     before, chance = scores(), above_chance()
     assert any(value is not None for value in chance.values())
+
+    def planned():
+        (edition,) = json.loads(call("status", "OWN-2026", "--json")[1])
+        return {row["metric"]: row["planned"] for row in edition["metrics"]}
+
+    with_mine = planned()
     assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    assert planned() == {metric: pairs - 2 * len(PAPERS) for metric, pairs in with_mine.items()}
     assert above_chance() == pytest.approx(chance)
     assert scores() == {name: score for name, score in before.items() if name[1] != "mine"}
 

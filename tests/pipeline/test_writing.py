@@ -17,6 +17,7 @@ from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
+from gre_bench.store.queries import PAPERS
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
@@ -27,6 +28,7 @@ from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
+SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"
 MODELS = """
 [[model]]
 name = "scripted"
@@ -267,6 +269,29 @@ def test_a_paper_whose_text_comes_later_is_read_and_reviewed_then(tmp_path):
     assert ("gem", "failed", "no_text") in {(row["metric"], row["state"], row["reason"]) for row in summary["reasons"]}
     summary = run(tmp_path, GEM, limit=2)
     assert sum(row["failed"] for row in summary["metrics"]) == 0
+
+
+def test_a_paper_without_a_title_gets_that_of_its_pdf_and_the_notes_are_imported_again_all_the_same(tmp_path):
+    notes = [json.loads(line) for line in (SIXTEEN / "notes.jsonl").read_text().splitlines()]
+    titles = {note["id"]: note["content"]["title"]["value"] for note in notes if note["id"] == note["forum"]}
+    for note in notes:
+        if "title" in note["content"]:
+            note["content"]["title"]["value"] = ""
+    untitled = tmp_path / "untitled.jsonl"
+    untitled.write_text("\n".join(map(json.dumps, notes)))
+    run(tmp_path, f"sources.notes={untitled}", GEM, limit=2)
+    store = Store(tmp_path, EDITION)
+    found = {row["paper_id"]: row["title"] for row in store.read(PAPERS) if row["title"]}
+    assert len(found) == 2 and all(plain(title) == plain(titles[paper]) for paper, title in found.items())
+    untitled.write_text(untitled.read_text() + "\n")  # another file of the same notes, which is read again
+    run(tmp_path, f"sources.notes={untitled}", GEM, limit=3)
+    again = {row["paper_id"]: row["title"] for row in store.read(PAPERS) if row["title"]}
+    assert len(again) == 3 and found.items() <= again.items()
+
+
+def plain(title):
+    """*title* without what a line break of a PDF may change."""
+    return "".join(char for char in title.casefold() if char.isalnum())
 
 
 def test_files_that_are_not_there_are_one_line(tmp_path):

@@ -17,7 +17,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.verifying import make_again
+from gre_bench.reports.verifying import _near, make_again
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
 from gre_bench.tasks import steps
@@ -157,6 +157,17 @@ def test_what_is_not_what_the_release_itself_gives_is_named(release, tmp_path, c
     with pytest.raises(SourceError, match=f"{says}.* when it is made again") as error:
         make_again(folder, manifest.verify(folder))
     assert "\n" not in str(error.value)
+
+
+def test_claims_and_contrasts_of_a_manifest_may_differ_in_their_last_digits_and_no_more():
+    stated = [{"p": 0.011372450338407482, "names": ["a", None], "papers": 30, "at": {"low": -5.228215400858003}}]
+    near = json.loads(json.dumps(stated).replace("338407482", "338407492").replace("58003", "58004"))
+    assert _near(stated, near) and stated != near and _near(stated, stated)
+    for other in (
+        [{**stated[0], "p": 0.0113725}], [{**stated[0], "papers": 31}], [{**stated[0], "names": ["a"]}],
+        [{**stated[0], "more": 1}], [{**stated[0], "at": {"low": None}}], [], stated * 2,
+    ):  # fmt: skip
+        assert not _near(stated, other)
 
 
 def test_a_release_is_made_again_from_itself_alone_and_says_what_it_took_as_stated(release, tmp_path):

@@ -27,6 +27,7 @@ from gre_bench.store.queries import IMPORTS, ImportRow
 
 SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
+SHOWN_NAMES = 5
 FEW_LINES = 0.5
 """A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
 ROWS = ".jsonl, .json, .csv or .parquet with paper_id"
@@ -242,7 +243,8 @@ def undo(
 def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
     for row in known:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
-        by = f" by {', '.join(row['candidates'])}" if row["candidates"] else ""
+        names = [*row["candidates"][:SHOWN_NAMES], *(["..."] if len(row["candidates"]) > SHOWN_NAMES else [])]
+        by = f" by {', '.join(names)}" if names else ""
         say(f"{row['number']:3} {when} {name}: {_records(row) or 'taken back or replaced'}{by}")
     undo = f"take one back: gre-bench import undo {edition} NUMBER{screen.in_state(state)}"
     say(undo if known else f"{edition}: no import")

@@ -60,6 +60,7 @@ def new(
     chosen = configuration.load(settings, (*parts, *(override or ())))
     store = Store(state, edition)
     if store.exists:
+        store.refuse_loaded()
         finish = f"gre-bench refresh --edition {store.key}{screen.in_state(state)}"
         raise SettingsError(
             f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "

@@ -18,7 +18,6 @@ from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, no_edition
-from gre_bench.store.queries import PLANNED_SIGNATURES, PROGRESS
 
 
 def refresh(
@@ -141,7 +140,6 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
     Each has what is done, running and missing, its cost, and the rest of its budget. The command never waits for a run.
     """
     from gre_bench.pipeline.runs import spending, studies
-    from gre_bench.pipeline.runs.job import STATES
 
     editions = []
     for key in [edition] if edition else find_editions(state):
@@ -153,10 +151,6 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
             current |= {"state": "loaded", "message": f"from release {store.release_file.read_text(encoding='utf-8')}"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
-        if current["state"] != "running" and current["metrics"]:  # a removal may have come after the last run
-            ids = [row["signature_id"] for row in store.read(PLANNED_SIGNATURES)]
-            counts = store.read(PROGRESS, signature_ids=ids)
-            current["metrics"] = [{name: row[name] for name in ("metric", *STATES)} for row in counts]
         editions.append(current | {"edition": store.key} | spending.account(store))
     rows = [] if edition else studies.study_rows(state)
 

@@ -35,7 +35,7 @@ def why(
     """Explain a score: its pairs, tokens, texts and digests.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
-    if a check fails. With --paper: the tokens that gained most, the texts, the prompts and the digests.
+    if a check fails. With --paper: what each judgment tells, the tokens that gained most, texts, prompts and digests.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 

@@ -80,12 +80,12 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
 
     A record that differs from the known one is refused. Of papers, only title and abstract are compared, because a
-    known paper may have a text and a row that notes lack.
+    known paper may have a text and a row that notes lack, and the title that its PDF shows.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
         old = papers.get(paper.paper_id)
-        if old is not None and (old.title, old.abstract) != (paper.title, paper.abstract):
+        if old is not None and (old.title, old.abstract) != (paper.title.strip() or old.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
             imported.refuse(number, f"paper {paper.paper_id}", reason)
             continue
