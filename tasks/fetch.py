@@ -61,8 +61,8 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
     A paper without a PDF or a text has no row. The text is None if the PDF cannot be used, such as one of another
-    paper. Each row also has *title*, None if none was found, and *words*, a list of (page number, reason → number of
-    words kept or dropped for this reason). A text without pages has page 0. PDFs are read in
+    paper. Each row also has *title*, which is None if none was found. It has *words*, a list of (page number, reason →
+    number of words kept or dropped for this reason). A text without pages has page 0. PDFs are read in
     child processes with limits, one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))

@@ -173,12 +173,12 @@ def _without_each(answer: Why, source: Origin, run: Steps, due: Sequence[Case]) 
         before = whole[score.reference_id]
         if score.value is not None and before is not None:
             lost[score.signature_id].append(before - score.value)
-    told = [
+    judgments = [
         {"text": line, "nats": math.fsum(own) / len(own)}
         for index, line in enumerate(lines)
         if (own := lost[str(index)])
     ]
-    answer.judgments = sorted(told, key=lambda row: row["nats"], reverse=True)
+    answer.judgments = sorted(judgments, key=lambda row: row["nats"], reverse=True)
 
 
 TERMS = {

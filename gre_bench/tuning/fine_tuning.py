@@ -55,7 +55,7 @@ def fine_tune(
     """
     with record.claimed(folder):
         weights = open_base(base, settings)
-        request = {"base": weights.digest, **data, **settings.asked, "metrics": list(metrics)}
+        request = {"base": weights.digest, **data, **settings.stated, "metrics": list(metrics)}
         del request["save_every"]
         if done := record.finished(folder, request):
             return done

@@ -116,7 +116,7 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
     by_writers: dict[frozenset[str], list[int]] = {}
     for index, paper in enumerate(papers):
         by_writers.setdefault(paper.writers, []).append(index)
-    found = []
+    rival_texts = []
     for index, paper in enumerate(papers):
         draw = random.Random(f"rivals {seed} {paper.paper_id}")
         peers = np.array(by_writers[paper.writers])
@@ -134,8 +134,8 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
             if papers[other].paper_id != paper.paper_id and strange:
                 some.append(draw.choice(strange))
                 break
-        found.append(tuple(some))
-    return found
+        rival_texts.append(tuple(some))
+    return rival_texts
 
 
 def predictions(

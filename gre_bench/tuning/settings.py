@@ -107,17 +107,17 @@ class TuningSettings(BaseModel):
         return self
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """The settings by name, as a training record states them: those of contrast only if it is learnt."""
-        stated = self.model_dump(mode="json")
-        return {name: stated[name] for name in stated if self.contrast or not name.startswith("contrast")}
+        values = self.model_dump(mode="json")
+        return {name: values[name] for name in values if self.contrast or not name.startswith("contrast")}
 
     @property
     def of_the_loop(self) -> dict[str, Any]:
         """The settings of the training loop by name: ``epochs`` and all after it, and ``dtype``."""
         names = list(type(self).model_fields)
         loop = {"dtype", *names[names.index("epochs") :]}
-        return {name: value for name, value in self.asked.items() if name in loop}
+        return {name: value for name, value in self.stated.items() if name in loop}
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:

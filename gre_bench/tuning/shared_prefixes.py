@@ -96,8 +96,8 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
     choices = [[index, *wrong[batch[index].group]] for index in learnt if batch[index].group in wrong]
     loss = -totals[learnt].sum()
     if choices:
-        told = torch.stack([torch.log_softmax(totals[choice] / temperature, 0)[0] for choice in choices])
-        loss = loss - weight * weight_of(batch) * told.mean()
+        log_shares = torch.stack([torch.log_softmax(totals[choice] / temperature, 0)[0] for choice in choices])
+        loss = loss - weight * weight_of(batch) * log_shares.mean()
     return loss
 
 

@@ -47,7 +47,7 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     code, printed, said = call("import", "release", INCLUDED_EDITION, "--state", tmp_path)
     assert (code, said) == (0, "") and f"gre-bench leaderboard {INCLUDED_EDITION}" in printed
     code, printed, _ = call("leaderboard", INCLUDED_EDITION, "--state", tmp_path)
-    assert code == 0 and "human leads." in printed and "claude-3-5-sonnet" in printed
+    assert code == 0 and "human leads." in printed and "anthropic/claude-3-5" in printed
     code, printed, _ = call("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--state", tmp_path, "--json")
     rows = json.loads(printed)["contrasts"]
     assert code == 0 and len(rows) == 10 and all(row["at_length"]["overlap"] is not None for row in rows)

@@ -80,7 +80,7 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
 
     A record that differs from the known one is refused. Of papers, only title and abstract are compared, because a
-    known paper may have a text and a row that notes lack, and the title that its PDF shows.
+    known paper may have a text and a row that notes lack. It may also have the title that its PDF shows.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
