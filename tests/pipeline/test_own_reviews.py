@@ -16,7 +16,7 @@ from gre_bench.core.settings import load_over
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline import own_reviews
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.store import TABLES, Store
+from gre_bench.store import INCLUDED_EDITION, TABLES, Store
 from gre_bench.store.queries import KNOWN_CANDIDATES
 from gre_bench.tasks import steps
 from tests.cli.calling import call
@@ -350,6 +350,15 @@ def test_who_is_removed_leaves_the_store_as_it_was(ruled):
     assert Store(ruled, EDITION).read(KNOWN_CANDIDATES) == [
         {"candidate": name} for name in ("generic", "human", "other-paper")
     ]
+
+
+def test_two_candidates_are_compared_on_the_one_edition_that_has_both(ruled):
+    assert call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "me/mine")[0] == DONE
+    assert call("import", "release", INCLUDED_EDITION)[0] == DONE
+    code, out, _ = call("compare", "mine", "human")
+    assert code == DONE and f"me/mine − human on {EDITION}" in out
+    both_have = call("compare", "human", "generic")
+    assert both_have[0] == 2 and "compare A B --edition EDITION" in both_have[2]
 
 
 def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled, monkeypatch):

@@ -13,7 +13,7 @@ from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views.formats import show_written
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import edition_parts
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, find_editions
@@ -97,17 +97,21 @@ def compare(
 
 
 def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
-    """Returns the only edition if *names* are two of its candidates or LMs; *other*: there are more sides."""
-    editions = find_editions(state)
-    if other or len(names) != 2 or len(editions) != 1:
+    """Returns the only edition of which *names* are two candidates or LMs; *other*: there are more sides."""
+    if other or len(names) != 2:
         return None
-    store = Store(state, next(iter(editions)))
-    if not store.read_file.is_file():
-        return None
-    known = {row["candidate_id"] for row in store.read(CANDIDATES)}
-    known |= {row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
-    is_one = all(any(each == name or each.endswith(f"/{name}") for each in known) for name in names)
-    return store.key if is_one else None
+    holders = [key for key in find_editions(state) if _holds(Store(state, key), names)]
+    return holders[0] if len(holders) == 1 else None
+
+
+def _holds(store: Store, names: Sequence[str]) -> bool:
+    """Returns whether all *names* are candidates or evaluation LMs of the edition *store*, as far as it can be read."""
+    try:
+        known = {row["candidate_id"] for row in store.read(CANDIDATES)}
+        known |= {row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
+    except (StoreError, SettingsError):
+        return False
+    return all(any(each == name or each.endswith(f"/{name}") for each in known) for name in names)
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
