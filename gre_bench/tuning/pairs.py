@@ -121,7 +121,7 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
         draw = random.Random(f"rivals {seed} {paper.paper_id}")
         peers = np.array(by_writers[paper.writers])
         alike = (matrix[peers] @ matrix[[index]].T).toarray().ravel() / sizes[peers]
-        nearest = peers[np.argsort(-alike, kind="stable")[: _NEAR + len(paper.judgments)]].tolist()
+        nearest = peers[np.argsort(-alike, kind="stable")[: _NEAR + 1]].tolist()
         near = [other for other in nearest if papers[other].paper_id != paper.paper_id][:_NEAR]
         texts = sorted({text for other in near for text in papers[other].judgments} - set(paper.judgments))
         size = sum(map(len, paper.judgments)) / max(1, len(paper.judgments))

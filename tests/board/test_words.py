@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from gre_bench.board.words import (
     COLUMNS,
+    COVERED,
     answer,
     few_papers,
     headline,
@@ -133,6 +136,15 @@ def test_an_interval_from_few_papers_says_what_it_covers(papers, covered):
         f"{covered}%"
     )
     assert few_papers([30, None]) is None and few_papers([1]) == "one paper"
+
+
+def test_what_an_interval_from_few_papers_covers_is_what_samples_give():
+    draw = np.random.default_rng(1)
+    for papers, covered in COVERED:
+        samples = draw.lognormal(size=(20_000, papers))
+        half = t.ppf(0.95, papers - 1) * samples.std(1, ddof=1) / papers**0.5
+        share = 100 * (abs(samples.mean(1) - np.exp(0.5)) <= half).mean()
+        assert share == pytest.approx(covered, abs=1.2), papers
 
 
 def test_no_number_is_minus_nought():
