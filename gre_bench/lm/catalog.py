@@ -16,7 +16,7 @@ from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.pretrained import located, named
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, read_adapter
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, learnt_contrast, read_adapter
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
@@ -99,6 +99,19 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
         return None
     return read_register(folder, folder.resolve().name if settings.folder else OWN[settings.backend])
+
+
+def learnt_changes(settings: EvaluationLMSettings) -> dict[str, str]:
+    """Returns the changes of reviews that prove nothing about the evaluation LM of *settings*, each with the reason."""
+    try:
+        folder = _folder_of(_located(settings))
+    except (LMError, SettingsError):  # opening it says what is wrong
+        folder = None
+    if folder is None or not learnt_contrast(folder):
+        return {}
+    return {
+        "random_replacement": f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
+    }
 
 
 def base_of(settings: EvaluationLMSettings) -> str | None:

@@ -33,6 +33,7 @@ Quantisation = Literal["none", "nf4"]
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 RECORD = "training.json"
+START_CONTRAST = "start learnt contrast"
 BASE = "base_model_name_or_path"
 
 _DIGESTED = (
@@ -191,7 +192,8 @@ def open_weights(
         if adapter.base_digest not in (None, base_digest):
             raise LMError(f"{subject}: its base {base} is not the one it was trained on; use that one")
         with blamed(folder, "its adapter cannot be used"):
-            model = _adapted(adapter, model, merge=not quantised)
+            adapted = with_adapter(adapter, model)
+            model = adapted.get_base_model() if quantised else adapted.merge_and_unload(safe_merge=True)
         # The path of the base differs between machines.
         described = {name: value for name, value in adapter.config.items() if name != BASE}
         model_digest = digest([base_digest, described, folder_digest(folder)])
@@ -312,21 +314,33 @@ def read_adapter(folder: Path) -> Adapter | None:
     return Adapter(folder, config, base, base_digest)
 
 
-def _adapted(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """Returns *model* with *adapter*, if *merge* within its weights; raises `LMError` if the tensors do not fit."""
+def learnt_contrast(folder: Path) -> bool:
+    """Whether the training record in *folder* says that the model learnt to tell reviews of a paper from others.
+
+    False without a readable record: who opens the model hears of it.
+    """
+    try:
+        request = load_json(read_bytes(folder / RECORD))["asked"]
+        return any(request.get(key) for key in ("contrast", START_CONTRAST))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SourceError):
+        return False
+
+
+def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = False) -> Any:
+    """Returns *model* with *adapter*, as a model of peft; raises `LMError` if the tensors do not fit."""
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # absent tensors raise an error below; old names are harmless
-        adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=False)
+        adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=trainable)
     with safe_open(adapter.folder / ADAPTER_WEIGHTS, "pt") as file:
         present = set(file.keys())
     # With save_embedding_layers=False peft does not ask a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ present):
         raise LMError(f"{ADAPTER_WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
-    return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
+    return adapted
 
 
 def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokenizerBase:

@@ -17,6 +17,7 @@ from gre_bench.core.errors import ChangeError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Source, Written
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import venue_of
+from gre_bench.lm.catalog import learnt_changes
 from gre_bench.metrics.cases import Entry, Lack, Response
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.writing import write
@@ -29,17 +30,17 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
     """Returns change → id of the candidate that it makes, for each change of the validation, in the catalogue's order.
 
     The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
-    made at ``validation.level``, which is reviews or judgments. Raises `SettingsError` if there is no change, or if a
-    chosen change cannot be made.
+    made at ``validation.level``, which is reviews or judgments. Those that the evaluation LM learnt to notice are left
+    out. Raises `SettingsError` if there is no change, or if a chosen change cannot be made or proves nothing.
     """
     level, chosen = settings.validation.level, settings.validation.changes
-    domain = domain_of(settings.edition.domain)
+    domain, learnt = domain_of(settings.edition.domain), learnt_changes(settings.evaluation_lm)
     if chosen is None:
-        chosen = tuple(name for name in domain.changes if CHANGES[name].at(level))
+        chosen = tuple(name for name in domain.changes if CHANGES[name].at(level) and name not in learnt)
     if not chosen:
         raise SettingsError(f"validation.changes names no change; those of {domain.name}: {', '.join(domain.changes)}")
     for name in chosen:
-        why_not = domain.why_not(name)
+        why_not = domain.why_not(name) or learnt.get(name)
         if why_not is None and not named(name).at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:

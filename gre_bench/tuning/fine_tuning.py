@@ -10,6 +10,7 @@ returns the training record.
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,9 +18,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained import located, named
+from gre_bench.core.pretrained import located, named, placed
 from gre_bench.lm.span import ChatTemplate
-from gre_bench.lm.weights import ADAPTER_WEIGHTS, Weights, blamed, lacks_nf4, open_weights, read_adapter
+from gre_bench.lm.weights import (
+    ADAPTER_WEIGHTS,
+    BASE,
+    START_CONTRAST,
+    Adapter,
+    Weights,
+    blamed,
+    folder_digest,
+    lacks_nf4,
+    learnt_contrast,
+    open_weights,
+    read_adapter,
+    with_adapter,
+)  # fmt: skip
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Lessons, Metric, lessons
 from gre_bench.tuning.record import History, writing
@@ -49,18 +63,28 @@ def fine_tune(
 ) -> dict[str, Any]:
     """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
+    If *base* holds an adapter, the training starts from its weights, and its base stays the base of the result.
     *kept* holds papers that are not trained on; their loss is measured before, during and after the training. *metrics*
     are the metrics whose conversations are learnt. *data* describes the files that the papers come from, and goes into
     the record. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
     """
     with record.claimed(folder):
+        start = _start(located(base, "lm"), settings)
+        base = placed(start.config[BASE], start.folder) if start else base
         weights = open_base(base, settings)
+        if start and start.base_digest not in (None, weights.digest):
+            raise LMError(
+                f"evaluation LM {start.folder}: it was not trained on this {base}; use the base it was trained on"
+            )
         request = {"base": weights.digest, **data, **settings.stated, "metrics": list(metrics)}
+        if start:
+            request |= {"start": folder_digest(start.folder)}
+            request |= {START_CONTRAST: True} if learnt_contrast(start.folder) else {}
         del request["save_every"]
         if done := record.finished(folder, request):
             return done
         learnt, held_out = _lessons(weights, papers, kept, metrics, settings)
-        model = trainable(weights, settings)
+        model = trainable(weights, settings, start)
         rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings, folder, held_out=held_out.examples, about=rests_on)
@@ -98,8 +122,6 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
     of *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
     folder = located(folder, "lm")
-    if read_adapter(folder) is not None:
-        raise LMError(f"evaluation LM {folder} is an adapter; give the folder of a whole model as the base")
     whole = settings.method == "full"
     quantisation = "none" if whole else settings.quantisation
     if quantisation == "auto":
@@ -116,8 +138,23 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
     return weights
 
 
-def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """Returns the model of *weights*, with an adapter added if *settings* ask for one.
+def _start(folder: Path, settings: TuningSettings) -> Adapter | None:
+    """Returns the adapter in *folder*, if any; raises `LMError` if it is not of the form that *settings* ask for."""
+    adapter = read_adapter(folder)
+    if adapter is None:
+        return None
+    if settings.method == "full":
+        raise LMError(f"evaluation LM {folder} is an adapter; it cannot be trained as a whole: use method lora")
+    for name, setting in (("r", "lora_r"), ("lora_alpha", "lora_alpha"), ("target_modules", "lora_targets")):
+        theirs, ours = adapter.config.get(name), getattr(settings, setting)
+        if (sorted(theirs or ()) != sorted(ours)) if isinstance(ours, tuple) else theirs != ours:
+            shown = json.dumps(sorted(theirs or ()) if isinstance(ours, tuple) else theirs)
+            raise LMError(f"evaluation LM {folder} is an adapter with another {setting}: --set {setting}={shown}")
+    return adapter
+
+
+def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None = None) -> nn.Module:
+    """Returns the model of *weights*, with an adapter added if *settings* ask for one; *start* gives its first weights.
 
     Only the parameters that are trained require a gradient. Raises `LMError` if the model lacks the matrices that the
     adapter needs, or if peft is not installed.
@@ -141,6 +178,8 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
         # Adapters stay in float32 whatever the base's dtype: steps of 2e-4 vanish in bfloat16.
+        if start:
+            return with_adapter(start, weights.model, trainable=True)
         return get_peft_model(model, config, autocast_adapter_dtype=True)
 
 

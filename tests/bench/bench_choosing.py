@@ -1,21 +1,27 @@
 """Measures evaluation LMs on the papers that are kept aside to choose on: what they predict, and what they tell apart.
 
-    python -m tests.bench.bench_choosing FILES NEVER FOLDER... [--papers 20] [--dtype bfloat16]
+    python -m tests.bench.bench_choosing FILES NEVER FOLDER... [--papers 20] [--dtype bfloat16] [--judge]
+    python -m tests.bench.bench_choosing STATE STATE --edition ICLR-2020
 
 FILES is what `python -m tests.gpu.training_files` wrote. Papers of the file NEVER, such as notes of OpenReview, are left
 out. For each FOLDER (a model, or an adapter) and set of papers it prints −log P(y) in nats with x of the same paper, with
 x of another paper and without x; and the AUC of same against other paper with its 95% interval by paper. x is the second
-review, y the first and the third; the other paper is half the list away.
+review, y the first and the third; the other paper is half the list away. For each FOLDER after the first it prints the
+gain in AUC over the first. With --judge, the papers are those that judge a finished model, rows 0-299.
+
+With --edition it compares two states in which `study validate` scored one edition with two LMs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import duckdb
 import numpy as np
+from scipy.stats import rankdata
 
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
@@ -29,6 +35,11 @@ from gre_bench.writing.rules.synopsis import assw_of, assw_text
 SETS = (("by_rule", "0:60", "none"), ("by_rule", "0:60", "abstract"), ("by_rule", "0:60", "assw"),
         ("by_gpt4o", "900:1000", "none"))  # fmt: skip
 """File of judgments, its rows kept aside, and the synopsis."""
+JUDGING = (("rows_0_299", "0:300", "none"),)
+SCORES = """select h.paper_id, h.reference_id, h.value, o.value
+from pairs h join pairs o using (signature_id, paper_id, reference_id) join signatures s using (signature_id)
+where s.metric = $metric and h.candidate_id = 'human' and o.candidate_id = 'other-paper'
+and h.state = 'scored' and o.state = 'scored'"""
 
 
 def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
@@ -44,10 +55,12 @@ def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
     return made
 
 
-def sets(files: Path, never: Path, most: int) -> Iterator[tuple[str, list[tuple[str, tuple[str, ...], str | None]]]]:
-    """Yields each set of `SETS`: its name, and at most *most* papers with id, three judgments and synopsis."""
+def sets(
+    files: Path, never: Path, most: int, chosen: Iterable[tuple[str, str, str]]
+) -> Iterator[tuple[str, list[tuple[str, tuple[str, ...], str | None]]]]:
+    """Yields each set of *chosen*: its name, and at most *most* papers with id, three judgments and synopsis."""
     barred = evaluation_set(never)
-    for file, rows, kind in SETS:
+    for file, rows, kind in chosen:
         papers = judged_papers(files / f"{file}.parquet", rows, None)
         hit = barred.learnt([paper.texts for paper in papers])
         papers = [paper for paper in papers if len(paper.judgments) >= 3 and paper.paper_id not in hit][:most]
@@ -58,34 +71,85 @@ def sets(files: Path, never: Path, most: int) -> Iterator[tuple[str, list[tuple[
         yield f"{file}, {kind}", [one for one in found if kind == "none" or one[2]]
 
 
-def figures(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None]]) -> str:
-    """Returns the line that the module describes, for one set of papers."""
-    totals = []
-    for place, (_, (first, second, third), synopsis) in enumerate(papers):
+def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None]]) -> tuple[np.ndarray, list[str]]:
+    """Returns log P(y) with x of the same paper, of another and without (a row for each y), and the paper of each row."""
+    totals, ids = [], []
+    for place, (paper_id, (first, second, third), synopsis) in enumerate(papers):
         other = papers[(place + len(papers) // 2) % len(papers)][1][1]
         for y in (first, third):
             asked = [Prediction(x, synopsis, y) for x in (second, other, None)]
             totals.append([answer.total for answer in lm.logprob(asked)])
-    same, strange, alone = np.array(totals).T
-    ids = [paper_id for paper_id, *_ in papers for _ in range(2)]
-    auc = separation((same - alone).tolist(), ids, (strange - alone).tolist(), ids)
-    losses = " / ".join(f"{-each.mean():.1f}" for each in (same, strange, alone))
-    return f"{len(papers)} papers, −log P {losses}, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
+            ids.append(paper_id)
+    return np.array(totals), ids
+
+
+def of_edition(state: Path, edition: str, metric: str) -> dict[tuple[str, str], np.ndarray]:
+    """Returns paper and reference → the scores of a human review of the paper and of another paper, in an edition."""
+    with duckdb.connect(str(state / "editions" / edition / "read.duckdb"), read_only=True) as store:
+        rows = store.execute(SCORES, {"metric": metric}).fetchall()
+    return {(paper_id, reference): np.array([same, other]) for paper_id, reference, same, other in rows}
+
+
+def gain(before: np.ndarray, after: np.ndarray, ids: list[str], resamples: int = 4000) -> str:
+    """Returns the AUC of *after* less that of *before* with its 95% interval by a bootstrap of papers.
+
+    Both have a row for each y, with the scores of the same and of another paper; *ids*: the paper of each row.
+    """
+
+    def auc(scores: np.ndarray) -> float:
+        ranks = rankdata(scores.T.ravel())[: len(scores)]
+        return float((ranks.sum() - len(scores) * (len(scores) + 1) / 2) / len(scores) ** 2)
+
+    rows_of = {paper_id: [row for row, one in enumerate(ids) if one == paper_id] for paper_id in dict.fromkeys(ids)}
+    papers, random = list(rows_of), np.random.default_rng(0)
+    gains = []
+    for _ in range(resamples):
+        rows = [row for drawn in random.integers(len(papers), size=len(papers)) for row in rows_of[papers[drawn]]]
+        gains.append(auc(after[rows]) - auc(before[rows]))
+    low, high = np.quantile(gains, (0.025, 0.975))
+    return f"AUC {auc(before):.3f} -> {auc(after):.3f}, {auc(after) - auc(before):+.3f} ({low:+.3f}, {high:+.3f})"
+
+
+def compare_states(states: list[Path], edition: str) -> None:
+    """Prints for each metric how much better the LM of the second state tells reviews of *edition* apart."""
+    for metric in ("gem", "gem_s_abstract", "gem_s_assw"):
+        before, after = (of_edition(state, edition, metric) for state in states)
+        keys = sorted(before.keys() & after.keys())
+        if keys:
+            old, new = (np.array([scores[key] for key in keys]) for scores in (before, after))
+            told = gain(old, new, [paper_id for paper_id, _ in keys])
+            means = ", ".join(f"{each.mean():+.1f}" for each in (*old.T, *new.T))
+            print(f"{edition}: {metric}: {len(keys)} pairs of {len({key[0] for key in keys})} papers: {told}; {means}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("files", type=Path)
     parser.add_argument("never", type=Path)
-    parser.add_argument("folders", nargs="+")
+    parser.add_argument("folders", nargs="*")
     parser.add_argument("--papers", type=int, default=20)
     parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--edition")
     asked = parser.parse_args()
+    if asked.edition:
+        compare_states([asked.files, asked.never], asked.edition)
+        return
+    first: dict[str, np.ndarray] = {}
     for folder in asked.folders:
         named = ("backend=transformers", f"folder={folder}", f"dtype={asked.dtype}")
         lm = open_lm(load(None, tuple(f"evaluation_lm.{one}" for one in named)).evaluation_lm)
-        for name, papers in sets(asked.files, asked.never, asked.papers):
-            print(f"{folder}: {name}: {figures(lm, papers)}", flush=True)
+        for name, papers in sets(asked.files, asked.never, asked.papers, JUDGING if asked.judge else SETS):
+            totals, ids = scored(lm, papers)
+            same, strange, alone = totals.T
+            auc = separation((same - alone).tolist(), ids, (strange - alone).tolist(), ids)
+            losses = " / ".join(f"{-each.mean():.1f}" for each in totals.T)
+            line = f"{len(papers)} papers, −log P {losses}, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
+            scores = np.stack([same - alone, strange - alone], axis=1)
+            if name in first:
+                line += f"; against {asked.folders[0]}: {gain(first[name], scores, ids)}"
+            first.setdefault(name, scores)
+            print(f"{folder}: {name}: {line}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,12 @@ if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: 
 
 from gre_bench.core.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
 from gre_bench.core.records import SpanLogprob  # noqa: E402
+from gre_bench.core.settings import EditionSettings, EvaluationLMSettings, Settings, ValidationSettings  # noqa: E402
 from gre_bench.lm import weights as opening  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.lm.catalog import learnt_changes  # noqa: E402
 from gre_bench.lm.weights import open_weights  # noqa: E402
+from gre_bench.pipeline.changes import chosen_changes  # noqa: E402
 from gre_bench.tuning import fine_tuning, record  # noqa: E402
 from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
 from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
@@ -302,12 +305,51 @@ def test_where_four_bits_cannot_be_had_they_are_refused_and_auto_does_without(ba
     assert opening.lacks_nf4("cuda") is None or "bitsandbytes" in opening.lacks_nf4("cuda")
 
 
+def test_training_that_starts_from_an_adapter_goes_on_from_its_weights(base: Path, adapter, tmp_path: Path) -> None:
+    same = tune(adapter[0], tmp_path / "same", max_steps=1)  # the first step of a warm-up has rate 0
+    assert [span.total for span in scores(tmp_path / "same")] == [span.total for span in scores(adapter[0])]
+    assert same["loss"]["held out before"] == pytest.approx(adapter[1]["loss"]["held out after"], rel=1e-5)
+    assert same["base"] == adapter[1]["base"]
+    assert same["asked"]["start"] == opening.folder_digest(adapter[0])
+    more = tune(adapter[0], tmp_path / "more")
+    assert more["loss"]["last step"] < adapter[1]["loss"]["last step"]
+
+
+def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path, adapter, tmp_path: Path) -> None:
+    contrast = {"share_prefixes": True, "contrast": 0.3, "contrast_others": 1}
+    tune(base, tmp_path / "one", max_steps=1, **contrast)
+    tune(tmp_path / "one", tmp_path / "two", max_steps=1)
+    assert [opening.learnt_contrast(folder) for folder in (base, adapter[0], tmp_path / "one", tmp_path / "two")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+    settings = EvaluationLMSettings(backend="transformers", folder=tmp_path / "two")
+    assert list(learnt_changes(settings)) == ["random_replacement"]
+    assert learnt_changes(settings.model_copy(update={"folder": adapter[0]})) == {}
+    chosen = {"evaluation_lm": settings, "edition": EditionSettings(year=2026)}
+    assert "random_replacement" not in chosen_changes(Settings(**chosen))
+    named = ValidationSettings(changes=("random_replacement",))
+    with pytest.raises(SettingsError, match="leave out random_replacement: two learnt to tell reviews of other papers"):
+        chosen_changes(Settings(**chosen, validation=named))
+
+
+def test_an_adapter_of_another_form_or_base_is_no_start(base: Path, adapter, tmp_path: Path) -> None:
+    out, other = tmp_path / "out", shutil.copytree(adapter[0], tmp_path / "other")
+    with pytest.raises(LMError, match="another lora_r: --set lora_r=16"):
+        tune(adapter[0], out, lora_r=8)
+    with pytest.raises(LMError, match="another lora_targets: --set lora_targets=.*down_proj"):
+        tune(adapter[0], out, lora_targets=("q_proj",))
+    with pytest.raises(LMError, match="cannot be trained as a whole: use method lora"):
+        tune(adapter[0], out, method="full")
+    pointed(other, str(build_chat_model(tmp_path / "another", "llama3", seed=2)))
+    with pytest.raises(LMError, match="use the base it was trained on"):
+        tune(other, out)
+    assert not out.exists()
+
+
 def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(LMError, match="there is no such folder"):
         tune(tmp_path / "nowhere", out)
-    with pytest.raises(LMError, match="is an adapter; give the folder of a whole model"):
-        tune(adapter[0], out)
     with pytest.raises(LMError, match="no adapter can be added: .*c_attn"):
         tune(base, out, lora_targets=("c_attn",))
     bare = shutil.copytree(base, tmp_path / "bare")

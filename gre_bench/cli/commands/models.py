@@ -199,7 +199,7 @@ def tune_lm(
     *,
     state: Path,
     quiet: bool,
-    base: Path = option("--model NAME", "Model to start from: a folder, or a name from models list."),
+    base: Path = option("--model NAME", "Folder of a model or an adapter to start from, or a name from models list."),
     judgments: Judgments,
     train: TrainRows,
     out: ModelFolder,
