@@ -8,7 +8,7 @@ A record has
 - *measured*: the day, *commit*: that of the program, and *inputs*: file → SHA-256;
 - *table*: its *head* and *rows*, cells as text. None: the notes hold the figures.
 
-A page holds the table of a record between two marks, and the docs build puts it there:
+A page holds the table of a record between two marks. The docs build refuses a page that differs from its record:
 
     <!-- record NAME -->
     <!-- end of record -->

@@ -59,6 +59,15 @@ def with_half(value: float | None, end: float | None) -> str:
     return number(value) + ("" if value is None or end is None else f" ±{end - value:.2f}")
 
 
+FEWEST_PAPERS = 20
+"""With fewer papers, the slope of scores on length is too uncertain to give a score at another length."""
+
+
+def at_human_length(row: LeaderboardRow) -> float | None:
+    """Returns the score at the length of human reviews; None if unknown, or a guess: `FEWEST_PAPERS`, other lengths."""
+    return None if row["extrapolated"] or row["papers"] < FEWEST_PAPERS else row["at_length"]
+
+
 def p_value(p: float | None) -> str:
     """Returns *p* with three decimals, ``<0.001`` below that; empty if None. Screens, pages and files write p so."""
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
@@ -182,7 +191,7 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
                 f"{counted(more, 'paper')} more would, if both go on as here" if more and more <= MOST_MORE
                 else f"nor would {MOST_MORE:,} more papers"
             )  # fmt: skip
-            p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
+            p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
 
 

@@ -6,10 +6,11 @@ word that no review could miss: its texts show what any edit does.
 
 A rule is one of these; ``find`` is a regular expression, and all are applied to paragraphs of prose alone:
 
-- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also stand elsewhere.
+- ``digits``: the number in the group ``old`` gets other digits. With ``twice`` it must also stand elsewhere, before the
+  same word if there is a group ``unit``.
 - ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
-- ``paragraph``: the paragraph that matches goes, with its heading if that would be left alone. If more than ``most``
-  paragraphs match, the paper would still hold what the flaw says is missing.
+- ``paragraph``: the paragraph that matches goes, with its heading if that would be left alone. The rest of the paper,
+  headings and captions too, must not match: it would still hold what the flaw says is missing.
 - ``insert``: the sentence ``text`` is added after the sentence that matches. Not if ``unless`` matches the paper.
 
 A flaw's descriptions may use three fields: ``{old}`` and ``{new}``, the text before and after, and ``{topic}``, two
@@ -67,7 +68,6 @@ class Flaw(BaseModel):
     rule: Literal["digits", "words", "paragraph", "insert"]
     find: str = Field(min_length=1)
     twice: bool = False
-    most: int = Field(default=1, ge=1)
     unless: str | None = None
     text: str = ""
     words: dict[str, str] = Field(default={})
@@ -228,7 +228,9 @@ def _sentence(text: str, place: int, passage: tuple[int, int]) -> tuple[int, int
 def _digits(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
     for match, passage in _matches(flaw, text):
         old = match["old"]
-        whole = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\d]|[.,]\d)")
+        unit = match.groupdict().get("unit")
+        same = rf"(?= (?:\w+ )?{re.escape(unit)}\b)" if unit else ""
+        whole = re.compile(rf"(?<![\w.,]){re.escape(old)}(?!\w|[.,]\d){same}")
         if flaw.twice and len(whole.findall(text)) < 2:
             continue
         # The first digit changes, so that no rounding explains the difference.
@@ -253,8 +255,7 @@ def _insert(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
 
 def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
     passages = list(dict.fromkeys(passage for _, passage in _matches(flaw, text)))
-    if len(passages) > flaw.most:
-        raise ChangeError("not_clean", f"{flaw.name}: {len(passages)} paragraphs speak of it, and one would go")
+    clean = False
     for start, end in passages:
         after = _SEPARATOR.match(text, end)
         stop = after.end() if after else end
@@ -262,7 +263,12 @@ def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
         if end - start > LONGEST:
             continue
         alone = heading and (stop == len(text) or text.startswith("#", stop))
-        yield _Edit(heading.start(1) if heading and alone else start, stop, "", (start, end))
+        first = heading.start(1) if heading and alone else start
+        if not re.search(flaw.find, text[:first] + text[stop:]):
+            clean = True
+            yield _Edit(first, stop, "", (start, end))
+    if passages and not clean:
+        raise ChangeError("not_clean", f"{flaw.name}: {len(passages)} paragraphs speak of it, or a heading does")
 
 
 _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {

@@ -5,8 +5,8 @@ two of its reviews of one paper differ as independent reviews do, and only somet
 
 - ``plain-50``: names the planted flaw in plain words, with probability 50%. Any share from 0 to 100 will do.
 - ``oblique-50``: hints at it, in words that would fit other flaws, too.
-- ``absent-50``: names a flaw that is not in the text.
-- ``listing-100``: names every flaw that was planted in some text of the paper, and every other one, in each text.
+- ``absent-50``: names a flaw that is not in the text, among them the one of the paper's other text.
+- ``listing-100``: names every flaw of the catalogue once, in each text.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ def hidden(text: Sequence[str], named: Sequence[str], chance: random.Random) -> 
 
 
 def review(
-    script: str, pool: Sequence[str], planted: Planted | None, others: Sequence[Planted], chance: random.Random
+    script: str, pool: Sequence[str], planted: Planted | None, every: Sequence[Planted], chance: random.Random
 ) -> str:
     """Returns a review of the text *planted*, or of the paper as it is if that is None.
 
-    *pool*: sentences of human reviews of the paper. *others*: further flaws, worded for this paper.
+    *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
     """
     words, share = parsed(script)
     text, happens = draft(pool, chance), chance.random() < share
     if words == "listing":
-        every = [*([planted] if planted else []), *others] if happens else []
-        named = [item.worded(item.flaw.plain)[0] for item in sorted(every, key=lambda item: item.flaw.name)]
+        listed = sorted(every, key=lambda item: item.flaw.name) if happens else []
+        named = [item.worded(item.flaw.plain)[0] for item in listed]
     elif words == "absent":
-        wrong = [item for item in others if planted is None or item.flaw.name != planted.flaw.name]
-        named = [chance.choice(chance.choice(wrong).worded(wrong[0].flaw.plain))] if happens and wrong else []
+        wrong = chance.choice([item for item in every if planted is None or item.flaw.name != planted.flaw.name])
+        named = [chance.choice(wrong.worded(wrong.flaw.plain))] if happens else []
     elif planted is not None and happens:
         named = [chance.choice(planted.worded(getattr(planted.flaw, words)))]
     else:

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.words import answer, headline_lacks
+from gre_bench.board.words import answer, at_human_length, headline_lacks
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
@@ -184,7 +184,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
         difference_low=row["vs_human_low"],
         difference_high=row["vs_human_high"],
         tied=tied,
-        at_length=None if row["extrapolated"] else row["at_length"],
+        at_length=at_human_length(row),  # pyright: ignore[reportArgumentType]
         contamination=row["contamination"] if row["contamination"] != "none" else None,
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row["judged"] else None,

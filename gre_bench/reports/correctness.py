@@ -49,7 +49,10 @@ class ReviewerResult(TypedDict):
 
 
 class Results(TypedDict):
-    """The results of a study: see `gre_bench.studies.flaws`."""
+    """The results of a study: see `gre_bench.studies.flaws`.
+
+    *too_few*: reviewer → its papers with all four texts scored, if fewer than two: such a reviewer has no row.
+    """
 
     edition: str
     flaws_edition: str
@@ -59,6 +62,7 @@ class Results(TypedDict):
     flaws: dict[str, int]
     left_out: dict[str, int]
     not_plantable: list[dict[str, Any]]
+    too_few: dict[str, int]
     rows: list[ReviewerResult]
 
 
@@ -81,6 +85,7 @@ class _Written(BaseModel, strict=True):
     """What board and page rely on."""
 
     papers: int
+    too_few: dict[str, int]
     rows: list[_Row]
 
 
@@ -115,6 +120,8 @@ def line(results: Results | None) -> str:
     models = [row for row in rows if not row["control"]]
     clear = [f"{row['candidate']} {row['score']['value']:+.2f}" for row in models if row["score"]["low"] > 0]
     if not models:
-        return f"correctness: {results['papers']} papers with planted flaws; no model has reviewed them"
+        few = ", ".join(results["too_few"])
+        why = f"{few}: fewer than two papers have all scores" if few else "no model has reviewed them"
+        return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
     return f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"

@@ -303,11 +303,10 @@ def _scripted(
         rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
         texts: dict[str, Planted | None] = {f.flaw.name: f, g.flaw.name: g, AS_IS: None, HARMLESS: None}
         for script in scripts:
-            others = [f, g, *rest] if script.startswith("listing") else rest
             for flaw, item in texts.items():
                 chance, variant = random.Random(f"{name} {flaw} {script}"), variant_of(name, flaw)
                 candidate = scripted.PREFIX + script
-                text = scripted.review(script, pool, item, others, chance)
+                text = scripted.review(script, pool, item, [f, g, *rest], chance)
                 yield Review(f"{variant}:{candidate}", variant, candidate, text)
 
 
@@ -327,18 +326,21 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     if signatures:
         values[WORDS] = _by_words(store, signatures[0]["writer"], values[signatures[0]["metric"]])
     rows: list[ReviewerResult] = []
+    too_few: dict[str, int] = {}
     for metric, by_candidate in values.items():
         scores = {name: flaw_scores(own, record) for name, own in by_candidate.items()}
         true = detected(scores[SURE]) if scores.get(SURE) else None
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
-            if len(scores[name]) > 2:
+            if len(scores[name]) <= 2:
+                too_few[name] = len(scores[name]) // 2
+            else:
                 rows.append(_row(metric, name, correctness(scores[name]), len(scores[name]) // 2, true))
     planted = Counter(place["flaw"] for places in record["papers"].values() for place in places[:2])
     return {
         "edition": record["source"], "flaws_edition": store.key, "papers": len(record["papers"]),
         "signatures": {row["metric"]: row["signature_id"] for row in signatures},
         "alpha": ALPHA, "flaws": dict(sorted(planted.items())), "left_out": record["left_out"],
-        "not_plantable": record["not_plantable"], "rows": rows,
+        "not_plantable": record["not_plantable"], "too_few": too_few, "rows": rows,
     }  # fmt: skip
 
 

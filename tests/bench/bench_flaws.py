@@ -4,8 +4,9 @@
 
 EDITION needs texts of papers and human reviews (`gre-bench refresh` reads them). Each paper gets two flaws. Scripts write
 *drafts* reviews a paper, each with nothing named and with each thing that a script can name; the LM scores all of them once.
-A trial draws papers, and for the script and for the two that calibrate it four drafts a paper without a common one, so far
-as there are enough. Prints a table of the estimated rate against the true one, with power and false alarms, and writes all
+A trial draws papers, and for the script and for the two that calibrate it four drafts a paper without a common one. With
+fewer than eight drafts nothing calibrates: a rate would be one by construction, and there is none. If a trial has all
+papers, trials differ by their drafts alone. Prints a table of the estimated rate against the true one, with power and false alarms, and writes all
 values to --out.
 """
 
@@ -38,6 +39,8 @@ from gre_bench.writing.rules.judgments import judgments_of
 KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "listing")
 LEXICAL = "words in common"
 METRICS = ("gem", "gem_s_abstract", LEXICAL)
+ELSE = 9
+"""Flaws of the catalogue that are planted in no text of a paper."""
 SIZES, SHARES = (20, 30, 60, 120), (0.0, 0.25, 0.5, 1.0)
 
 
@@ -78,7 +81,7 @@ def pool(state: Path, edition: str, papers: int, drafts: int, asked: list[str], 
                 "none": [],
                 **{f"{words} {key}": [chance.choice(item.worded(getattr(item.flaw, words)))]
                    for key, item in (("f", f), ("g", g)) for words in ("plain", "oblique")},
-                "absent": [chance.choice(others).worded(chance.choice(others).flaw.plain)[0]],
+                "absent": [chance.choice((wrong := chance.choice(others)).worded(wrong.flaw.plain))],
                 "listing": [item.worded(item.flaw.plain)[0] for item in (f, g, *others)],
             }  # fmt: skip
             texts += [judgments_of(scripted.hidden(lines, named[kind], chance)) for kind in KINDS]
@@ -109,6 +112,9 @@ def told(
     for paper, own in zip(chosen, drafts, strict=True):
         happens = rng.random(4) < share
         kinds = [f"{words} f", f"{words} g", "none", "none"] if words in ("plain", "oblique") else [words] * 4
+        if words == "absent":  # any flaw of the catalogue but the text's own; "absent" is one in no text
+            wrong = (["plain g"], ["plain f"], ["plain f", "plain g"], ["plain f", "plain g"])
+            kinds = [rng.choice([*some, *["absent"] * ELSE]) for some in wrong]
         kinds = [place[kind] if happen else 0 for kind, happen in zip(kinds, happens, strict=True)]
         x = values[paper, own, kinds]  # (texts f, g, 0, 0'; descriptions f, g)
         for index in (0, 1):
@@ -126,12 +132,13 @@ def trials(pooled: dict[str, Any], metric: str, script: str, papers: int, count:
     for _ in range(count):
         chosen = rng.permutation(len(families))[:papers]
         drafts = np.array([rng.permutation(values.shape[1]) for _ in chosen])
-        own, other = drafts[:, :4], drafts[:, -4:]
+        own, other = drafts[:, :4], drafts[:, 4:8]
         rows = told(values, families, chosen, script, own, rng)
         result = correctness(rows)
-        true = detected(told(values, families, chosen, "plain-100", other, rng))
-        same = detected(told(values, families, chosen, sure, other, rng))
-        low = detected(told(values, families, chosen, "plain-0", other, rng))
+        true, same, low = (
+            detected(told(values, families, chosen, known, other, rng)) if other.shape[1] == 4 else None
+            for known in ("plain-100", sure, "plain-0")
+        )
         out.append({
             "raw": result.detected, "true": true, "false": low,
             "rate": rate(result.detected, true, ALPHA), "rate measured": rate(result.detected, true, low),

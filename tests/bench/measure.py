@@ -2,14 +2,13 @@
 
 - A table that a command prints from what is part of the project is printed again, and its record renewed.
 - Other commands without needs run one after the other, and what they print goes into ``build/measurements/NAME.txt``.
-  A file that is there is kept, so a stopped run continues. Their tables are entered by hand: read both, then the record.
+  A file that is there is kept, so a stopped run continues. If a command fails, its file is NAME.part. Their tables are entered by hand: read both, then the record.
 - What needs files or a server from elsewhere is listed, with the commands.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -52,6 +51,7 @@ def main() -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout[:8]
     elsewhere: list[str] = []
+    failed: list[str] = []
     known = records.records()
     for number, (name, record) in enumerate(known.items(), 1):
         begun = time.monotonic()
@@ -72,12 +72,19 @@ def main() -> None:
                 for command in record["commands"]:
                     stream.write(f"$ {command}\n")
                     stream.flush()
-                    subprocess.run(words_of(command), stdout=stream, stderr=subprocess.STDOUT, cwd=ROOT, env=os.environ)
-            beside.replace(kept)
-            print(f"{number}/{len(known)} {name}: {kept.relative_to(ROOT)}, {time.monotonic() - begun:.0f} s")
+                    done = subprocess.run(words_of(command), stdout=stream, stderr=subprocess.STDOUT, cwd=ROOT)
+                    if done.returncode:
+                        break
+            if done.returncode:
+                failed += [f"{name}: {command} ended with {done.returncode}; see {beside.relative_to(ROOT)}"]
+            else:
+                beside.replace(kept)
+                print(f"{number}/{len(known)} {name}: {kept.relative_to(ROOT)}, {time.monotonic() - begun:.0f} s")
     for page in records.stale(write=True):
         print(f"{page}: renewed")
     print("not made here:", *elsewhere, sep="\n")
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Trains the adapter `gem-smollm2-2` on this machine.
+# Trains the adapter `gem-smollm2-2` on this machine, in three stages: OUT/1, OUT/2 and OUT/3, which is the adapter.
 #
-#   tests/gpu/train.sh FILES NEVER OUT [--set KEY=VALUE ...]
+#   tests/gpu/train.sh FILES NEVER OUT
 #
 # FILES is what `python -m tests.gpu.training_files` wrote. NEVER is a folder with the papers that judge the adapter; no
 # paper of a file there is learnt: notes of OpenReview (*.notes.jsonl.gz) and lists of papers (*.papers.jsonl).
-# `gre-bench models get smollm2-135m` must have been run. A step reads one paper's conversations of one metric: nine, and six
-# with reviews of other papers. A killed run goes on where its last checkpoint was.
+# `gre-bench models get smollm2-135m` must have been run. A killed run goes on where its last checkpoint was.
 #
 # A batch is one paper's, so a review is a target in one to three steps of a pass. In batches of mixed papers it is in up to
-# nine, and the adapter learns the reviews by heart. Without contrast an LM that reads more from the abstract leaves less for
-# a review to tell, and GEM-S tells reviews apart less well.
+# nine, and the adapter learns the reviews by heart. The second stage has no contrast: it learns to predict reviews, most of
+# them in GPT-4o's words, at half the cost of a step. Without the third, an LM that reads more from the abstract leaves less
+# for a review to tell, and GEM-S tells reviews apart less well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=$1 never=$2 out=$3
-shift 3
 python=${PYTHON:-python}
 
 if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
@@ -32,10 +31,15 @@ if [ "${#left_out[@]}" -lt 4 ]; then
     echo "$never has no notes and no papers to leave out" >&2
     exit 2
 fi
-exec "$python" -m gre_bench.cli.app models tune lm --no-prefect --model smollm2-135m \
-    --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:1000 \
-    --judgments "$files/by_rule.parquet" --train 60:400 --choose 0:60 --papers-file "$files/papers.jsonl" \
-    "${left_out[@]}" --out "$out" --set device=$device --set dtype=$dtype \
-    --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set learning_rate=2e-3 --set share_prefixes=true \
-    --set contrast=0.3 --set accumulation=1 --set max_tokens=1400 --set max_steps=400 --set save_every=25 \
-    --set evaluate_every=200 "$@"
+stage() { # number, model, rows by rule, learning rate, steps, further settings
+    "$python" -m gre_bench.cli.app models tune lm --no-prefect --model "$2" \
+        --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:902 \
+        --judgments "$files/by_rule.parquet" --train "$3" --choose 0:2 --papers-file "$files/papers.jsonl" \
+        "${left_out[@]}" --out "$out/$1" --set device=$device --set dtype=$dtype \
+        --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set share_prefixes=true --set accumulation=1 \
+        --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 \
+        --set "learning_rate=$4" --set "max_steps=$5" "${@:6}"
+}
+stage 1 smollm2-135m 60:400 2e-3 70 --set contrast=0.3
+stage 2 "$out/1" 60:140 2e-3 300 --set batch=9
+stage 3 "$out/2" 60:240 1e-3 160 --set contrast=0.3

@@ -48,10 +48,11 @@ def test_twenty_readings_of_a_board_with_one_to_four_threads_are_equal_to_the_la
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory):
-    """The sample edition, made twice of the same inputs, as `make demo` does it."""
+    """Eight papers of the sample edition, made twice of the same inputs, as `make demo` does it."""
+    asked = settings.load(ROOT / "deployments" / "demo.toml", ("edition.papers=8",))
     states = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
     for state in states:
-        refresh(Job(settings.load(ROOT / "deployments" / "demo.toml"), with_papers_read(state)), steps.undecorated())
+        refresh(Job(asked, with_papers_read(state)), steps.undecorated())
     return states
 
 

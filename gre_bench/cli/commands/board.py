@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import answer, few_papers, headline, headline_lacks, with_half
+from gre_bench.board.words import answer, few_papers, headline, headline_lacks, number, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -141,8 +141,8 @@ def _show_history(report: dict[str, Any]) -> None:
         _show_years(table, " and ".join(report["anchors"]))
     for row in report["changes"]:
         say(
-            f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
-            f"(90% {row['low']:+.2f} to {row['high']:+.2f}; p {row['p_holm']:.3g})"
+            f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {number(row['value'])} "
+            f"(90% {number(row['low'])} to {number(row['high'])}; p {p_value(row['p_holm'])})"
         )
     if not any(len(table["editions"]) > 1 for table in report["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")

@@ -15,7 +15,9 @@ from gre_bench.board.words import (
     CONTROLS,
     FEW,
     FEW_MEANS,
+    FEWEST_PAPERS,
     answer,
+    at_human_length,
     exposed,
     few_papers,
     headline,
@@ -293,8 +295,6 @@ def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
 
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
-FEWEST_PAPERS = 20
-"""With fewer papers, the slope of scores on length is too uncertain to give a score at another length."""
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
@@ -333,9 +333,7 @@ def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
 
 
 def _at_length(row: LeaderboardRow) -> str:
-    at, high = row["at_length"], row["at_length_high"]
-    guess = row.get("extrapolated") or row["papers"] < FEWEST_PAPERS
-    return "" if at is None or high is None or guess else f"{at:+.2f} ±{high - at:.2f}"
+    return with_half(at_human_length(row), row["at_length_high"])
 
 
 def _share(part: int | None, whole: int | None) -> str:

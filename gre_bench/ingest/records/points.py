@@ -33,6 +33,8 @@ from gre_bench.ingest.records.tables import has, rows_of
 COLUMNS = ("paper_id", "review_id", "candidate", "point")
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Cells that are numbers as they stand."""
+YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
+"""The values of a label that has such words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ def points_from(
 
     *known*: the stored points by id. *reviews*: the stored reviews by id. *orders*: as by `ordered_labels`.
 
-    A column whose first value is a number, true, false, yes or no is a label, and so is every column of *orders*.
+    A column is a label if half of its values or more are numbers, true, false, yes or no. Every column of *orders* is
+    one, too. If a label has one of these words, its numbers must be 0 or 1.
+
     Raises `SettingsError` for an order of a column that the file does not have, and `SourceError` for a file without
     the columns ``paper_id`` and ``point``.
     """
@@ -92,8 +96,9 @@ def points_from(
         raise SettingsError(
             f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
         )
-    firsts = {name: next((row[name] for _, row in rows if has(row, name)), None) for name in columns}
-    labels = [name for name in columns if name in orders or _number(firsts[name]) is not None]
+    cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
+    labels = [name for name in columns if name in orders or _is_label(cells[name])]
+    ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_word, cells[name])) else None) for name in labels}
     imported.ignored_columns = tuple(name for name in columns if name not in labels)
     by_candidate = {(item.paper_id, item.candidate): item for item in reviews.values() if item.candidate != HUMAN}
     points, changed = dict(known), set[str]()
@@ -104,7 +109,7 @@ def points_from(
     without_review: dict[tuple[str, str], int] = defaultdict(int)
     for number, row in rows:
         try:
-            point = _point(row, reviews, by_candidate, papers, {name: orders.get(name) for name in labels})
+            point = _point(row, reviews, by_candidate, papers, ranks)
             old = points.get(point.point_id)
             if old is None:
                 places[point.group] += 1
@@ -175,6 +180,15 @@ def _point(
     key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
     point_id = hashlib.sha256(key.encode()).hexdigest()[:16]
     return Point(point_id, paper_id, named, review.candidate if review else str(candidate), text, 0, values)
+
+
+def _is_word(cell: Any) -> bool:
+    return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in WORDS)
+
+
+def _is_label(cells: Sequence[Any]) -> bool:
+    numbers = sum(_number(cell) is not None for cell in cells)
+    return numbers > 0 and 2 * numbers >= len(cells)
 
 
 def _value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:

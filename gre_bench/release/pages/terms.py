@@ -99,8 +99,8 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "holds": (
         "Holds, does not hold, cannot be told",
-        "A claim holds where the 95% interval of every comparison lies above zero. It does not hold where one lies "
-        "below, at 95% over all of its comparisons together. Between the two the board has too few papers to tell.",
+        "A claim holds, or does not, where its p-value is below 5% after correction over all claims and metrics. A "
+        "claim about all of its comparisons is as sure as the least sure of them. Else the board cannot tell.",
     ),
     "pdf_version": (
         "Version of a PDF",

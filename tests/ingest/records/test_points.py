@@ -67,6 +67,14 @@ def test_a_row_that_says_no_point_or_no_label_is_refused_by_name(tmp_path, row, 
     assert refusal.number == 2 and reason in refusal.reason
 
 
+def test_a_label_of_yes_and_no_has_no_other_number_and_its_first_cell_may_be_of_no_kind(tmp_path):
+    cells = ("n/a", "yes", "no", "1", "7", "-1")
+    points, imported = read(tmp_path, *(("p1", "h1", "", f"Point {cell}.", cell, "", "") for cell in cells))
+    assert [point.labels["correct"] for point in points] == [1.0, 0.0, 1.0]
+    assert [refusal.number for refusal in imported.refusals] == [1, 5, 6]
+    assert "correct is 7, which is none of true, yes, false, no, 1, 0" in imported.refusals[1].reason
+
+
 def test_a_point_again_is_known_gets_further_labels_and_never_another_label(tmp_path):
     known, _ = read(tmp_path, ("p1", "h1", "", "No baseline.", "1", "", ""))
     points, imported = read(
