@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
-from gre_bench.store.queries import ExposureRow, LeaderboardRow, SignatureRow
+from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -139,15 +139,22 @@ def answer(rows: Sequence[LeaderboardRow]) -> str:
         sentences.append(f"No order: {_unvalidated(rows)}.")
     elif len(ranked) < 2:
         sentences.append("Fewer than two candidates are ranked, so there is no order.")
-    elif problems := sorted({row["untested"] for row in ranked if row["untested"]}):
-        sentences.append(f"The order is not tested: {'; '.join(problems)}.")
-    elif all(row["tests"] is None for row in ranked):
-        sentences.append("The order is not tested yet: the refresh that adds scores has not ended.")
+    elif why := untested(ranked):
+        sentences.append(why)
     else:
         sentences += _order(ranked)
     if reasons := unranked(own):
         sentences.append(reasons)
     return " ".join(sentences)
+
+
+def untested(ranked: Sequence[LeaderboardRow]) -> str:
+    """Returns a sentence if the order of the *ranked* candidates is not tested; else ""."""
+    if problems := sorted({row["untested"] for row in ranked if row["untested"]}):
+        return f"The order is not tested: {'; '.join(problems)}."
+    if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
+        return "The order is not tested yet: the refresh that adds scores has not ended."
+    return ""
 
 
 def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
@@ -193,6 +200,22 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
             )  # fmt: skip
             p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
+
+
+def contamination_gap(gap: CleanGapRow | None) -> str:
+    """Returns a sentence on what candidates that may have read the reviews gain by it; empty if no such one scores."""
+    if gap is None:
+        return ""
+    between = "" if gap["low"] is None else f" (90% {number(gap['low'])} to {number(gap['high'])})"
+    return (
+        f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the others, "
+        f"paired on {counted(gap['papers'], 'paper')}."
+    )
+
+
+def is_small(evaluation_lm: str) -> bool:
+    """Whether *evaluation_lm* is the included count model, whose scores compare with no large LM's."""
+    return evaluation_lm.startswith("cache-ngram")
 
 
 ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
@@ -288,6 +311,16 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
     """
     fewest = min((count for count in counts if count), default=FEW)
     return (f"few papers: {fewest}. {too_short(fewest)}" if fewest > 1 else "one paper") if fewest < FEW else None
+
+
+def few_of(papers: Iterable[tuple[str, int]], most: int = 20) -> str:
+    """Returns a warning that names those of *papers*, names with their numbers, that are below `FEW`; else "".
+
+    It names *most* at most, and counts the others.
+    """
+    small = [f"{name} {count}" for name, count in papers if count < FEW]
+    more = f", and {len(small) - most} more" if len(small) > most else ""
+    return f"Few papers: {', '.join(small[:most])}{more}. {FEW_MEANS}." if small else ""
 
 
 def too_short(papers: int) -> str:

@@ -15,13 +15,22 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.words import answer, at_human_length, headline_lacks
+from gre_bench.board.words import (
+    answer,
+    at_human_length,
+    contamination_gap,
+    exposed,
+    headline_lacks,
+    is_small,
+    ties,
+    untested,
+)  # fmt: skip
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.figures import Drawings, drawn
-from gre_bench.release.pages.board import Board, Entry, flags, order, page_of, seen
+from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.papers import write_papers
@@ -93,7 +102,7 @@ def write_site(
         f"{row['detail']}."
         for row in about.get("hidden_boards", ())
     ]
-    if any(value.startswith("cache-ngram") for board in shown_boards for _, value in board.about):
+    if any(is_small(value) for board in shown_boards for _, value in board.about):
         remarks.insert(0, "The evaluation LM is cache-ngram, a small count model: its scores compare with each other "
                           "only, not with GEM by a large LM.")  # fmt: skip
     contents = {
@@ -152,6 +161,7 @@ def _board(
     signature: Row, board_rows: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None
 ) -> Board:
     auc = signature["auc"]
+    ranked: Any = [row for row in board_rows if row["rank"] is not None]
     tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
     about = [(title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None]
@@ -165,8 +175,9 @@ def _board(
         answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
-        order=tuple(order(board_rows)),  # pyright: ignore[reportArgumentType]
-        exposed=tuple(seen(signature, exposures, gap)),  # pyright: ignore[reportArgumentType]
+        untested=untested(ranked),
+        ties=tuple(ties(ranked)),
+        exposed=tuple(filter(None, [*exposed(signature, exposures), contamination_gap(gap).replace("-", "−")])),  # pyright: ignore[reportArgumentType]
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release.database import opened
-from gre_bench.release.loading import release_named
+from gre_bench.release.loading import load_release, release_named
+from gre_bench.reports import contrasts
+from gre_bench.reports.contrasts import compare_contrasts
 from gre_bench.reports.verifying import verify_release
+from gre_bench.stats.length import length_slope
 from gre_bench.store import INCLUDED_EDITION
 
 CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
@@ -61,8 +65,33 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     code, printed, _ = call(*why)
     assert code == 0 and "is the mean over 113 papers of 445 pairs" in printed and "DOES NOT HOLD" not in printed
     assert "its texts are not here" in printed
+    code, printed, _ = call("history", INCLUDED_EDITION, "--state", tmp_path)
+    assert code == 0 and "difference to human, paired by paper" in printed
+    asked = "select count(*) as n from leaderboard where rank = 1"
+    code, printed, _ = call("sql", INCLUDED_EDITION, asked, "--state", tmp_path, "-f", "json")
+    assert code == 0 and json.loads(printed)[0]["n"] > 0
     code, printed, _ = call("status", "--state", tmp_path)
     assert code == 0 and f"{INCLUDED_EDITION}: loaded" in printed
+
+
+def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, tmp_path, monkeypatch):
+    """An ensemble's reviews are twice as long: with a slope taken as known, its interval would be far too short."""
+    load_release(folder, tmp_path)
+    doubted = compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS, ["gem_s_abstract"])["contrasts"]
+
+    def known(*values, **more):
+        slope = length_slope(*values, **more)
+        return replace(slope, influence=dict.fromkeys(slope.influence, 0.0))
+
+    monkeypatch.setattr(contrasts, "length_slope", known)
+    sure = compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS, ["gem_s_abstract"])["contrasts"]
+    wider = {}
+    for row, other in zip(doubted, sure, strict=True):
+        one, two = row["at_length"]["common"], other["at_length"]["common"]
+        assert one["value"] == two["value"]
+        wider[row["at_length"]["overlap"]] = (one["high"] - one["low"]) / (two["high"] - two["low"])
+    assert wider[min(wider)] > 2  # of the ensemble
+    assert all(ratio == pytest.approx(1, abs=0.05) for overlap, ratio in wider.items() if overlap > 0.8)
 
 
 def test_what_is_no_release_is_one_line_that_names_those_that_there_are(tmp_path, call):

@@ -150,7 +150,7 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None], **about: 
         (text("papers/s01.html", "</h1>", "!</h1>"), r"papers/s01.html is another in line \d+"),
         (text("views.sql", "avg(", "sum("), r"views.sql is another in line \d+"),
         (lambda folder: (folder / "papers" / "more.html").touch(), "papers/more.html is not there"),
-        (lambda folder: (folder / "papers" / "s02.html").unlink(), "papers/s02.html is there"),
+        (lambda folder: (folder / "papers" / "s03.html").unlink(), "papers/s03.html is there"),
     ],
 )  # fmt: skip
 def test_what_is_not_what_the_release_itself_gives_is_named(release, tmp_path, change, says):

@@ -95,7 +95,7 @@ def test_details_show_strata_with_several_values_and_warn_of_small_ones(state):
     assert code == 0
     assert "papers by PDF version: submitted 32, camera ready 8" in flat and "papers by track: main 40" in flat
     assert "gem by decision, ± half" in flat and "Reject (35)" in flat and "gem by track" not in flat
-    assert "few papers: Accept (poster) 5, camera ready 8. Under 30 papers" in flat
+    assert "Few papers: Accept (poster) 5, camera ready 8. Under 30 papers" in flat
 
 
 def test_the_page_shows_the_same_with_the_warning(state, tmp_path):

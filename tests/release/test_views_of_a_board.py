@@ -315,4 +315,4 @@ def test_the_papers_claims_stand_with_their_verdicts_sources_and_comparisons(tab
     click(tab, ".claims summary")
     assert tab.ask(opened) is True
     click(tab, "#claims button.word")
-    assert "too few papers to tell" in tab.ask("document.getElementById('tip').textContent")
+    assert "Else the board cannot tell" in tab.ask("document.getElementById('tip').textContent")

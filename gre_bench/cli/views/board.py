@@ -13,15 +13,16 @@ from rich.box import SIMPLE_HEAD
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
-    FEW,
-    FEW_MEANS,
     FEWEST_PAPERS,
     answer,
     at_human_length,
+    contamination_gap,
     exposed,
+    few_of,
     few_papers,
     headline,
     headline_lacks,
+    is_small,
     is_validated,
     note,
     ties,
@@ -51,7 +52,6 @@ from gre_bench.store.queries import (
     UncoveredRow,
 )
 
-NGRAM = ", a small count model"
 SHOWN_TIES = 8
 WIDEST_NAME = 24
 """Names of candidates are cut to this width before a column is left out."""
@@ -246,13 +246,10 @@ def _cautions(
     if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
         say("; ".join(conflicts), style="yellow")
     if gap and gap["low"] is not None:
-        say(
-            f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
-            f"others, paired over {counted(gap['papers'], 'paper')}; --board all ranks them too"
-        )
+        say(f"{contamination_gap(gap)} --board all ranks them too.")
     screen.say_all([references_line(rows)])
     lm = signature["evaluation_lm"]
-    by = f"{lm}{NGRAM}" if lm.startswith("cache-ngram") else "rule" if lm == "none" else lm
+    by = f"{lm}, a small count model" if is_small(lm) else "rule" if lm == "none" else lm
     say(f"by {by}: {rows[0]['validation']}", style="green" if is_validated(rows) else "yellow")
 
 
@@ -370,18 +367,13 @@ def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, s
         parts = [f"{value} {papers:,}" for value, papers in values.items()]
         more = f", and {len(parts) - SHOWN_STRATA} more" if len(parts) > SHOWN_STRATA else ""
         say(f"papers by {stratum}: {', '.join(parts[:SHOWN_STRATA])}{more}")
-    small = {
-        f"{value} {papers}" for values in sizes.values() if len(values) > 1 for value, papers in values.items()
-        if papers < FEW
-    }  # fmt: skip
+    kinds = sorted({item for values in sizes.values() if len(values) > 1 for item in values.items()})
     by_table = itemgetter("signature_id", "stratum")
     for (signature_id, stratum), group in groupby(sorted(rows, key=by_table), key=by_table):
         if len(sizes.get(stratum, ())) > 1:
             _show_stratum(f"{metrics[signature_id]} by {stratum}, ± half of the 90% interval by paper", list(group))
-    if small:
-        first = sorted(small)[:SHOWN_STRATA]
-        more = f", and {len(small) - SHOWN_STRATA} more" if len(small) > SHOWN_STRATA else ""
-        say(f"few papers: {', '.join(first)}{more}. {FEW_MEANS}")
+    if warning := few_of(kinds, SHOWN_STRATA):
+        say(warning)
 
 
 def _show_stratum(title: str, rows: Sequence[Row]) -> None:

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from gre_bench.board.words import exposed, rank_range, ties
-from gre_bench.core.terminal import counted, csv_table
+from gre_bench.board.words import rank_range
+from gre_bench.core.terminal import csv_table
 from gre_bench.store import Row
-from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
 
 
 class Flag(NamedTuple):
@@ -83,7 +82,8 @@ class Entry:
 class Board:
     """All candidates under one metric and signature: ranked ones first, from the best, then the others.
 
-    - *answer*, *order*, *exposed*: sentences on who leads, ties, and LMs that may have been trained on the reviews.
+    - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
+      no test tells apart, and LMs that may have been trained on the reviews.
     - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
     - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
     """
@@ -96,7 +96,8 @@ class Board:
     answer: str = ""
     validation: str = "unvalidated"
     auc: str = ""
-    order: tuple[str, ...] = ()
+    untested: str = ""
+    ties: tuple[str, ...] = ()
     exposed: tuple[str, ...] = ()
     about: tuple[tuple[str, str], ...] = ()
     place: int = 0
@@ -242,29 +243,6 @@ def spoken(entry: Entry) -> str:
         return "no score"
     between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"
     return f"{entry.candidate}: {number(entry.mean)}{between}"
-
-
-def order(board: Sequence[LeaderboardRow]) -> Iterator[str]:
-    """Yields why ranks were not tested, and a sentence for any two neighbours that no test tells apart."""
-    ranked = [row for row in board if row["rank"] is not None]
-    yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
-    if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
-        yield "The order is not tested yet: the refresh that adds scores has not ended."
-    yield from ties(ranked)
-
-
-def seen(signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None) -> Iterator[str]:
-    """Yields a sentence for each LM that may have been trained on the reviews, and one on the *gap*.
-
-    *gap*: the row of the query ``clean_gap``, if contaminated candidates score.
-    """
-    yield from exposed(signature, exposures)
-    if gap is not None:
-        between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
-        yield (
-            f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
-            f"others, paired on {counted(gap['papers'], 'paper')}."
-        )
 
 
 def flags(row: Row, writer: str) -> Iterator[Flag]:

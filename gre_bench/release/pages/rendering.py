@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.words import FEW, FEW_MEANS, p_value, too_short
+from gre_bench.board.words import FEW, few_of, is_small, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures import Drawings, families
 from gre_bench.release.pages.board import (
@@ -115,7 +115,7 @@ def _environment() -> Environment:
     filters = (
         named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
         verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
-        alike, counted, few, few_in_years,
+        alike, counted, few_in_years, few_of,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"terms": TERMS, "all_states": STATES}
@@ -154,19 +154,16 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         Badge(f"erratum to {row['release']}", "fail", (f"{row['day']}: {row['text']}",)) for row in contents["errata"]
     ]
     if contents["remarks"]:
-        small = dict(board.about).get("evaluation LM", "").startswith("cache-ngram")
+        small = is_small(dict(board.about).get("evaluation LM", ""))
         shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents["remarks"],
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:
         line = f"Intervals rest on {board.papers} papers. {too_short(board.papers)}."
         shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
     shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
-    ties = [line for line in board.order if line.startswith("Not told apart")]
-    if board.order:
-        name = f"{len(ties)} of {len(board.ranked) - 1} tied" if ties else "order tested"
-        shown.append(
-            Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
-        )
+    if lines := tuple(filter(None, (board.untested, *board.ties))):
+        name = "order not tested" if board.untested else f"{len(lines)} of {len(board.ranked) - 1} tied"
+        shown.append(Badge(name, "", lines, terms=("rank",)))
     shown += (
         [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
     )
@@ -267,14 +264,8 @@ def alike(tests: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def few_in_years(history: Row) -> str:
-    """Returns the warning of `few` for the editions of *history*."""
+    """Returns the warning of `few_of` for the editions of *history*."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history["lines"] for year in line if year["papers"]):
         by_edition[year["edition"]] = max(year["papers"], by_edition.get(year["edition"], 0))
-    return few(by_edition)
-
-
-def few(papers: Mapping[str, int]) -> str:
-    """Returns a warning if one of the numbers of *papers* is so small that intervals are unreliable, else ""."""
-    small = [f"{name} {number_of_papers}" for name, number_of_papers in papers.items() if number_of_papers < FEW]
-    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if small else ""
+    return few_of(by_edition.items())
