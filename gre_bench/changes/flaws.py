@@ -268,7 +268,7 @@ def _paragraph(flaw: Flaw, text: str, chance: random.Random) -> Iterator[_Edit]:
             clean = True
             yield _Edit(first, stop, "", (start, end))
     if passages and not clean:
-        raise ChangeError("not_clean", f"{flaw.name}: {len(passages)} paragraphs speak of it, or a heading does")
+        raise ChangeError("not_clean", f"{flaw.name}: no paragraph can go so that nothing else speaks of it")
 
 
 _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_Edit]]] = {

@@ -48,10 +48,16 @@ class ReviewerResult(TypedDict):
     rate: float | None
 
 
+class TooFew(TypedDict):
+    title: str
+    candidate: str
+    control: bool
+
+
 class Results(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
-    *too_few*: reviewer → its papers with all four texts scored, if fewer than two: such a reviewer has no row.
+    *too_few*: reviewers without a row under a metric, as fewer than two papers have the scores of all four texts.
     """
 
     edition: str
@@ -62,7 +68,7 @@ class Results(TypedDict):
     flaws: dict[str, int]
     left_out: dict[str, int]
     not_plantable: list[dict[str, Any]]
-    too_few: dict[str, int]
+    too_few: list[TooFew]
     rows: list[ReviewerResult]
 
 
@@ -85,7 +91,7 @@ class _Written(BaseModel, strict=True):
     """What board and page rely on."""
 
     papers: int
-    too_few: dict[str, int]
+    too_few: list[dict[str, str | bool]]
     rows: list[_Row]
 
 
@@ -120,8 +126,8 @@ def line(results: Results | None) -> str:
     models = [row for row in rows if not row["control"]]
     clear = [f"{row['candidate']} {row['score']['value']:+.2f}" for row in models if row["score"]["low"] > 0]
     if not models:
-        few = ", ".join(results["too_few"])
-        why = f"{few}: fewer than two papers have all scores" if few else "no model has reviewed them"
+        few = ", ".join(sorted({row["candidate"] for row in results["too_few"] if not row["control"]}))
+        why = f"fewer than two have all scores of {few}" if few else "no model has reviewed them"
         return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
     return f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"

@@ -35,7 +35,7 @@ from gre_bench.ingest.records.sampling import Role
 from gre_bench.pipeline.intake import Step, in_domain, judged, known_reviews
 from gre_bench.pipeline.planning import drawn_by, sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.reports.correctness import Results, ReviewerResult, Tested, results_file
+from gre_bench.reports.correctness import Results, ReviewerResult, Tested, TooFew, results_file
 from gre_bench.stats.detection import ALPHA, Correctness, FlawScores, correctness, detected, rate
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
@@ -321,18 +321,19 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     for signature in signatures:
         by_candidate = values.setdefault(signature["metric"], defaultdict(dict))
         for row in store.read(FINISHED_PAIRS, signature_id=signature["signature_id"]):
+            own = by_candidate[row["candidate_id"]]  # empty for a reviewer without any score
             if row["value"] is not None:
-                by_candidate[row["candidate_id"]][row["paper_id"], row["reference_id"]] = row["value"]
+                own[row["paper_id"], row["reference_id"]] = row["value"]
     if signatures:
         values[WORDS] = _by_words(store, signatures[0]["writer"], values[signatures[0]["metric"]])
     rows: list[ReviewerResult] = []
-    too_few: dict[str, int] = {}
+    too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
         scores = {name: flaw_scores(own, record) for name, own in by_candidate.items()}
         true = detected(scores[SURE]) if scores.get(SURE) else None
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
             if len(scores[name]) <= 2:
-                too_few[name] = len(scores[name]) // 2
+                too_few.append({"title": title_of(metric), "candidate": name, "control": is_control(name)})
             else:
                 rows.append(_row(metric, name, correctness(scores[name]), len(scores[name]) // 2, true))
     planted = Counter(place["flaw"] for places in record["papers"].values() for place in places[:2])
@@ -404,9 +405,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in map(str.lower, _WORD.findall(text)) if not _EMPTY.fullmatch(word))
 
 
+def title_of(metric: str) -> str:
+    return "Words in common" if metric == WORDS else recipe_of(metric).title
+
+
 def _row(metric: str, candidate: str, result: Correctness, papers: int, true: float | None) -> ReviewerResult:
     return {
-        "metric": metric, "title": "Words in common" if metric == WORDS else recipe_of(metric).title,
+        "metric": metric, "title": title_of(metric),
         "candidate": candidate, "control": is_control(candidate), "papers": papers, "score": _test(result.score),
         "other": _test(result.other), "again": _test(result.again),
         "specific": _test(result.specific) if result.specific else None,

@@ -127,7 +127,7 @@ def test_an_omission_is_refused_where_the_rest_of_the_paper_speaks_of_it():
     with pytest.raises(ChangeError) as refusal:
         plant(CATALOGUE["limitation"], f"{TEXT}\n{more}", "p")
     assert refusal.value.code == "not_clean"
-    with pytest.raises(ChangeError, match="or a heading does"):
+    with pytest.raises(ChangeError, match="so that nothing else speaks of it"):
         plant(CATALOGUE["limitation"], f"{TEXT}\n## 5 Limitations of the encoder\n", "p")
 
 

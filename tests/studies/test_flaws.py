@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import duckdb
 import pytest
 
 from gre_bench.changes.flaws import MARK
@@ -172,6 +173,20 @@ def test_the_board_tells_what_was_measured(made, tmp_path):
     assert correctness_of(Store(state, study.source)) == results
     assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
     assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
+
+
+def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
+    _, job, _, record, _, results = made
+    assert results["too_few"] == []
+    own = replace(job, state=state)
+    with duckdb.connect(str(state / "editions" / own.store.key / "edition.duckdb")) as store:
+        store.execute("update scores set value = null, problem = 'broken' where candidate_id = 'scripted-plain-100'")
+    own.store.copy_for_readers()
+    found = study_results(own, record)
+    lost = {(row["title"], row["candidate"], row["control"]) for row in found["too_few"]}
+    assert ("GEM", "scripted-plain-100", True) in lost
+    model = {"title": "GEM", "candidate": "my-model", "control": False}
+    assert line({**results, "too_few": [model]}).endswith("; fewer than two have all scores of my-model")
 
 
 def test_damaged_results_are_named(state):

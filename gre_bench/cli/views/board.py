@@ -421,6 +421,8 @@ def show_correctness(results: Results) -> None:
         styles = ["dim" if row["control"] else "" for row in rows]
         say("")
         show(f"{rows[0]['title']} in {unit}", columns, styles, breaks={first: "controls"} if first else {})
+    for row in results["too_few"]:
+        say(f"{row['candidate']}, {row['title']}: no row, as fewer than two papers have all scores")
     if not results["rows"]:
         say("no reviewer has all scores of two papers yet")
         return
