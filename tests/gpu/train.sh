@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains the adapter `gem-smollm2-2` on this machine, in three stages: OUT/1, OUT/2 and OUT/3, which is the adapter.
+# Trains the adapter `gem-smollm2-2` on this machine, in two stages: OUT/1, and OUT/2, which is the adapter.
 #
 #   tests/gpu/train.sh FILES NEVER OUT
 #
@@ -8,8 +8,8 @@
 # `gre-bench models get smollm2-135m` must have been run. A killed run goes on where its last checkpoint was.
 #
 # A batch is one paper's, so a review is a target in one to three steps of a pass. In batches of mixed papers it is in up to
-# nine, and the adapter learns the reviews by heart. The second stage has no contrast: it learns to predict reviews, most of
-# them in GPT-4o's words, at half the cost of a step. Without the third, an LM that reads more from the abstract leaves less
+# nine, and the adapter learns the reviews by heart. The first stage has no contrast: it learns to predict reviews, most of
+# them in GPT-4o's words, at half the cost of a step. Without the second, an LM that reads more from the abstract leaves less
 # for a review to tell, and GEM-S tells reviews apart less well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -40,6 +40,5 @@ stage() { # number, model, rows by rule, learning rate, steps, further settings
         --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 \
         --set "learning_rate=$4" --set "max_steps=$5" "${@:6}"
 }
-stage 1 smollm2-135m 60:400 2e-3 70 --set contrast=0.3
-stage 2 "$out/1" 60:140 2e-3 300 --set batch=9
-stage 3 "$out/2" 60:240 1e-3 160 --set contrast=0.3
+stage 1 smollm2-135m 60:140 2e-3 320 --set batch=9
+stage 2 "$out/1" 60:240 1e-3 160 --set contrast=0.3
