@@ -32,7 +32,12 @@ PAGES = (
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "data").glob("evaluation_lm/*/*.md")),
+    ROOT / "data" / "judgments" / "README.md",
 )
+PICTURES = {
+    ROOT / "docs" / "images" / "board.svg": ROOT / "data/releases/ICLR-2022-llms-r1/figures/gem_s_abstract_scores.svg"
+}
+"""Picture of a page → the figure of a release that it shows, on white."""
 MARKED = re.compile(r"(<!-- record ([\w.-]+) -->\n).*?(<!-- end of record -->)", re.DOTALL)
 
 
@@ -53,12 +58,18 @@ def filled(page: str, known: dict[str, dict[str, Any]]) -> str:
     return MARKED.sub(lambda match: f"{match[1]}\n{table(known[match[2]])}\n{match[3]}", page)
 
 
+def on_white(figure: str) -> str:
+    """The SVG *figure* on a white ground."""
+    return re.sub(r"<svg [^>]*>", r'\g<0><rect width="100%" height="100%" fill="white"/>', figure, count=1)
+
+
 def stale(write: bool = False) -> list[str]:
-    """The names of the pages that differ from their records; with *write*, the pages are renewed."""
+    """The names of pages that differ from their records, and of pictures from theirs; with *write*, these are renewed."""
     known, names = records(), []
-    for path in PAGES:
-        text = path.read_text(encoding="utf-8")
-        if (renewed := filled(text, known)) != text:
+    wanted = {path: filled(path.read_text(encoding="utf-8"), known) for path in PAGES}
+    wanted |= {path: on_white(figure.read_text(encoding="utf-8")) for path, figure in PICTURES.items()}
+    for path, renewed in wanted.items():
+        if renewed != path.read_text(encoding="utf-8"):
             names.append(path.relative_to(ROOT).as_posix())
             if write:
                 path.write_text(renewed, encoding="utf-8")

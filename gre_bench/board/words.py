@@ -327,3 +327,8 @@ def too_short(papers: int) -> str:
     """Returns what it means that an interval rests on as few *papers* as this, in one sentence without its stop."""
     covered = next((share for size, share in reversed(COVERED) if size <= papers), COVERED[0][1])
     return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"
+
+
+def other_signature(metrics: Sequence[str]) -> str:
+    """Returns a warning that results of planted flaws under *metrics* were scored otherwise than the board."""
+    return f"{', '.join(metrics)} was scored under another signature than this board: make the study again"

@@ -15,10 +15,10 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.years import changes, compared
 from gre_bench.core.settings import edition_of
 from gre_bench.release.database import (
     FOLDER,
@@ -36,8 +36,6 @@ from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, rea
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
-from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import Moment, change
 from gre_bench.store import Row
 
 DATABASE, FIGURES = "release.duckdb", "figures"
@@ -181,8 +179,7 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
 
     - *title*: of the metric. *editions*: their keys, oldest first.
     - *lines*: (candidate, its values in each edition). All values are None if the candidate is not in the edition.
-    - *changes*: of a candidate's difference between successive editions that have it, with 90% interval; *p* is of
-      Welch's test, Holm-corrected. Controls, and editions without a standard error, are skipped.
+    - *changes*: those of `gre_bench.board.years`; *p* is Holm-corrected.
     """
     tables = {release_store.edition: _anchored(release)}
     for other in _siblings(release_store):
@@ -191,38 +188,32 @@ def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
         verify(folder)
         tables[other] = _anchored(folder)
-    editions = sorted(tables, key=lambda key: (edition_of(key).year, key))
-    compared = []
-    for signature, title in dict.fromkeys(
-        (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
-    ):
-        cells = {edition: {row["candidate"]: row for row in tables[edition] if row["signature_id"] == signature}
-                 for edition in editions}  # fmt: skip
-        shared = [edition for edition in editions if cells[edition]]
-        if len(shared) > 1:
-            names = sorted({name for own in cells.values() for name in own})
-            lines = [(name, [_year(edition, cells[edition].get(name)) for edition in shared]) for name in names]
-            changes = []
-            for name in names:
-                rows_of_years = [(edition, cells[edition][name]) for edition in shared if name in cells[edition]]
-                scored = [(edition, row) for edition, row in rows_of_years if row["se"] and row["kind"] != "control"]
-                for (earlier, before), (later, after) in pairwise(scored):
-                    test = change(_moment(before), _moment(after))
-                    changes.append({"candidate": name, "earlier": earlier, "later": later, "value": test.value,
-                                    "low": test.low, "high": test.high, "p": test.p})  # fmt: skip
-            for row, p in zip(changes, holm([row["p"] for row in changes]), strict=True):
-                row["p"] = p
-            compared.append({"title": title, "editions": shared, "lines": lines, "changes": changes})
-    return compared
-
-
-def _moment(row: Row) -> Moment:
-    return Moment(row["difference"], row["se"], row["papers"])
+    rows = [row | {"edition": key, "venue": edition_of(key).venue}
+            for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip
+    titles = {row["signature_id"]: row["title"] or row["metric"] for row in tables[release_store.edition]}
+    tables_of = {table["signature_id"]: table for table in compared(rows) if len(table["editions"]) > 1}
+    moved = changes(rows)
+    return [
+        {
+            "title": title,
+            "editions": table["editions"],
+            "lines": [
+                (line["candidate"], [_year(*year) for year in zip(table["editions"], line["years"], strict=True)])
+                for line in table["lines"]
+            ],
+            "changes": [
+                {"earlier": row["from"], "later": row["to"], "p": row["p_holm"]}
+                | {name: row[name] for name in ("candidate", "value", "low", "high")}
+                for row in moved if row["signature_id"] == signature
+            ],
+        }
+        for signature, title in titles.items() if (table := tables_of.get(signature))
+    ]  # fmt: skip
 
 
 def _year(edition: str, row: Row | None) -> dict[str, Any]:
-    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
-    return {"edition": edition, **{name.replace("difference_", ""): row and row[name] for name in names}}
+    names = ("difference", "low", "high", "above_chance", "above_chance_high", "papers")
+    return {"edition": edition, **{name: row and row[name] for name in names}}
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
+from gre_bench.board.words import other_signature
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.strict import load_json
 from gre_bench.store import Store
+from gre_bench.store.queries import CURRENT_SIGNATURES
 
 RESULTS = "correctness.json"
 
@@ -58,6 +60,7 @@ class Results(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
     *too_few*: reviewers without a row under a metric, as fewer than two papers have the scores of all four texts.
+    *unlike*: metrics whose evaluation LM, writer or texts are not those of the board; only `correctness_of` adds it.
     """
 
     edition: str
@@ -70,6 +73,7 @@ class Results(TypedDict):
     not_plantable: list[dict[str, Any]]
     too_few: list[TooFew]
     rows: list[ReviewerResult]
+    unlike: NotRequired[list[str]]
 
 
 class _Test(BaseModel, strict=True):
@@ -91,6 +95,7 @@ class _Written(BaseModel, strict=True):
     """What board and page rely on."""
 
     papers: int
+    signatures: dict[str, str]
     too_few: list[dict[str, str | bool]]
     rows: list[_Row]
 
@@ -110,9 +115,11 @@ def correctness_of(store: Store) -> Results | None:
     try:
         results = load_json(file.read_bytes())
         _Written.model_validate(results)
-        return results
     except (OSError, ValueError, ValidationError, SourceError):
         raise StoreError(f"{file} is damaged; make it again: gre-bench study flaws --edition {store.key}") from None
+    board = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
+    unlike = [metric for metric, own in results["signatures"].items() if board.get(metric, own) != own]
+    return results | {"unlike": unlike}
 
 
 NOT_MEASURED = "correctness: not measured"
@@ -130,4 +137,5 @@ def line(results: Results | None) -> str:
         why = f"fewer than two have all scores of {few}" if few else "no model has reviewed them"
         return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
-    return f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"
+    told = f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"
+    return f"{told}; {other_signature(unlike)}" if (unlike := results.get("unlike")) else told

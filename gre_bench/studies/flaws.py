@@ -39,7 +39,7 @@ from gre_bench.reports.correctness import Results, ReviewerResult, Tested, TooFe
 from gre_bench.stats.detection import ALPHA, Correctness, FlawScores, correctness, detected, rate
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
-from gre_bench.store.queries import CURRENT_SIGNATURES, DRAW, FINISHED_PAIRS, JUDGMENTS, SAMPLE
+from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
 
@@ -317,11 +317,12 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     """
     store = ReadCopy(job.state, job.settings.edition.edition)
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["metric"] in METRICS]
+    candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
     values: dict[str, dict[str, dict[tuple[str, str], float]]] = {}
     for signature in signatures:
         by_candidate = values.setdefault(signature["metric"], defaultdict(dict))
-        for row in store.read(FINISHED_PAIRS, signature_id=signature["signature_id"]):
-            own = by_candidate[row["candidate_id"]]  # empty for a reviewer without any score
+        for row in store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=candidates):
+            own = by_candidate[row["candidate_id"]]  # empty for a reviewer all of whose pairs are excluded or failed
             if row["value"] is not None:
                 own[row["paper_id"], row["reference_id"]] = row["value"]
     if signatures:

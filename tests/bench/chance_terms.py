@@ -1,11 +1,12 @@
 """Prints what the chance term of a score is: how many contrasts of LM reviewers it tells apart, and under what form.
 
-    python -m tests.bench.chance_terms EDITION --state STATE [--metric METRIC] [--stance criticizes]
+    python -m tests.bench.chance_terms EDITION [--state STATE] [--stance criticizes] [--lm cache-ngram]
 
 The chance term of a pair is the score of the candidate's review of another paper; the score less it is the score above
 chance. Every two ranked models of the largest group are compared by Student's test by paper, Holm-corrected over all
-contrasts of one line. A line counts the contrasts told apart at 5%, in four forms: plain, per word of the reference, at
-equal length with one slope of log words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
+contrasts of one line. A line counts the contrasts told apart at 5%, in four forms: plain, per judgment of the reference,
+at equal length with one slope of log words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
+The last line of a metric has Spearman's correlation of each term with the words of a review, over these models.
 
 With --stance, only judgments of this stance count, in reviews and references: such as ``criticizes``. The pairs are then
 scored again, by --lm.
@@ -14,22 +15,21 @@ scored again, by --lm.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from scipy import stats
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import specific_of
+from gre_bench.core.metrics import recipe_of, specific_of
 from gre_bench.core.records import Prediction
 from gre_bench.pipeline.ranking import reading, words_of
 from gre_bench.reports.contrasts import columns_of
+from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
 from gre_bench.store import Store
@@ -38,7 +38,8 @@ from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATUR
 Key = tuple[str, str, str]
 """Candidate, paper, reference."""
 TERMS = ("score", "chance", "above chance")
-FORMS = ("plain", "per word of the reference", "equal length", "equal length, both forms")
+FORMS = ("", "per judgment of the reference", "at equal length", "at equal length in both forms")
+"""Of a contrast; the first is the plain one."""
 
 
 def models_of(store: Store, signature: SignatureRow) -> list[str]:
@@ -65,7 +66,7 @@ def of_one_stance(
     """Scores the pairs of the candidates *names* by judgments of one *stance* alone.
 
     Returns score and score above chance of each pair, the words of each candidate's text by candidate and paper, and
-    those of each reference.
+    the number of judgments of each reference.
     """
     lm = open_lm(lm_name).lm
     with store.reading() as connection:
@@ -103,13 +104,19 @@ def of_one_stance(
         if count % 100 == 0:
             print(f"{count}/{len(keys)} pairs", file=sys.stderr, flush=True)
     words = {(c, p): len(kept[own[c, p]].split()) for c, p, _ in scores}
-    return scores, words, {r: len(kept[r].split()) for _, _, r in scores}
+    return scores, words, {r: len(kept[r].splitlines()) for _, _, r in scores}
+
+
+def terms_of(scores: Mapping[Key, tuple[float, float]], term: str) -> dict[Key, float]:
+    """Returns one of the `TERMS` of each pair."""
+    take = {"score": lambda s, _: s, "chance": lambda s, above: s - above, "above chance": lambda _, above: above}[term]
+    return {key: take(*both) for key, both in scores.items()}
 
 
 def told_apart(
     scores: Mapping[Key, tuple[float, float]],
     words: Mapping[tuple[str, str], int],
-    reference_words: Mapping[str, int],
+    judgments: Mapping[str, int],
     names: list[str],
 ) -> dict[str, dict[str, int]]:
     """Returns form → term → the number of contrasts of *names* that the term tells apart."""
@@ -117,9 +124,8 @@ def told_apart(
     for term in TERMS:
         for form in FORMS:
             by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
-            for (name, paper, reference), (score, above) in scores.items():
-                value = {"score": score, "above chance": above, "chance": score - above}[term]
-                scale = reference_words[reference] if form == "per word of the reference" else 1
+            for (name, paper, reference), value in terms_of(scores, term).items():
+                scale = judgments[reference] if form == FORMS[1] else 1
                 by_text[name, paper].append(value / scale)
             means = {key: fmean(values) for key, values in by_text.items()}
             known = [key for key in means if words.get(key) and (key[0] in names or key[0] == "human")]
@@ -135,55 +141,56 @@ def told_apart(
                     if name == one and (other, paper) in means and words.get((other, paper))
                 ]
                 sides = [[means[name, paper] for paper in papers] for name in (one, other)]
-                if not form.startswith("equal length"):
+                if not form.startswith("at equal length"):
                     ps.append(float(stats.ttest_rel(*sides).pvalue))
                     continue
                 lengths = [[words[name, paper] for paper in papers] for name in (one, other)]
                 contrast = contrast_at_length(slope, papers, *sides, *lengths)
-                ps.append(contrast.common.p if form == "equal length" else contrast.p)
+                ps.append(contrast.common.p if form == FORMS[2] else contrast.p)
             counts[form][term] = sum(p < 0.05 for p in holm(ps))
     return counts
+
+
+def rows(store: Store, stance: str | None = None, lm: str = "cache-ngram") -> Iterator[list[str]]:
+    """Head and rows of the table, for every metric of the board that has scores above chance."""
+    yield ["contrasts told apart by", "score", "by chance", "above chance"]
+    planned = store.read(PLANNED_SIGNATURES)
+    for signature in shown_signatures(store, None):
+        if (specific_id := specific_of(signature, planned)) is None:
+            continue
+        names = models_of(store, signature)
+        if stance:
+            scores, words, judgments = of_one_stance(store, signature, [*names, "human"], stance, lm)
+        else:
+            scores = stored(store, signature, specific_id)
+            lengths = store.read(BOARD_LENGTHS, **reading(signature)._asdict())
+            words = dict(words_of(zip(*(row.values() for row in lengths), strict=True)))
+            with store.reading() as connection:
+                judgments = dict(connection.execute(
+                    "select review_id, lines from judgments where writer = ?", [signature["writer"]]
+                ).fetchall())  # fmt: skip
+        title = recipe_of(signature["metric"]).title + (f", only judgments that {stance.rstrip('s')}" if stance else "")
+        counts = told_apart(scores, words, judgments, names)
+        for form in FORMS:
+            yield [f"{title}, {form}" if form else title, *(str(counts[form][term]) for term in TERMS)]
+        length = [fmean(words[key] for key in words if key[0] == name) for name in names]
+        correlations = []
+        for term in TERMS:
+            means = [fmean(value for key, value in terms_of(scores, term).items() if key[0] == name) for name in names]
+            correlations.append(f"{stats.spearmanr(means, length).statistic:+.2f}".replace("-", "−"))
+        yield [f"{title}: ρ with the words of a review", *correlations]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("edition")
     parser.add_argument("--state", type=Path, default=Path("state"))
-    parser.add_argument("--metric")
     parser.add_argument("--stance")
     parser.add_argument("--lm", default="cache-ngram", help="evaluation LM that scores the judgments of one stance")
     asked = parser.parse_args()
-    store = Store(asked.state, asked.edition)
-    planned = store.read(PLANNED_SIGNATURES)
-    rows: list[dict[str, Any]] = []
-    for signature in planned:
-        specific_id = specific_of(signature, planned)
-        if specific_id is None or asked.metric not in (None, signature["metric"]):
-            continue
-        names = models_of(store, signature)
-        if asked.stance:
-            scores, words, reference_words = of_one_stance(store, signature, [*names, "human"], asked.stance, asked.lm)
-        else:
-            scores = stored(store, signature, specific_id)
-            columns = zip(
-                *(row.values() for row in store.read(BOARD_LENGTHS, **reading(signature)._asdict())), strict=True
-            )
-            words = dict(words_of(columns))
-            with store.reading() as connection:
-                reference_words = dict(connection.execute(
-                    "select review_id, len(string_split_regex(trim(text), '\\s+')) from judgments where writer = ?", [signature["writer"]]
-                ).fetchall())  # fmt: skip
-        counts = told_apart(scores, words, reference_words, names)
-        texts: dict[str, list[float]] = defaultdict(list)
-        for (name, _, _), (score, above) in scores.items():
-            texts[name].append(score - above)
-        rows.append({
-            "metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"], "stance": asked.stance,
-            "pairs": len(scores), "contrasts": len(names) * (len(names) - 1) // 2, "told_apart": counts,
-            "chance": {name: round(fmean(values), 3) for name, values in texts.items() if name in names},
-            "words": {name: round(fmean(words[key] for key in words if key[0] == name), 1) for name in names},
-        })  # fmt: skip
-    print(json.dumps(rows, indent=1))
+    head, *lines = rows(Store(asked.state, asked.edition), asked.stance, asked.lm)
+    for line in (head, ["---"] * len(head), *lines):
+        print("|", " | ".join(line), "|")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 """Makes the records of ``data/measurements`` again, as far as that needs nothing from elsewhere: ``make measurements``.
 
+    python -m tests.bench.measure [BEGINNING]
+
+BEGINNING: of the names of the records that are made again; all, if none is given.
+
 - A table that a command prints from what is part of the project is printed again, and its record renewed.
 - Other commands without needs run one after the other, and what they print goes into ``build/measurements/NAME.txt``.
   A file that is there is kept, so a stopped run continues. If a command fails, its file is NAME.part. Their tables are entered by hand: read both, then the record.
@@ -8,12 +12,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import runpy
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +42,15 @@ def rows_of(markdown: str) -> dict[str, Any]:
 
 
 def printed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the table that the record's *printed_by* prints."""
-    done = subprocess.run(words_of(record["printed_by"]), capture_output=True, text=True, check=True, cwd=ROOT)
-    return rows_of(done.stdout)
+    """Returns the table that the record's *printed_by* prints, ``python -m MODULE ARGUMENT...``, run in this process."""
+    _, _, module, *arguments = shlex.split(record["printed_by"])
+    given, sys.argv = sys.argv, [module, *arguments]
+    try:
+        with redirect_stdout(io.StringIO()) as stream:
+            runpy.run_module(module, run_name="__main__")
+    finally:
+        sys.argv = given
+    return rows_of(stream.getvalue())
 
 
 def words_of(command: str) -> list[str]:
@@ -52,7 +65,9 @@ def main() -> None:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout[:8]
     elsewhere: list[str] = []
     failed: list[str] = []
-    known = records.records()
+    beginning = sys.argv[1] if len(sys.argv) > 1 else ""
+    if not (known := {name: record for name, record in records.records().items() if name.startswith(beginning)}):
+        raise SystemExit(f"no record's name begins with {beginning}")
     for number, (name, record) in enumerate(known.items(), 1):
         begun = time.monotonic()
         if record["printed_by"]:
@@ -82,7 +97,8 @@ def main() -> None:
                 print(f"{number}/{len(known)} {name}: {kept.relative_to(ROOT)}, {time.monotonic() - begun:.0f} s")
     for page in records.stale(write=True):
         print(f"{page}: renewed")
-    print("not made here:", *elsewhere, sep="\n")
+    if elsewhere:
+        print("not made here:", *elsewhere, sep="\n")
     if failed:
         sys.exit("\n".join(failed))
 

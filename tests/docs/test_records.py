@@ -63,7 +63,7 @@ def test_a_page_that_differs_is_found_and_renewed(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("Before.\n<!-- record one -->\n| old |\n<!-- end of record -->\nAfter.\n")
     (tmp_path / "one.json").write_text(json.dumps({"table": {"head": ["a", "b"], "rows": [["1", "+2"]]}}))
-    for name, value in (("FOLDER", tmp_path), ("PAGES", (page,)), ("ROOT", tmp_path)):
+    for name, value in (("FOLDER", tmp_path), ("PAGES", (page,)), ("PICTURES", {}), ("ROOT", tmp_path)):
         monkeypatch.setattr(records, name, value)
     assert records.stale() == ["page.md"]
     assert records.stale(write=True) == ["page.md"] and records.stale() == []

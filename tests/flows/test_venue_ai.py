@@ -26,7 +26,7 @@ def by_ai(note):
 
 def test_the_ai_reviewer_is_ranked_and_no_reference_and_listed_reviews_have_no_role(tmp_path, monkeypatch):
     use(OverlapLM())
-    venue = venue_of("SAMPLE", 2026).model_copy(update={"ai_reviewers": ("*/AI_Reviewer",)})
+    venue = venue_of("SAMPLE", 2026).model_copy(update={"ai_reviewers": (("*/AI_Reviewer", "venue-ai"),)})
     monkeypatch.setattr(reading, "venue_of", lambda *_: venue)
     notes = [json.loads(line) for line in (SIXTEEN / "notes.jsonl").read_text().splitlines()]
     reviews = [note for note in notes if note["invitations"][0].endswith("Official_Review")]

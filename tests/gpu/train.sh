@@ -41,4 +41,4 @@ stage() { # number, model, rows by rule, learning rate, steps, further settings
         --set "learning_rate=$4" --set "max_steps=$5" "${@:6}"
 }
 stage 1 smollm2-135m 60:140 2e-3 320 --set batch=9
-stage 2 "$out/1" 60:240 1e-3 160 --set contrast=0.3
+stage 2 "$out/1" 60:240 1e-3 80 --set contrast=0.3

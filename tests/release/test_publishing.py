@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.release import manifest
 from gre_bench.release.database import ADDED, RECORDS, REDACTED, WHOLE, Additions, opened, write_database
 from gre_bench.release.manifest import public_settings
@@ -199,23 +200,28 @@ def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to
     assert f"{row['score']:+.2f}" not in years
 
 
-def leads(store, candidate):
-    """Mean difference to the human baseline by paper, under gem."""
+def leads(store, candidate, title):
+    """Mean difference to the human baseline by paper, under the metric with this *title*."""
+    metric = next(name for name in METRICS.own if recipe_of(name).title == title)
     with store.transaction() as run:
         return [value for (value,) in run.execute(
             "select avg(c.value - h.value) from pairs c join pairs h using (signature_id, paper_id, reference_id) "
-            "join signatures s using (signature_id) where s.metric = 'gem' and c.candidate_id = $1 "
-            "and h.candidate_id = 'human' group by paper_id", [candidate]).fetchall()]  # fmt: skip
+            "join signatures s using (signature_id) where s.metric = $2 and c.candidate_id = $1 "
+            "and h.candidate_id = 'human' group by paper_id", [candidate, metric]).fetchall()]  # fmt: skip
 
 
 def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own):
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
-    (found, *others) = histories(release_store_of(own), release_store_of(own).latest)
+    found, *others = all_metrics = histories(release_store_of(own), release_store_of(own).latest)
     assert len(others) == 2 and found["editions"] == ["ICLR-2024", EDITION] and len(found["changes"]) == 3
-    tests = [ttest_ind(leads(store_of(own), one["candidate"]), leads(earlier, one["candidate"]), equal_var=False)
-             for one in found["changes"]]  # fmt: skip
-    for one, test, p in zip(found["changes"], tests, holm([test.pvalue for test in tests]), strict=True):
+    of_all = []
+    for table in all_metrics:
+        for one in table["changes"]:
+            both = (leads(store, one["candidate"], table["title"]) for store in (store_of(own), earlier))
+            of_all.append((one, ttest_ind(*both, equal_var=False)))
+    corrected = holm([test.pvalue for _, test in of_all])
+    for (one, test), p in list(zip(of_all, corrected, strict=True))[: len(found["changes"])]:
         low, high = test.confidence_interval(0.9)
         assert (one["low"], one["high"], one["p"]) == pytest.approx((low, high, p))
         years = {year["edition"]: year["difference"] for year in dict(found["lines"])[one["candidate"]]}

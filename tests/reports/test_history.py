@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gre_bench.board.years import changes, compared
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.comparison import show_candidates
 from gre_bench.pipeline.intake import import_reviews
 from gre_bench.pipeline.runs.job import recorded
-from gre_bench.reports.history import changes, compared
 from gre_bench.store import Store
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use

@@ -170,7 +170,7 @@ def bare(folder):
 
 def test_the_board_tells_what_was_measured(made, tmp_path):
     state, _, study, _, _, results = made
-    assert correctness_of(Store(state, study.source)) == results
+    assert correctness_of(Store(state, study.source)) == results | {"unlike": []}
     assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
     assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
 
@@ -185,8 +185,28 @@ def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
     found = study_results(own, record)
     lost = {(row["title"], row["candidate"], row["control"]) for row in found["too_few"]}
     assert ("GEM", "scripted-plain-100", True) in lost
+    with duckdb.connect(str(state / "editions" / own.store.key / "edition.duckdb")) as store:
+        store.execute("delete from scores where candidate_id = 'scripted-plain-100'")
+        store.execute(
+            "update plan set state = 'excluded', reason = 'copied' where candidate_id = 'scripted-plain-100'"
+        )
+    own.store.copy_for_readers()
+    excluded = study_results(own, record)["too_few"]
+    assert ("GEM", "scripted-plain-100", True) in {tuple(row.values()) for row in excluded}
     model = {"title": "GEM", "candidate": "my-model", "control": False}
     assert line({**results, "too_few": [model]}).endswith("; fewer than two have all scores of my-model")
+
+
+def test_results_of_another_signature_are_marked_on_the_board(state):
+    (file,) = state.glob("editions/*/correctness.json")
+    results = json.loads(file.read_text())
+    file.write_text(json.dumps(results | {"signatures": {"gem": "0" * 16}}))
+    marked = correctness_of(Store(state, EDITION))
+    assert marked and marked["unlike"] == ["gem"]
+    row = next(row for row in marked["rows"] if row["candidate"] == "scripted-plain-100")
+    warning = "gem was scored under another signature than this board: make the study again"
+    assert line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
+    assert warning in call("leaderboard", EDITION, "--details", "--state", state)[1]
 
 
 def test_damaged_results_are_named(state):
@@ -214,9 +234,9 @@ def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):
 def test_a_dry_run_plants_and_estimates_the_rest_and_leaves_nothing(state):
     folder = state / "editions" / f"{EDITION}-flaws"
     shutil.rmtree(folder)
-    asked = ("study", "flaws", "--edition", EDITION, "--papers", 3, "--dry-run", "--state", state)
+    asked = ("study", "flaws", "--settings", "flaws_smollm2", "--papers", 3, "--dry-run", "--state", state)
     code, out, error = call(*asked)
-    assert code == 0 and "3 papers, four texts each" in out, error
+    assert code == 0 and "3 papers, four texts each" in out and "smollm2-135m" in out, error
     assert not folder.exists()
     code, out, _ = call(*asked, "--papers", 2, "--json")
     assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 2

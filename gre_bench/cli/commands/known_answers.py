@@ -137,6 +137,7 @@ def flaws(
     *,
     state: Path,
     quiet: bool,
+    settings: options.SettingsFile = None,
     edition: options.Edition = None,
     override: options.Set = None,
     papers: int = option("--papers N", "Papers to plant flaws in.", 60, min=2),
@@ -159,7 +160,7 @@ def flaws(
     from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
     from gre_bench.tasks import steps
 
-    chosen = settings_of(None, edition, override, state)
+    chosen = settings_of(settings, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
     job = job_of(Job(chosen, state.resolve()), study)
     is_new = not job.store.exists

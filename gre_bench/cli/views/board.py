@@ -25,6 +25,7 @@ from gre_bench.board.words import (
     is_small,
     is_validated,
     note,
+    other_signature,
     ties,
     with_half,
 )
@@ -427,6 +428,8 @@ def show_correctness(results: Results) -> None:
         say("no reviewer has all scores of two papers yet")
         return
     say(MEANING, style="dim")
+    if unlike := results.get("unlike"):
+        say(other_signature(unlike), style="yellow")
     if all(row["detected"] is None for row in results["rows"]):
         say("detected and rate need 100 nulls a reviewer, which 25 papers give", style="yellow")
 

@@ -21,8 +21,8 @@ from gre_bench.ingest.records.venues import Venue
 OUTCOMES = {
     "papers": "submissions that are kept",
     "reviews": "human reviews that are kept",
-    "ai_reviews": "reviews by the venue's own AI reviewer, kept as the candidate venue-ai",
-    "second_ai_review": "reviews by the venue's own AI reviewer of papers that have one already",
+    "ai_reviews": "reviews by AI reviewers of the venue's own, kept as candidates",
+    "second_ai_review": "reviews by an AI reviewer of the venue's own of papers that have one by it already",
     "decisions": "decisions that are kept",
     "withdrawn": "withdrawn submissions",
     "desk_rejected": "desk-rejected submissions",
@@ -40,9 +40,6 @@ OUTCOMES = {
 }
 """Outcome of a note → its meaning. The counts of all outcomes add up to the count ``notes``."""
 
-VENUE_AI = "venue-ai"
-"""The candidate that the venue's own AI reviewer is."""
-
 _RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
 _NUMBERED = re.compile(r"^paper\d+/", re.I)
 _SHOWN = 5
@@ -50,7 +47,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and by `VENUE_AI`.
+    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and by the venue's AI reviewers.
 
     - *counts*: ``notes`` (all notes), those of each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
       ``unclear`` (how often there was unexpected content).
@@ -73,7 +70,7 @@ class _Note:
     forum: str
     kind: str
     content: Mapping[str, Any]
-    is_ai: bool
+    ai: str | None
 
 
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
@@ -173,7 +170,7 @@ class _Reading:
         self.decisions: dict[str, str] = {}
         self.strata: dict[tuple[str, str], str] = {}
         self.left_out: set[str] = set()
-        self.by_ai: set[str] = set()
+        self.by_ai: set[tuple[str, str]] = set()
 
     def read(self, notes: Iterable[Mapping[str, Any]]) -> Notes:
         replies, seen = [], set[str]()
@@ -221,7 +218,7 @@ class _Reading:
         names = [name for name in signed if isinstance(name, str)] if isinstance(signed, list) else []
         # Its comments and answers are no reviews.
         own = [] if kind in (*self.venue.other_replies, *self.venue.decisions) else names
-        return _Note(note_id, forum, kind, raw["content"], self.venue.is_ai([invitation, *own]))
+        return _Note(note_id, forum, kind, raw["content"], self.venue.ai_of([invitation, *own]))
 
     def _submission(self, note: _Note) -> str:
         if note.note_id != note.forum:
@@ -257,34 +254,34 @@ class _Reading:
         return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
 
     def _reply(self, note: _Note) -> str:
-        if note.kind in self.venue.other_replies and not note.is_ai:
+        if note.kind in self.venue.other_replies and not note.ai:
             return "other_replies"
-        if not note.is_ai and note.kind not in (*self.venue.reviews, *self.venue.decisions):
+        if not note.ai and note.kind not in (*self.venue.reviews, *self.venue.decisions):
             return self._strange(f"kind {note.kind!r:.100} is not known", note.note_id, "unknown_kind")
         if note.forum in self.left_out:
             return "replies_left_out"
         if note.forum not in self.papers:
             return self._strange(f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum")
-        return self._review(note) if note.is_ai or note.kind in self.venue.reviews else self._decision(note)
+        return self._review(note) if note.ai or note.kind in self.venue.reviews else self._decision(note)
 
     def _review(self, note: _Note) -> str:
-        if not note.is_ai:
+        if not note.ai:
             for field in sorted(set(note.content) - self.venue.fields):
                 self._strange(f"review field {field!r:.100} is not known", note.note_id)
-        fields = self.venue.ai_text if note.is_ai and self.venue.ai_text else self.venue.text
+        fields = self.venue.ai_text if note.ai and self.venue.ai_text else self.venue.text
         parts = [(heading, self._text(note, field)) for field, heading in fields]
         text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"
-            return self._strange(f"a review {by_ai if note.is_ai else 'without any text'}", note.note_id, "no_text")
-        if not note.is_ai:
+            return self._strange(f"a review {by_ai if note.ai else 'without any text'}", note.note_id, "no_text")
+        if not note.ai:
             self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
             return "reviews"
-        if note.forum in self.by_ai:
-            problem = "the paper has a review by the venue's AI reviewer already; the first is kept"
+        if (note.forum, note.ai) in self.by_ai:
+            problem = f"the paper has a review by {note.ai} already; the first is kept"
             return self._strange(problem, note.note_id, "second_ai_review")
-        self.by_ai.add(note.forum)
-        self.reviews.append(Review(note.note_id, note.forum, VENUE_AI, text))
+        self.by_ai.add((note.forum, note.ai))
+        self.reviews.append(Review(note.note_id, note.forum, note.ai, text))
         return "ai_reviews"
 
     def _decision(self, note: _Note) -> str:

@@ -6,6 +6,7 @@ code.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
@@ -17,12 +18,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core import strict
+from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN
 from gre_bench.core.resources import resource
 
 Names = tuple[str, ...]
 Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
+
+
+_CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Venue(BaseModel, frozen=True, extra="forbid"):
@@ -33,8 +39,8 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
     - *group*: the beginning of every invitation of the venue-year.
     - *submissions*, *withdrawn*, *desk_rejected*, *reviews*, *decisions*, *other_replies*: kinds of notes, as
       `notes.kind_of` returns them. Notes of *other_replies* are known to be no reviews.
-    - *ai_reviewers*: patterns such as ``*/AI_Reviewer``. A reply whose invitation matches one is a review by the
-      venue's own AI reviewer, and so is a review with such a signature. *ai_text*: as *text*, for these; empty: *text*.
+    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply whose invitation or signature
+      matches the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these; empty: *text*.
     - *decision*: the field of a decision note that holds the decision.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
     - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
@@ -61,7 +67,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
     decision: str = "decision"
     strata: tuple[tuple[str, str], ...] = (("primary_area", "primary area"), ("track", "track"))
     other_replies: Names = ()
-    ai_reviewers: Names = ()
+    ai_reviewers: tuple[tuple[str, str], ...] = ()
     ai_text: tuple[tuple[str, str], ...] = ()
     status: Literal["invitation", "venueid"]
     kept: Names = ()
@@ -118,9 +124,10 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
-    def is_ai(self, names: Iterable[str]) -> bool:
-        """Whether one of *names*, the invitation or signatures of a note, is of the venue's own AI reviewer."""
-        return any(fnmatchcase(name, pattern) for name in names for pattern in self.ai_reviewers)
+    def ai_of(self, names: Iterable[str]) -> str | None:
+        """Returns the AI reviewer that *names*, the invitation and signatures of a note, name first; None for none."""
+        told = (ai for name in names for pattern, ai in self.ai_reviewers if fnmatchcase(name, pattern))
+        return next(told, None)
 
     @model_validator(mode="after")
     def _is_of_one_mind(self) -> Venue:
@@ -132,12 +139,14 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
                 raise ValueError(f"{kind} {twice[0]!r} is named twice")
         paper = f"{self.group}/Submission1"
         human = [f"{paper}/Reviewer_AbCd", *(f"{paper}/-/{kind}" for kind in self.reviews)]
-        if wide := [pattern for pattern in self.ai_reviewers if any(fnmatchcase(name, pattern) for name in human)]:
+        if wide := [pattern for pattern, _ in self.ai_reviewers if any(fnmatchcase(name, pattern) for name in human)]:
             raise ValueError(
                 f"ai_reviewers: the pattern {wide[0]!r} matches human reviews too; name the AI reviewer's part"
             )
-        if bad := [pattern for pattern in self.ai_reviewers if not pattern.strip()]:
+        if bad := [pattern for pattern, _ in self.ai_reviewers if not pattern.strip()]:
             raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
+        if bad := [ai for _, ai in self.ai_reviewers if ai in (HUMAN, *CONTROLS) or not _CANDIDATE.fullmatch(ai)]:
+            raise ValueError(f"ai_reviewers: {bad[0]!r} is no name for an AI reviewer; use letters, digits, . _ and -")
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):

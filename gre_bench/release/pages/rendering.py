@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.words import FEW, few_of, is_small, p_value, too_short
+from gre_bench.board.words import FEW, few_of, is_small, other_signature, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures import Drawings, families
 from gre_bench.release.pages.board import (
@@ -115,7 +115,7 @@ def _environment() -> Environment:
     filters = (
         named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
         verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
-        alike, counted, few_in_years, few_of,
+        alike, counted, few_in_years, few_of, other_signature,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"terms": TERMS, "all_states": STATES}

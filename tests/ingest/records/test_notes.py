@@ -309,7 +309,7 @@ parts = {
 anything = st.fixed_dictionaries({}, optional=parts)
 
 
-AI = {"ai_reviewers": ("*/-/AI_Review", "*/AI_Reviewer*")}
+AI = {"ai_reviewers": (("*/-/AI_Review", "venue-ai"), ("*/AI_Reviewer*", "venue-ai"))}
 
 
 @pytest.mark.parametrize(
@@ -338,13 +338,38 @@ def test_a_venues_own_ai_reviewer_is_a_candidate_and_no_human(venue, paper, note
     assert unnamed.counts["ai_reviews"] == 0, "without the entry's patterns no note is an AI reviewer's"
 
 
+def as_recorded(number: int, reviewer: str) -> dict[str, object]:
+    """A reply in the form of Agents4Science 2025, whose three AI reviewers sign the form of human reviews."""
+    paper = f"{V2.group}/Submission{number}"
+    said = {"title": "AIRev 3", "summary": "Summary by AIRev 3", "strengths_and_weaknesses": f"By {reviewer}.",
+            "questions": "N/A", "limitations": "N/A", "confidence": 5, "ethical_concerns": "", "overall": 2,
+            "quality": 0, "clarity": 0, "significance": 0, "originality": 0, "ai_review_score": 2}  # fmt: skip
+    return {
+        "id": reviewer, "forum": "p", "replyto": "p", "content": {name: {"value": value} for name, value in said.items()},
+        "invitations": [f"{paper}/-/Official_Review", f"{V2.group}/-/Edit"],
+        "parentInvitations": f"{V2.group}/-/Official_Review", "cdate": 1759775238831, "mdate": 1760632146431,
+        "nonreaders": [], "signatures": [f"{paper}/{reviewer}"], "writers": [V2.group, f"{paper}/{reviewer}"],
+        "readers": ["everyone"], "license": "CC BY 4.0",
+    }  # fmt: skip
+
+
+def test_three_ai_reviewers_that_sign_the_form_of_humans_are_three_candidates():
+    told = tuple((f"*/Reviewer_AIRev{number}", f"airev-{number}") for number in (1, 2, 3))
+    venue = V2.model_copy(update={"ai_reviewers": told, "ai_text": (("strengths_and_weaknesses", ""),)})
+    found = read_notes([paper_v2(), *(as_recorded(1, f"Reviewer_AIRev{number}") for number in (3, 2, 1))], venue)
+    assert happened(found) == {"papers": 1, "ai_reviews": 3}
+    assert {review.candidate: review.text for review in found.reviews} == {
+        f"airev-{number}": f"By Reviewer_AIRev{number}." for number in (1, 2, 3)
+    }
+
+
 def test_a_second_ai_review_is_told_and_its_text_may_have_fields_of_its_own():
     venue = V2.model_copy(update=AI | {"ai_text": (("assessment", "Assessment"),)})
     notes = [paper_v2(), *(v2(name, "AI_Review", {"assessment": f"Text {name}."}) for name in ("r", "s"))]
     found = read_notes(notes, venue)
     assert happened(found) == {"papers": 1, "ai_reviews": 1, "second_ai_review": 1}
     assert [review.text for review in found.reviews] == ["Assessment:\nText r."]
-    assert found.strange == ["the paper has a review by the venue's AI reviewer already; the first is kept: s"]
+    assert found.strange == ["the paper has a review by venue-ai already; the first is kept: s"]
     assert review_fields(notes, venue) == []
 
 

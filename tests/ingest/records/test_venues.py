@@ -158,9 +158,10 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
         ("rating_scale = [1, 2]", "", "each need their scale"),
         ('rating = "mark"', "", "and a scale its field"),
         ('rating = "mark"', 'rating = "mark"\nconfidence = "sure"', "each need their scale"),
-        ('rating = "mark"', 'rating = "mark"\nai_reviewers = ["*"]', "the pattern '*' matches human reviews too"),
-        ('rating = "mark"', 'rating = "mark"\nai_reviewers = ["*/Reviewer_????"]', "matches human reviews too"),
-        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [" "]', "the pattern ' ' is blank"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*", "ai"]]', "the pattern '*' matches human reviews too"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*/Reviewer_????", "ai"]]', "matches human reviews too"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [[" ", "ai"]]', "the pattern ' ' is blank"),
+        ('rating = "mark"', 'rating = "mark"\nai_reviewers = [["*/AI", "human"]]', "'human' is no name for an AI reviewer"),
         ('rating = "mark"', 'rating = "mark"\nai_text = [["review", ""]]', "name their patterns there"),
     ],
 )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Sets editions side by side: each candidate's difference to the anchors, and how far it has moved.
+
+A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*, and
+*papers*. Rows of one series come in the order of their editions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+from gre_bench.core.settings import edition_of
+from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import Moment, change
+from gre_bench.store import Row
+
+
+def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns a table of *rows* for each venue, sample, metric and signature: only such rows are comparable.
+
+    A line of a table holds the candidate's row in each of its *editions*, or None.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        sample = edition_of(row["edition"]).sample
+        groups.setdefault((row["venue"], sample, row["metric"], row["signature_id"]), []).append(row)
+    compared_lines: list[dict[str, Any]] = []
+    for (venue, sample, metric, signature_id), group in sorted(groups.items(), key=lambda item: item[0]):
+        editions = list(dict.fromkeys(row["edition"] for row in group))
+        cells = {(row["candidate"], row["edition"]): row for row in group}
+        last = {name: next(cells[name, key]["difference"] for key in reversed(editions) if (name, key) in cells)
+                for name, _ in cells}  # fmt: skip
+        lines = [{"candidate": name, "years": [cells.get((name, key)) for key in editions]}
+                 for name in sorted(last, key=lambda name: (-last[name], name))]  # fmt: skip
+        compared_lines.append({"venue": venue, "sample": sample, "metric": metric, "signature_id": signature_id,
+                      "editions": editions, "lines": lines})  # fmt: skip
+    return compared_lines
+
+
+def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns how each candidate's difference from the anchors changed from one edition to the next; no controls.
+
+    Only editions of the same venue, sample and signature are compared. *p_holm*: corrected over all changes.
+    """
+    series: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        sample = edition_of(row["edition"]).sample
+        series.setdefault((row["venue"], sample, row["signature_id"], row["candidate"]), []).append(row)
+    found_changes: list[dict[str, Any]] = []
+    for line in series.values():
+        for earlier, later in pairwise(line):
+            errors = earlier["se"], later["se"]
+            if earlier["kind"] == "control" or None in errors or not sum(errors) > 0:
+                continue
+            before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (earlier, later))
+            found_changes.append(
+                {**{name: earlier[name] for name in ("metric", "signature_id", "candidate")},
+                 "from": earlier["edition"], "to": later["edition"], **asdict(change(before, after))}
+            )  # fmt: skip
+    adjusted = holm([row["p"] for row in found_changes])
+    return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]
