@@ -12,36 +12,35 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import active_children, get_context
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.core.metrics import METRICS as CATALOG
-from gre_bench.core.records import Case
-from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.metrics.scoring import LogprobMetric
-from gre_bench.studies.simulations.simulation import bias, counted_lm, random_simulation, sample_papers
-from gre_bench.studies.simulations.trial import ALPHA, BLUR, LEVEL, METRICS, Trial, run_trial
+from gre_bench.studies import simulations as finite
+from gre_bench.studies.simulations import ALPHA, BLUR, LEVEL, METRICS, Trial, random_simulation, run_trial
+
+if TYPE_CHECKING:
+    import altair
 
 COUNTED_PAPERS = (10, 30, 100, 300, 1000, 3000, 10_000)
 NGRAM_PAPERS = (60, 200, 600)
 COUNTED_SIMULATIONS, NGRAM_SIMULATIONS = 40, 3
 CHUNK = 20
+TOLERANCE = 0.02
+"""Allowed difference between an interval's coverage, or a test's power, and the nominal one."""
+LEVEL_TOLERANCE = 0.01
+"""Allowed difference between a test's level and the nominal one."""
 
 T = TypeVar("T")
-OnDone = Callable[[int, int], None]
-"""A function called with the number of finished jobs and of all jobs."""
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One training run of an LM on sampled papers of a simulation.
-
-    *lm*: the kind of LM. *papers*: the number of training papers. *seed*: the seed of the simulation.
-    """
+    """One training run of a kind of *lm* on sampled *papers* of the simulation *seed*."""
 
     lm: str
     papers: int
@@ -54,15 +53,14 @@ def lessons(seed: int) -> list[Lesson]:
     return [*slow, *(Lesson("counted", size, seed + n) for size in COUNTED_PAPERS for n in range(COUNTED_SIMULATIONS))]
 
 
-def taught(lesson: Lesson) -> list[dict[str, Any]]:
+def taught(lesson: Lesson) -> list[Row]:
     """Returns a row per metric with the bias of an LM so trained, in nats, and its parts; or why it *failed*."""
-    simulation = random_simulation(lesson.seed)
-    fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}
+    simulation, fields = random_simulation(lesson.seed), asdict(lesson)
     lm: EvaluationLM
-    texts = sample_papers(simulation, lesson.papers, lesson.seed + 500_000)
+    texts = finite.sample_papers(simulation, lesson.papers, lesson.seed + 500_000)
     try:
         if lesson.lm == "counted":
-            lm = counted_lm(texts)
+            lm = finite.counted_lm(texts)
         else:
             from gre_bench.tuning.cache_ngram import Recipe, train
 
@@ -72,18 +70,13 @@ def taught(lesson: Lesson) -> list[dict[str, Any]]:
         return [{**fields, "metric": metric, "failed": str(error)} for metric in METRICS]
     rows = []
     for metric, with_synopsis in METRICS.items():
-        measured = bias(simulation, lm, with_synopsis)
-        errors = {"marginal_error": measured.marginal_error, "conditional_error": measured.conditional_error}
-        rows.append({**fields, "metric": metric, "truth": measured.truth, "bias": measured.bias, **errors})
+        measured = finite.bias(simulation, lm, with_synopsis)
+        rows.append({**fields, "metric": metric, "bias": measured.bias, **asdict(measured)})
     return rows
 
 
-def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns one row per metric, kind of LM and number of papers, from the *rows* of `taught`, in nats.
-
-    A row has the mean, the least and the largest bias over simulations. It also has the means of the bias's two parts,
-    and how many training runs failed.
-    """
+def learning_curve(rows: Sequence[Row]) -> list[Row]:
+    """Returns one row per metric, kind of LM and number of papers, from the *rows* of `taught`: the bias in nats."""
     curve = []
     for (metric, lm, papers), members in sorted(_groups(rows, "metric", "lm", "papers"), key=itemgetter(0)):
         trained = [row for row in members if "failed" not in row]
@@ -106,30 +99,24 @@ def known_answers(
     seed: int = 0,
     processes: int | None = None,
     learn: bool = True,
-    on_done: OnDone = lambda done, due: None,
+    on_done: Callable[[int, int], None] = lambda done, due: None,
 ) -> dict[str, Any]:
     """Runs *simulations* trials of *papers* papers each; returns all results as rows.
 
-    The keys of the results are exactness, coverage, ordering, chance and bias.
-
-    - *learn*: whether to compute learning curves too.
-    - *processes*: how many processes compute; None means one per core. The results do not depend on this number.
-    - *on_done*: called after each finished job with the numbers of jobs done and due.
+    *processes*: how many processes compute; None means one per core. The results do not depend on it. *learn*: whether
+    to compute learning curves too. *on_done*: called with the numbers of jobs done and due.
     """
     seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
     due = lessons(seeds.start) if learn else []
     jobs = [*((taught, lesson) for lesson in due), *((trials_of, *chunk) for chunk in chunks)]
-    taught_rows, trials = [], []
+    results: dict[int, list[Any]] = {}
     # Long lessons first, so that none runs alone at the end.
     for done, (index, result) in enumerate(_run(jobs, processes or os.cpu_count() or 1), 1):
-        if index < len(due):
-            taught_rows.append((index, result))
-        else:
-            trials += result
+        results[index] = result
         on_done(done, len(jobs))
-    trials.sort(key=lambda trial: trial.seed)
-    rows = [row for _, result in sorted(taught_rows, key=lambda pair: pair[0]) for row in result]
+    rows = [row for index in range(len(due)) for row in results[index]]
+    trials = [trial for index in range(len(due), len(jobs)) for trial in results[index]]
     return {
         "simulations": simulations, "papers": papers, "seed": seed, "exactness": exactness(trials),
         "coverage": coverage(trials), "ordering": ordering(trials), "chance": against_chance(trials),
@@ -137,29 +124,21 @@ def known_answers(
     }  # fmt: skip
 
 
-def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
-    """Returns the values of *metric* in nats, by the benchmark's own scoring; raises RuntimeError if one lacks."""
-    scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
-    if missing := next((score for score in scores if score.value is None), None):
-        raise RuntimeError(f"a case of a known simulation has no score: {missing.problem}")
-    return [score.value for score in scores if score.value is not None]
-
-
 def trials_of(seeds: Sequence[int], papers: int) -> list[Trial]:
-    return [run_trial(seed, papers, score_cases) for seed in seeds]
+    return [run_trial(seed, papers) for seed in seeds]
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:
-    """Calls each of *jobs* in *processes* processes. A job is a tuple of a function and its arguments.
+    """Calls each of *jobs*, a function and its arguments, in *processes* processes.
 
-    Yields (index of the job, its result) in order of completion. If the caller stops iterating, the processes are
-    ended.
+    Yields (index of the job, its result) in order of completion. If the caller stops iterating, the processes end.
     """
     if processes == 1:
         yield from ((index, job[0](*job[1:])) for index, job in enumerate(jobs))
         return
     others = set(active_children())
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _leave_stopping_to_the_parent)
+    # Stopping is left to this process.
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     try:
         index_of = {pool.submit(*job): index for index, job in enumerate(jobs)}
         for future in as_completed(index_of):
@@ -173,26 +152,8 @@ def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int,
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_stopping_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-if TYPE_CHECKING:
-    import altair
-
-
-TOLERANCE = 0.02
-"""Allowed difference between an interval's coverage, or a test's power, and the nominal one."""
-
-LEVEL_TOLERANCE = 0.01
-"""Allowed difference between a test's level and the nominal one."""
-
-Row = dict[str, Any]
-
-
-def exactness(trials: Iterable[Trial]) -> list[Row]:
+def exactness(trials: Sequence[Trial]) -> list[Row]:
     """Returns a row per metric: the mean true information, and the exact LM's largest error, in nats."""
-    trials = list(trials)
     truths = {"gem": lambda trial: trial.information, "gem_s_abstract": lambda trial: trial.conditional}
     return [
         {
@@ -209,8 +170,8 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 def coverage(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric, quantity and kind of interval: how often the interval contains the true value.
 
-    *verdict*: ``inside`` if this share is within 2 percentage points of the nominal level. If the share is further off
-    by more than two standard errors, the verdict is ``outside``. Otherwise it is ``unsure``.
+    *verdict*: ``inside`` if this share is within 2 percentage points of the nominal level, ``outside`` if it is further
+    off by more than two standard errors, else ``unsure``.
     """
     rows = []
     intervals = (interval for trial in trials for interval in trial.covered)
@@ -228,8 +189,8 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
 def against_chance(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric and candidate: the share of simulations in which the test rejects chance at 5%.
 
-    *expected*: 5% for a candidate who knows nothing, otherwise the mean predicted power. *verdict*: as in `coverage`,
-    with other limits. The share may differ by 1 percentage point from the 5%, or by 2 from the power.
+    *expected*: 5% for a candidate who knows nothing, otherwise the mean predicted power. *verdict*: as in `coverage`;
+    the share may differ by 1 percentage point from the 5%, or by 2 from the power.
     """
     rows = []
     for (metric, candidate), tests in _groups(
@@ -263,10 +224,8 @@ def _verdict(away: float, allowed: float, error: float) -> str:
 def ordering(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric and LM: how often a garbled candidate scores higher than the original candidate.
 
-    - *beyond_allowed*: how often it scores higher by more than Prop. 3.1 of Xu et al. 2025 allows. The allowed excess
-      is 0 for the exact LM, otherwise max KL(truth ‖ LM).
-    - *beyond_printed*: how often it scores higher by more than max KL(LM ‖ truth), the excess that the proposition
-      prints.
+    *beyond_allowed*: by more than Prop. 3.1 of Xu et al. 2025 allows: 0 for the exact LM, otherwise max KL(truth ‖ LM).
+    *beyond_printed*: by more than max KL(LM ‖ truth), which the proposition prints.
     """
     return [
         {
@@ -287,11 +246,10 @@ def ordering(trials: Iterable[Trial]) -> list[Row]:
 COLOURS = {"counted": "#31639c", "cache-ngram": "#c2571a"}
 
 
-def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.FacetChart:
+def chart(rows: Sequence[Row], titles: dict[str, str]) -> altair.FacetChart:
     """Returns a chart of mean bias (nats) by number of training papers, with a band from the least to the largest bias.
 
-    There is one panel per metric. *rows*: those of `learning_curve`. *titles*: the title of each metric. Raises
-    `SettingsError` if the drawing library is not installed.
+    *rows*: those of `learning_curve`. *titles*: metric → title of its panel. Raises `SettingsError` without altair.
     """
     try:
         import altair
