@@ -26,7 +26,6 @@ from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines import (
     KIND,
     RatedPapers,
-    Study,
     conditions,
     from_edition,
     from_files,
@@ -91,7 +90,7 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
             for rating in run.rate_papers(model, job.writer_context, condition, papers)
         ]
         signed = {f"{model} · {condition.name}": signature(job, model, condition) for model, condition in asked_for}
-        summary = keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
+        summary = keep(job.state, job.name, material.source, ratings, material.human, signed, job.seed)
         say(summary["outcome"], summary["message"])
     return summary
 
@@ -104,7 +103,7 @@ def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[
     """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
-    return keep(Study(name, source, ratings, human, {}, seed), state)
+    return keep(state, name, source, ratings, human, {}, seed)
 
 
 def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:

@@ -50,9 +50,8 @@ class Estimate:
 class Closeness:
     """How close ratings come to the mean human ratings of the same *papers*.
 
-    - *rmse*, *bias*, *mae*: the root mean square, the mean and the mean absolute value of rating minus human mean.
-    - *spearman*, *spearman_p*: the rank correlation and its p-value; None if the ratings or the human means vary too
-      little for an interval.
+    *rmse*, *bias*, *mae*: root mean square, mean and mean absolute value of rating minus human mean. *spearman*,
+    *spearman_p*: None if the ratings or the human means vary too little for an interval.
     """
 
     papers: int
@@ -65,12 +64,10 @@ class Closeness:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference in RMSE between two conditions, over the papers rated under both.
+    """The RMSE of *first* minus that of *second*, over the *papers* rated under both conditions.
 
-    - *papers*: the number of these papers.
-    - *rmse*: the RMSE of *first* minus that of *second*, with its 95% interval.
-    - *p*: the p-value of the test that both mean squared errors are equal; None if no paper's error differs.
-    - *p_holm*: *p* after Holm's correction over all differences of the same call.
+    *p*: of the test that both mean squared errors are equal; None if no paper's error differs. *p_holm*: after Holm's
+    correction over all differences of the same call.
     """
 
     first: str
@@ -125,11 +122,8 @@ def differences(
 ) -> list[Difference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
-    *human* holds the mean human rating of each paper. A comparison uses the papers with a human mean and a rating under
-    both conditions. Pairs of conditions with fewer than `FEWEST` such papers are left out.
-
-    The p-value is that of Student's test on the papers' differences of squared error, with Holm's correction over all
-    pairs of conditions.
+    A comparison uses the papers with a human mean and a rating under both conditions; with fewer than `FEWEST`, it is
+    left out. The p-value is that of Student's test on the papers' differences of squared error.
     """
     results = []
     for first, second in combinations(ratings, 2):
@@ -160,12 +154,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The average length of *reviews* (a number of texts), and the average variety of their words.
+    """The average length and variety of words of *reviews* texts.
 
-    - *mean_words*, *median_words*: the mean and the median number of words per review.
     - *type_token_ratio*: distinct words divided by words; falls as reviews get longer, whoever wrote them.
-    - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length. It covers the
-      reviews with at least 50 words, and is None if there are none.
+    - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length; None if no review
+      has 50 words.
     """
 
     reviews: int
@@ -179,14 +172,10 @@ class Wording:
 class ConditionResult:
     """The result of one *model* under one *condition*, such as a guideline.
 
-    - *planned*: the number of papers, the sum of the next four.
-    - *scored*: the number of papers with a rating and a human mean.
-    - *excluded*: the number of papers without a human rating.
-    - *failed*: the number of papers for which the LM gave no usable reply.
-    - *missing*: the number of papers that the next run tries again.
+    - *planned*: the number of papers, the sum of the next four. *scored*: with a rating and a human mean. *excluded*:
+      without a human rating. *failed*: without a usable reply. *missing*: tried again by the next run.
     - *reasons*: the number of papers without a score, by reason.
-    - *closeness*, *recomputed*: how close the ratings come to the human means: those that the reviews state, and those
-      that the rubric's rule computes from the reviews' temporary scores.
+    - *closeness*, *recomputed*: of the ratings that the reviews state, and of those that the rubric's rule computes.
     - *distribution*: the number of papers by rating, 1 to 10.
     """
 
@@ -209,8 +198,7 @@ class Yardstick:
     """Reference values to judge an RMSE by, from the human ratings of the same *papers*.
 
     - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
-    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings.
-    - *ratings*: the number of ratings behind *reviewer*, which needs papers with at least two ratings.
+    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings, over *ratings*.
     - *distribution*: the number of papers by their mean human rating, with halves rounded down.
     """
 
@@ -291,10 +279,10 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
     if not means:
         return None
     errors = [
-        (ratings[index] - fmean([*ratings[:index], *ratings[index + 1 :]])) ** 2
+        (rating - fmean([*ratings[:index], *ratings[index + 1 :]])) ** 2
         for ratings in human.values()
         if len(ratings) > 1
-        for index in range(len(ratings))
+        for index, rating in enumerate(ratings)
     ]
     reviewer = math.sqrt(fmean(errors)) if errors else None
     return Yardstick(len(means), fmean(means), pstdev(means), reviewer, len(errors), rounded(means))
@@ -320,7 +308,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the mean length and variety of words of the *texts* that have words; None if none has."""
+    """Returns the wording of the *texts* that have words; None if none has."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

@@ -44,11 +44,9 @@ _OUT_OF = re.compile(r"\s*(?:/|out of)\s*(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The rating of a paper by *model* under *condition*: either a *value* or the *problem* that replaces it.
+    """The rating of a paper by *model* under *condition*: either a *value*, 1 to 10, or the *problem* instead.
 
-    - *value*: the rating that the model states, 1 to 10.
-    - *recomputed*: the rating that the rubric's rule gives for the review's temporary score; None if there is none.
-    - *text*: the review.
+    *recomputed*: what the rubric's rule gives for the review's temporary score, if there is one. *text*: the review.
     """
 
     paper_id: str
@@ -67,9 +65,8 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the rating n in the last ``Overall Rating: n`` of *text*; the LM's thinking is ignored.
 
-    n may stand in parentheses or before "/10". If there is no such line, all sentences "The overall rating is n." must
-    state the same rating. Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or
-    ``rating_ambiguous`` for a range or two ratings.
+    If there is no such line, all sentences "The overall rating is n." must state the same rating. Raises `ReplyError`:
+    ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a range or two ratings.
     """
     visible = without_thinking(text)[0]
     if matches := [*_RATING.finditer(visible)]:
@@ -83,17 +80,15 @@ def overall_rating(text: str) -> int:
 
 
 def on_scale(rating: int) -> int:
-    """Returns *rating* if it is from 1 to 10; raises `ReplyError` otherwise."""
     if not LOWEST <= rating <= HIGHEST:
         raise ReplyError(f"rating_off_scale: {rating}")
     return rating
 
 
 def temporary_score(text: str) -> int:
-    """Returns the score t, −10 to 10, in the last ``temporary score: t`` of *text* (listing 13).
+    """Returns the score t, −10 to 10, in the last ``temporary score: t`` of *text*, without the LM's thinking.
 
-    The LM's thinking is ignored. Raises `ReplyError`: ``no_temporary_score``, ``temporary_score_not_integer``,
-    ``temporary_score_ambiguous`` or ``temporary_score_off_scale``.
+    Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
     """
     matches = [*_TEMPORARY.finditer(without_thinking(text)[0])]
     if not matches:
@@ -150,12 +145,7 @@ def rate(
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An imported review of one paper.
-
-    - *condition*: the setting under which *model* wrote, such as a guideline.
-    - *rating*: the rating as written in the file; None if there is none.
-    - *text*: the review itself, if the file has it.
-    """
+    """An imported review of one paper by *model* under *condition*, such as a guideline; *rating* as in the file."""
 
     paper_id: str
     model: str
@@ -170,10 +160,9 @@ def condition_of(model: str, run: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns the short form of each of *names*, as a mapping from the full name.
+    """Returns name → short form: without the parts between underscores at both ends that all *names* share.
 
-    A name is split at its underscores. Parts at the start and the end that all names share are left out. A name that
-    has no other parts becomes ``plain``.
+    A name that has no other parts becomes ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -188,10 +177,9 @@ def _shared(lists: Iterable[Sequence[str]]) -> int:
 
 
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
-    """Returns one rating for each model, condition and paper.
+    """Returns one rating for each model and condition, and each of *papers* or other paper that it reviewed.
 
-    Each model and condition gets a rating for all of *papers*, and for any other paper that it reviewed. If the rating
-    is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
+    If the rating is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
     """
     runs: dict[tuple[str, str], dict[str, Given]] = {}
     for review in reviews:
@@ -202,11 +190,12 @@ def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Ratin
             if (review := run.get(paper)) is None:
                 ratings.append(Rating(paper, model, condition, None, NO_REVIEW))
                 continue
+            value, problem = None, None
             try:
-                ratings.append(Rating(paper, model, condition, _given_rating(review.rating), text=review.text))
+                value = _given_rating(review.rating)
             except ReplyError as error:
                 problem = Problem("unparsable", str(error))
-                ratings.append(Rating(paper, model, condition, None, problem, text=review.text))
+            ratings.append(Rating(paper, model, condition, value, problem, text=review.text))
     return ratings
 
 

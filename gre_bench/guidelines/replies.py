@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 
 from gre_bench.core import asking
-from gre_bench.core.asking import ChatOutcome, Cost
+from gre_bench.core.asking import ChatOutcome
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 
@@ -22,20 +22,19 @@ _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
 
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ChatOutcome[T]]:
-    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.
 
-    *read* turns the text of a reply, with the LM's thinking, into a value. It raises `ReplyError` if it cannot.
+    *read* turns a reply with the LM's thinking into a value, or raises `ReplyError`.
     """
 
     def outcome(reply: Reply) -> ChatOutcome[T]:
-        cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
-            return ChatOutcome(Problem(reply.outcome, reply.detail, reply.final), cost)
+            return ChatOutcome(Problem(reply.outcome, reply.detail, reply.final))
         try:
-            return ChatOutcome(read(reply.text), cost, reply.text)
+            return ChatOutcome(read(reply.text), text=reply.text)
         except ReplyError as error:
             cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
-            return ChatOutcome(Problem("unparsable", f"{error}{cut}"), cost, reply.text)
+            return ChatOutcome(Problem("unparsable", f"{error}{cut}"), text=reply.text)
 
     return asking.ask(writer, chats, sampling, outcome, step=1)
 
@@ -56,7 +55,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def block(text: str) -> str:
-    """Returns the content of the last fenced block (```) of *text*, even if it is not closed; else the whole text."""
+    """Returns the content of the last fenced block (```) of *text*, closed or not; else the whole text."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -69,11 +68,10 @@ def block(text: str) -> str:
 
 
 def mapping(text: str) -> Mapping[str, Any]:
-    """Returns the mapping that *text* holds as YAML.
+    """Returns the mapping that *text* holds as YAML; raises `ReplyError` ``no_yaml`` for a longer or another text.
 
     Listings 2 and 4 of the guideline paper print a comma after each line, which YAML allows only within braces. Braces
-    are therefore added if the text alone is no mapping, or if its values end with commas. Raises `ReplyError`
-    ``no_yaml`` if the text is too long, or still no mapping.
+    are therefore added if the text alone is no mapping, or if its values end with commas.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")

@@ -45,11 +45,9 @@ NOT_ASKED = Problem("not_asked", "no LM was asked", final=False)
 
 @dataclass(frozen=True, slots=True)
 class FieldedReview:
-    """A human review as the fields of its form (table 3 of the guideline paper).
+    """A human review as the fields of its form (table 3 of the guideline paper); *written_ms*: when (epoch ms).
 
-    - *fields*: the text of each field. A field that the reviewer left empty is an empty text. A field that the form
-      does not have is absent.
-    - *written_ms*: the time when the review was written (epoch ms), None if unknown.
+    A field that the reviewer left empty is an empty text. A field that the form does not have is absent.
     """
 
     review_id: str
@@ -91,15 +89,10 @@ def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion by which an LM judges a review.
+    """A criterion by which an LM judges a review, with YAML that has a score and a word that describes the score.
 
-    The reply is YAML with a score and a word that describes the score. It is rejected if one of them is missing, or if
-    the listing assigns another word to that score.
-
-    - *prompt*: the name of the prompt.
     - *needs*: the fields that a review must have to be judged.
-    - *word*: the field of the reply with the word that describes the score.
-    - *words*: the right word for each score.
+    - *word*: the field of the reply with the word. *words*: the right word for each score.
     - *typed*: further fields of the reply, each with a function that tests its value.
     """
 
@@ -112,7 +105,6 @@ class Criterion:
 
     @property
     def most(self) -> int:
-        """The highest score that the criterion allows."""
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:
@@ -122,8 +114,7 @@ class Criterion:
     def points(self, text: str) -> int:
         """Returns the score that the reply *text* gives the review.
 
-        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` (score and word do not
-        match) or ``bad_field`` (a field of *typed* fails its test).
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
         tree = mapping(block(without_thinking(text)[0]))
         score = tree.get("quality_score")
@@ -178,11 +169,7 @@ GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The points of one review.
-
-    - *points*: for each criterion, the number of points, or the problem that replaces it.
-    - *length*: the number of the review's characters (see `characters`); None if a field is absent.
-    """
+    """The points of one review by criterion, or the problem instead of points; *length*: its `characters`."""
 
     review_id: str
     paper_id: str
@@ -201,15 +188,11 @@ class Quality:
 
     @property
     def group(self) -> Group | None:
-        """The group to which the total belongs (`group_of`); None if there is no total."""
         return None if self.total is None else group_of(self.total)
 
 
 def group_of(total: int) -> Group | None:
-    """Returns the group to which *total* belongs: good for 17, middle for 11, bad for 6 or less, None for all others.
-
-    Raises ValueError if the total is not between `LEAST` and `MOST`.
-    """
+    """Returns the group to which *total* belongs; raises ValueError if it is not between `LEAST` and `MOST`."""
     if not LEAST <= total <= MOST:
         raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
@@ -220,8 +203,7 @@ def judge(
 ) -> list[Quality]:
     """Returns the points of all reviews of one conference, whose mean date and median length they are compared with.
 
-    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem. Unless *dated*, no review gets
-    points for its date.
+    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem. *dated*: whether dates count.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []

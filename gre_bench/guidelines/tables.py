@@ -39,7 +39,7 @@ Results = Mapping[tuple[str, str], ConditionResult]
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE, and the ends of its 95% interval if it has one; *note* says why a published RMSE is doubtful."""
+    """An RMSE with its 95% interval; a published one has none, and perhaps a *note* why it is doubtful."""
 
     value: float
     low: float | None = None
@@ -49,10 +49,7 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row of a table: the texts on its left (*labels*), and its *cells* by the title of their column.
-
-    *published*: whether the values are printed in the paper rather than computed here.
-    """
+    """A row of a table: the texts on its left (*labels*), and its *cells* by the title of their column."""
 
     labels: tuple[str, ...]
     cells: dict[str, RmseCell]
@@ -78,13 +75,12 @@ class Table:
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
     """Returns the tables that *outcomes* fill, in this order: both blocks of table 1, table 2, all other conditions.
 
-    Tables without a result are left out. If only the table of other conditions is filled, the published table 1 follows
-    that table for comparison.
+    If only the last is filled, the published table 1 follows for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}
-    blocks = {block: {_name(block, venue): title for venue, title in VENUES.items()} for block in BLOCKS}
+    blocks = {block: _venues(block) for block in BLOCKS}
     groups = {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
     tables = [_conference(block, results, models) for block, names in blocks.items() if conditions & set(names)]
     if conditions & (groups - {"none", f"none{RUBRIC}"}):
@@ -100,17 +96,13 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
     return tables
 
 
-def _name(block: str, venue: str) -> str:
-    """Returns the name of the condition with the guideline of *venue* in *block* of table 1.
-
-    In the block ``instruction``, the guideline is rewritten as instructions, and the name is like ``arr``. In the block
-    ``official``, the user supplies the official text, and the name is like ``arr_official``.
-    """
-    return venue if block == "instruction" else f"{venue}_official"
+def _venues(block: str) -> dict[str, str]:
+    """Returns condition → column: ``arr`` is rewritten as instructions, ``arr_official`` the user's official text."""
+    return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 
 def _conference(block: str, results: Results, models: Sequence[str]) -> Table:
-    names = {"none": "No-Guideline"} | {_name(block, venue): title for venue, title in VENUES.items()}
+    names = {"none": "No-Guideline"} | _venues(block)
     lines = [RmseRow((model,), cells) for model in models if (cells := _cells(results, model, names))]
     prints = [RmseRow(row.labels[1:], row.cells, True) for row in _printed("002_table1") if row.labels[0] == block]
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
@@ -129,7 +121,6 @@ def _imitating(results: Results, models: Sequence[str]) -> Table:
 
 
 def _printed(table: str) -> list[RmseRow]:
-    """Returns the rows of a published *table*; their labels are the parts of names like ``official: MODEL``."""
     rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in printed(table):
         rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)
@@ -137,7 +128,7 @@ def _printed(table: str) -> list[RmseRow]:
 
 
 def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: bool = False) -> dict[str, RmseCell]:
-    """Returns the RMSE of *model* by the titles in *names* (condition → title of its column)."""
+    """Returns the RMSE of *model* by column; *names*: condition → column."""
     cells = {}
     for condition, column in names.items():
         outcome = results.get((model, condition))

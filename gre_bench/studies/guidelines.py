@@ -65,8 +65,6 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
-    """Returns the published *tables*, the *outcomes*, and the values of *measure* to compare an RMSE with."""
-
     def rows(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
         return markdown_table(heads, (list(map(markdown_cell, row)) for row in cells))
 
@@ -84,7 +82,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """Returns lines that state the values with which an RMSE can be compared; no lines if *measure* is None."""
+    """Returns lines with the values of *measure*, with which an RMSE can be compared."""
     if measure is None:
         return []
     lines = [
@@ -118,11 +116,7 @@ def close_cells(outcome: ConditionResult) -> list[str]:
 
 
 def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
-    """Yields rows of cells that show how often each rating was given, for the columns `GIVEN`.
-
-    The first row is for the mean human ratings of the papers, the next ones for each of *outcomes*. A human mean is
-    rounded to the nearest whole rating, and a half is rounded down.
-    """
+    """Yields rows for the columns `GIVEN`: first that of the rounded human means, then one for each of *outcomes*."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
     for outcome in outcomes:
@@ -157,30 +151,11 @@ def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
     return TypeAdapter(Yardstick | None).validate_python(summary["yardstick"] or None)
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """The results of a study: the LMs' ratings and the human ratings of the same papers.
-
-    - *source*: what identifies the material, by name, such as ``papers`` → digest of the file.
-    - *ratings*: the LMs' ratings.
-    - *human*: paper id → human ratings.
-    - *signatures*: how each LM rated under each condition.
-    - *seed*: the seed of the bootstrap.
-    """
-
-    name: str
-    source: Mapping[str, str]
-    ratings: Sequence[Rating]
-    human: Mapping[str, Sequence[float]]
-    signatures: Mapping[str, Mapping[str, str]]
-    seed: int = 0
-
-
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
     """Returns the folder of the study *name* under *state*, and makes it if necessary.
 
-    *source*: digests that identify the study's material. *kind*: the kind of study, such as guidelines. Raises
-    `SettingsError` for an unusable name, or if the folder holds a study of other material.
+    *source*: digests that identify the study's material. Raises `SettingsError` for an unusable name, or if the folder
+    holds a study of other material.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
@@ -200,37 +175,43 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
     return folder
 
 
-def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Writes the files of *study*, and returns ``study.json``; raises `SettingsError` in another study's folder."""
-    folder = study_folder(state, study.name, study.source)
-    means = human_means(study.human)
-    results = outcomes(study.ratings, means, seed=study.seed)
-    tests = compared(study.ratings, means, seed=study.seed)
-    rated = {rating.paper_id for rating in study.ratings}
-    measure = yardstick({paper: ratings for paper, ratings in study.human.items() if paper in rated})
+def keep(
+    state: Path, name: str, source: Mapping[str, str], ratings: Sequence[Rating], human: Mapping[str, Sequence[float]],
+    signatures: Mapping[str, Mapping[str, str]], seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
+
+    *ratings*, *human*: those of LMs and of humans (paper id → ratings). *signatures*: how each LM rated under each
+    condition. *seed*: that of the bootstrap.
+    """
+    folder = study_folder(state, name, source)
+    means = human_means(human)
+    results, tests = outcomes(ratings, means, seed=seed), compared(ratings, means, seed=seed)
+    rated = {rating.paper_id for rating in ratings}
+    measure = yardstick({paper: given for paper, given in human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
-    problem = next((item.problem for item in study.ratings if item.problem and not item.problem.final), None)
+    problem = next((item.problem for item in ratings if item.problem and not item.problem.final), None)
     message = f"{missing} ratings are still missing: {problem.message}; run it again to try them" if problem else ""
     summary: dict[str, Any] = {
-        "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": message, "source": dict(study.source), "seed": study.seed,
-        "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
+        "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
+        "message": message, "source": dict(source), "seed": seed,
+        "signatures": {rater: dict(signed) for rater, signed in signatures.items()},
         "outcomes": [asdict(outcome) for outcome in results],
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
-    put(folder / "ratings.csv", table(_rating_rows(study.ratings, means)))
+    put(folder / "ratings.csv", table(_rating_rows(ratings, means)))
     put(folder / "outcomes.csv", table(map(outcome_row, results)))
     rows = [{"model": model, **_flat(asdict(row))} for model, tested in tests.items() for row in tested]
     put(folder / "differences.csv", table(rows))
     put(folder / "tables.md", markdown(layout(results), results, measure))
     texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
-                 for row in study.ratings if row.text and study.signatures]  # fmt: skip
+                 for row in ratings if row.text and signatures]  # fmt: skip
     if texts:
         put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
     try:
         picture = io.StringIO()
-        chart(results, means, f"Ratings under guidelines: {study.name}").save(picture, format="svg")
+        chart(results, means, f"Ratings under guidelines: {name}").save(picture, format="svg")
         put(folder / "distributions.svg", picture.getvalue())
         summary["picture"] = str(folder / "distributions.svg")
     except SettingsError as error:
@@ -240,7 +221,6 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
 
 
 def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
-    """Returns *outcome* as one row of values by column, for a CSV file."""
     whole = asdict(outcome)
     counts = {
         name: whole[name] for name in ("model", "condition", "planned", "scored", "excluded", "failed", "missing")
@@ -286,12 +266,7 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed, with human ratings.
-
-    - *contents*: paper id → text.
-    - *human*: paper id → human ratings.
-    - *source*: what identifies the material, by name, such as ``papers`` → digest of the file.
-    """
+    """Papers to be reviewed: paper id → text, paper id → human ratings, and what identifies them: name → digest."""
 
     contents: Mapping[str, str]
     human: Mapping[str, Sequence[float]]
@@ -299,11 +274,10 @@ class RatedPapers:
 
 
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
-    """Returns the papers in the file *papers* with the human ratings in the file *ratings*.
+    """Returns the papers in the file *papers* (as for ``gre-bench import papers``) that have ratings in *ratings*.
 
-    *papers* has the format of ``gre-bench import papers``. Only papers with ratings are returned, in the order of the
-    file, at most *limit*. References and appendices are cut off. Raises `SourceError` for a refused row, or if no paper
-    has a rating.
+    They are in the order of the file, at most *limit*, without references and appendices. Raises `SourceError` for a
+    refused row, or if no paper has a rating.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})
@@ -325,10 +299,9 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
-    """Returns the papers of an edition that have human reviews with ratings, and these ratings.
+    """Returns at most *limit* papers of an edition that have human reviews with ratings, and these ratings.
 
-    At most *limit* papers are returned. Raises `SettingsError` for a missing edition, `SourceError` for an edition
-    without such papers.
+    Raises `SettingsError` for a missing edition, `SourceError` for one without such papers.
     """
     store = Store(state, edition)
     if not store.exists:
@@ -357,10 +330,9 @@ def whole_texts(store: Store) -> dict[str, str]:
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Reads existing reviews and their ratings from the files in *folder*, instead of having LMs write reviews.
+    """Returns the ratings in existing reviews in *folder*, paper id → human ratings, and file name → digest.
 
-    Returns the ratings in these reviews, paper id → human ratings, and file name → digest. Raises `SourceError` for a
-    missing or faulty file.
+    Raises `SourceError` for a missing or faulty file.
     """
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
@@ -378,11 +350,10 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions called *names*. A condition is a guideline that the LM is given, or none.
+    """Returns the conditions called *names*; without names, that without a guideline and one for each of *files*.
 
-    If *names* is empty, these are the condition without a guideline and one condition for each of *files*. *files*:
-    name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read. Raises it also if the
-    guideline of a rubric is not a checklist of ten good and ten bad questions.
+    *files*: name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read, and for the
+    guideline of a rubric that is not a checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():

@@ -29,89 +29,58 @@ def test_a_temporary_score_off_the_scale_is_not_mapped(score):
         normalised(score)
 
 
-@pytest.mark.parametrize(
-    ("reply", "rating"),
-    [
-        ("Overall Rating: (6)", 6),
-        ("Overall Rating: 6", 6),
-        ('It is sound.\n\n"Overall Rating: (8)"', 8),
-        ("**Overall Rating:** 3", 3),
-        ("**Overall Rating: (10)**", 10),
-        ("overall rating:\n5", 5),
-        ("Overall Rating: 7/10", 7),
-        ("Overall Rating: (7/10)", 7),
-        ("Overall Rating: 7 out of 10.", 7),
-        ("Overall Rating: 6.", 6),
-        ("Overall Rating: 6.0", 6),
-        ("Overall Rating: 6 - Weak Accept", 6),
-        ("Overall Rating: (Your Rating)\nOverall Rating: (4)", 4),
-        ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)", 2),
-        ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)", 1),
-        ("Overall Rating: (5)\nOverall Rating: (Your Rating)", 5),
-        ("The overall rating is 7.", 7),
-        ("The overall rating is 7/10, for the proof holds.\n\nThe overall rating is **7**", 7),
-        ("The overall rating is 4.\nOverall Rating: 6", 6),
-    ],
-)
-def test_a_rating_is_read(reply, rating):
-    assert overall_rating(reply) == rating
+READ = [
+    (overall_rating, ("Overall Rating: (6)", "Overall Rating: 6", "Overall Rating: 6.", "Overall Rating: 6.0",
+                      "Overall Rating: 6 - Weak Accept", "The overall rating is 4.\nOverall Rating: 6"), 6),
+    (overall_rating, ("Overall Rating: 7/10", "Overall Rating: (7/10)", "Overall Rating: 7 out of 10.",
+                      "The overall rating is 7.",
+                      "The overall rating is 7/10, for the proof holds.\n\nThe overall rating is **7**"), 7),
+    (overall_rating, ("overall rating:\n5", "Overall Rating: (5)\nOverall Rating: (Your Rating)"), 5),
+    (overall_rating, ('It is sound.\n\n"Overall Rating: (8)"',), 8),
+    (overall_rating, ("**Overall Rating:** 3",), 3), (overall_rating, ("**Overall Rating: (10)**",), 10),
+    (overall_rating, ("Overall Rating: (Your Rating)\nOverall Rating: (4)",), 4),
+    (overall_rating, ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)",), 2),
+    (overall_rating, ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)",), 1),
+    (temporary_score, ("Temporary score: 4",), 4), (temporary_score, ("- The temporary score (-10 to +10): +3",), 3),
+    (temporary_score, ("**Temporary Score:** -7",), -7), (temporary_score, ("temporary_score = 10",), 10),
+    (temporary_score, ("Temporary score: \u22122",), -2), (temporary_score, ("Temporary Score: 5/10",), 5),
+    (temporary_score, ("Temporary score: 9\nI correct myself. Temporary score: (0)",), 0),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("reply", "code"),
-    [
-        ("", "no_rating"),
-        ("I cannot rate this paper.", "no_rating"),
-        ("Overall Rating: (Your Rating)", "no_rating"),
-        ("Rating: 6", "no_rating"),
-        ("<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "no_rating"),
-        ("<think>\nOverall Rating: (9)", "no_rating"),
-        ("Overall Rating: (6.5)", "rating_not_integer: 6.5"),
-        ("The overall rating is 3 points below the mean.", "no_rating"),
-        ("The overall rating is 7,5.", "no_rating"),
-        ("The overall rating is 7 to 8.", "no_rating"),
-        ("The overall rating is 3/5.", "rating_ambiguous: 3 of 5"),
-        ("The overall rating is 7. No: the overall rating is 5.", "rating_ambiguous: 5 and 7"),
-        ("Overall Rating: 5-6", "rating_ambiguous: 5-6"),
-        ("Overall Rating: 5 or 6", "rating_ambiguous: 5 or 6"),
-        ("Overall Rating: 3/5", "rating_ambiguous: 3 of 5"),
-        ("Overall Rating: (0)", "rating_off_scale: 0"),
-        ("Overall Rating: -3", "rating_off_scale: -3"),
-        ("Overall Rating: 11", "rating_off_scale: 11"),
-        ("Overall Rating: (6)\nOverall Rating: (60)", "rating_off_scale: 60"),
-        ("Overall Rating: 12345678901234567890", "rating_ambiguous"),
-    ],
-)
-def test_what_is_no_rating_says_why(reply, code):
-    with pytest.raises(ReplyError) as error:
-        overall_rating(reply)
-    assert str(error.value).startswith(code)
+@pytest.mark.parametrize(("read", "replies", "number"), READ)
+def test_a_stated_number_is_read(read, replies, number):
+    assert {reply: read(reply) for reply in replies} == dict.fromkeys(replies, number)
 
 
-@pytest.mark.parametrize(
-    ("reply", "score"),
-    [
-        ("Temporary score: 4", 4), ("- The temporary score (-10 to +10): +3", 3), ("**Temporary Score:** -7", -7),
-        ("temporary_score = 10", 10), ("Temporary score: \u22122", -2),
-        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0), ("Temporary Score: 5/10", 5),
-    ],
-)  # fmt: skip
-def test_a_temporary_score_is_read(reply, score):
-    assert temporary_score(reply) == score
+REFUSED = [
+    (overall_rating, "no_rating", (
+        "", "I cannot rate this paper.", "Overall Rating: (Your Rating)", "Rating: 6",
+        "<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "<think>\nOverall Rating: (9)",
+        "The overall rating is 3 points below the mean.", "The overall rating is 7,5.", "The overall rating is 7 to 8.",
+    )),
+    (overall_rating, "rating_not_integer: 6.5", ("Overall Rating: (6.5)",)),
+    (overall_rating, "rating_ambiguous: 3 of 5", ("The overall rating is 3/5.", "Overall Rating: 3/5")),
+    (overall_rating, "rating_ambiguous: 5 and 7", ("The overall rating is 7. No: the overall rating is 5.",)),
+    (overall_rating, "rating_ambiguous: 5-6", ("Overall Rating: 5-6",)),
+    (overall_rating, "rating_ambiguous: 5 or 6", ("Overall Rating: 5 or 6",)),
+    (overall_rating, "rating_ambiguous", ("Overall Rating: 12345678901234567890",)),
+    (overall_rating, "rating_off_scale: 0", ("Overall Rating: (0)",)),
+    (overall_rating, "rating_off_scale: -3", ("Overall Rating: -3",)),
+    (overall_rating, "rating_off_scale: 11", ("Overall Rating: 11",)),
+    (overall_rating, "rating_off_scale: 60", ("Overall Rating: (6)\nOverall Rating: (60)",)),
+    (temporary_score, "no_temporary_score", ("Overall Rating: (6)", "The temporary score (-10 to +10)")),
+    (temporary_score, "temporary_score_off_scale: 12", ("Temporary score: 12",)),
+    (temporary_score, "temporary_score_not_integer: 2.5", ("Temporary score: 2.5",)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("reply", "code"),
-    [
-        ("Overall Rating: (6)", "no_temporary_score"),
-        ("The temporary score (-10 to +10)", "no_temporary_score"),
-        ("Temporary score: 12", "temporary_score_off_scale: 12"),
-        ("Temporary score: 2.5", "temporary_score_not_integer: 2.5"),
-    ],
-)
-def test_what_is_no_temporary_score_says_why(reply, code):
-    with pytest.raises(ReplyError, match=code):
-        temporary_score(reply)
+@pytest.mark.parametrize(("read", "code", "replies"), REFUSED)
+def test_what_is_no_such_number_says_why(read, code, replies):
+    for reply in replies:
+        with pytest.raises(ReplyError) as error:
+            read(reply)
+        assert str(error.value).startswith(code), reply
 
 
 @given(st.text(), st.integers(1, 10), st.sampled_from(["", "(", "**", '"(']))

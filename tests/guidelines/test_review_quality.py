@@ -101,22 +101,15 @@ def test_the_total_is_the_sum_of_all_five():
     assert [quality.total for quality in found] == [17, 15, 14]
     assert [quality.group for quality in found] == ["good", None, None]
     assert list(found[0].points) == list(NAMES)
-    lowest = judge(
-        [middle, review("late", 10**12, summary="", strengths="", weaknesses="", questions="")],
-        verdicts(middle, review("late"), points=(0, 0, 0)),
-    )
-    assert lowest[1].total == 2
+    late = review("late", 10**12, summary="", strengths="", weaknesses="", questions="")
+    assert judge([middle, late], verdicts(middle, late, points=(0, 0, 0)))[1].total == 2
 
 
-@pytest.mark.parametrize(
-    ("lacking", "criteria"),
-    [
-        (("soundness",), {"subscore_consistency"}),
-        (("rating",), {"content_consistency", "subscore_consistency"}),
-        (("questions",), {"review_length", "reference_quality"}),
-        (("strengths",), {"review_length", "reference_quality", "content_consistency"}),
-    ],
-)
+@pytest.mark.parametrize(("lacking", "criteria"), [
+    (("soundness",), {"subscore_consistency"}), (("rating",), {"content_consistency", "subscore_consistency"}),
+    (("questions",), {"review_length", "reference_quality"}),
+    (("strengths",), {"review_length", "reference_quality", "content_consistency"}),
+])  # fmt: skip
 def test_a_missing_field_makes_the_total_not_computable_and_never_smaller(lacking, criteria):
     one = without("r", *lacking)
     quality = judge([one, review("other")], verdicts(one))[0]
@@ -172,10 +165,8 @@ def test_thirty_of_each_group_are_drawn_with_a_seed_and_all_of_a_smaller_one():
 
 
 def test_a_group_of_one_criterion_has_the_ends_of_that_criterion_whatever_the_others_are():
-    points = {
-        qualities.review_id: qualities.points for qualities in map(constructed, range(2, 18), map(str, range(16)))
-    }
-    drawn = sampled([Quality(name, "p", given) for name, given in points.items()], size=16)
+    qualities = list(map(constructed, range(2, 18), map(str, range(16))))
+    points, drawn = {quality.review_id: quality.points for quality in qualities}, sampled(qualities, size=16)
     for criterion, (least, most) in zip(NAMES, ((1, 5), (1, 5), (0, 3), (0, 2), (0, 2)), strict=True):
         for side, end in (("good", most), ("bad", least)):
             assert drawn[f"{side}.{criterion}"] == sorted(n for n, given in points.items() if given[criterion] == end)
@@ -196,9 +187,8 @@ def test_each_criterion_asks_about_the_fields_that_its_listing_names():
     asked = {name: criterion.chat(one).user for name, criterion in CRITERIA.items()}
     assert "Summary: SUM\nStrengths: STR\nWeaknesses: WEA\nQuestions: QUE\n" in asked["reference_quality"]
     assert "# REVIEW:\nRating: RAT\n" in asked["content_consistency"] and "QUE" not in asked["content_consistency"]
-    assert (
-        "Rating: RAT\nSoundness: 3 good\nPresentation: 2 fair\nContribution: 3 good\n" in asked["subscore_consistency"]
-    )
+    scores = "Rating: RAT\nSoundness: 3 good\nPresentation: 2 fair\nContribution: 3 good\n"
+    assert scores in asked["subscore_consistency"]
     assert [criterion.most for criterion in CRITERIA.values()] == [3, 2, 2]
 
 
@@ -216,29 +206,22 @@ def test_a_score_and_its_word_are_read(name, score, word):
     assert CRITERIA[name].points(f'quality_score: {score}\nreasoning: "so: it is"\n{name}: "{word}"') == score
 
 
-@pytest.mark.parametrize(
-    ("reply", "code"),
-    [
-        ("", "no_score"),
-        ("The review is consistent: 2 points.", "no_score"),
-        ("- 2\n- consistent", "no_yaml"),
-        ("quality_score: [1, 2", "no_yaml"),
-        ("quality_score: 2", "contradiction"),
-        ("quality_score: 2\ncontent_consistency: inconsistent", "contradiction"),
-        ("quality_score: true\ncontent_consistency: consistent", "no_score"),
-        ("quality_score: 0/1/2\ncontent_consistency: consistent", "no_score"),
-        ("quality_score: 1.5\ncontent_consistency: consistent", "no_score"),
-        ("quality_score: 3\ncontent_consistency: consistent", "score_off_scale"),
-        ("quality_score: -1\ncontent_consistency: inconsistent", "score_off_scale"),
-        ("quality_score: 2\nquality_score: 0\ncontent_consistency: consistent", "no_yaml"),
-        ("a: &x [1]\nb: *x\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
-        ("quality_score: !!python/object/apply:os.system ['true']\ncontent_consistency: consistent", "no_yaml"),
-        ("quality_score: 2\nreasoning: it says: no\ncontent_consistency: consistent", "no_yaml"),
-        ("[" * 1000, "no_yaml"),
-        ("date: 2001-99-99\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
-        ("x" * 50_000, "no_yaml"),
-    ],
-)
+CONSISTENT = "content_consistency: consistent"
+
+
+@pytest.mark.parametrize(("reply", "code"), [
+    ("", "no_score"), ("The review is consistent: 2 points.", "no_score"), ("- 2\n- consistent", "no_yaml"),
+    ("quality_score: [1, 2", "no_yaml"), ("quality_score: 2", "contradiction"),
+    ("quality_score: 2\ncontent_consistency: inconsistent", "contradiction"),
+    *((f"quality_score: {score}\n{CONSISTENT}", "no_score") for score in ("true", "0/1/2", "1.5")),
+    (f"quality_score: 3\n{CONSISTENT}", "score_off_scale"),
+    ("quality_score: -1\ncontent_consistency: inconsistent", "score_off_scale"),
+    (f"quality_score: 2\nquality_score: 0\n{CONSISTENT}", "no_yaml"),
+    (f"a: &x [1]\nb: *x\nquality_score: 2\n{CONSISTENT}", "no_yaml"),
+    (f"quality_score: !!python/object/apply:os.system ['true']\n{CONSISTENT}", "no_yaml"),
+    (f"quality_score: 2\nreasoning: it says: no\n{CONSISTENT}", "no_yaml"), ("[" * 1000, "no_yaml"),
+    (f"date: 2001-99-99\nquality_score: 2\n{CONSISTENT}", "no_yaml"), ("x" * 50_000, "no_yaml"),
+])  # fmt: skip
 def test_a_reply_that_is_not_as_asked_is_refused(reply, code):
     with pytest.raises(ReplyError, match=f"^{code}"):
         CRITERIA["content_consistency"].points(reply)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -31,23 +33,35 @@ HUMAN = [3, 4, 5, 6, 7, 8, 3, 5, 6, 5, 4, 6]
 OFFICIAL = "Reviewers are asked to be kind."
 
 
-@pytest.fixture
-def study(tmp_path):
-    """Makes a job over papers whose human means are `HUMAN`, and the server's models file."""
-    papers, ratings, own = (tmp_path / name for name in ("papers.jsonl", "ratings.tsv", "own.txt"))
+CONDITIONS = ("none", "arr", "neurips", "iclr", "iclr_official", "good", "good+rubric", "bad+rubric")
+
+
+def job_in(folder, server, *conditions, name="scripted", **more):
+    """A job over papers whose human means are `HUMAN`, with the server's models file."""
+    papers, ratings = folder / "papers.jsonl", folder / "ratings.tsv"
     rows = [{"paper_id": f"p{place}", "title": f"Paper number {place}", "abstract": "An abstract.",
              "text": "A body of text."} for place in range(PAPERS)]  # fmt: skip
     papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     lines = [f"p{place}\t{mean - 1}\t{mean + 1}\t\tReject" for place, mean in enumerate(HUMAN)]
     ratings.write_text("\n".join(["paper_id\t0\t1\t2\tdecision", *lines]) + "\n")
-    own.write_text(OFFICIAL)
+    (folder / "own.txt").write_text(OFFICIAL)
+    asked = {"papers": papers, "ratings": ratings, "models_file": models_file(folder, server, name)}
+    return GuidelineJob("study", (name,), conditions, **asked | {"state": folder / "state"} | more)
 
-    def job(server, *conditions, name="scripted", **more):
-        models = models_file(tmp_path, server, name)
-        asked = {"papers": papers, "ratings": ratings, "models_file": models, "state": tmp_path / "state"} | more
-        return GuidelineJob("study", (name,), conditions, **asked)
 
-    return job
+@pytest.fixture
+def study(tmp_path):
+    return partial(job_in, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A study under `CONDITIONS`: its folder, its summary, and the requests."""
+    folder = tmp_path_factory.mktemp("guidelines")
+    with scripted_chat(write=reviewer) as server:
+        job = job_in(folder, server, *CONDITIONS, guidelines={"iclr_official": folder / "own.txt"})
+        summary = run(job)
+        return job.state / "studies" / "guidelines" / "study", summary, list(server.requests)
 
 
 def command(job):
@@ -87,54 +101,66 @@ def found(summary):
     return {outcome.condition: outcome for outcome in outcomes_of(summary)}
 
 
-def test_known_ratings_come_back_as_known_errors(study):
-    with scripted_chat(write=reviewer) as server:
-        summary = run(study(server, "none", "arr", "neurips", "iclr"))
+def test_known_ratings_come_back_as_known_errors(whole):
+    _, summary, requests = whole
     assert summary["outcome"] == "done"
     close = {name: outcome.closeness for name, outcome in found(summary).items()}
-    assert {name: (one.rmse.value, one.bias.value) for name, one in close.items() if name != "iclr"} == {
-        "none": (2, 2),
-        "arr": (0, 0),
-        "neurips": (1, 0),
-    }
+    assert {name: (close[name].rmse.value, close[name].bias.value) for name in ("none", "arr", "neurips")} == {
+        "none": (2, 2), "arr": (0, 0), "neurips": (1, 0),
+    }  # fmt: skip
     assert (close["none"].rmse.low, close["none"].rmse.high) == (2, 2)
     assert close["none"].spearman.value == close["arr"].spearman.value == pytest.approx(1)
     assert close["iclr"].spearman is None
     assert close["iclr"].rmse.value ** 2 == pytest.approx(sum((mean - 5) ** 2 for mean in HUMAN) / PAPERS)
+    # An official text is the user's own.
+    assert close["iclr_official"].bias.value == 1
+    own = f"# Reviewer Guideline\n{OFFICIAL}\n"
+    assert sum(own in body["messages"][0]["content"] for body in requests) == PAPERS
     pairs = {(row["first"], row["second"]): row for row in summary["differences"]["scripted"]}
-    assert len(pairs) == 6 and pairs["none", "arr"]["rmse"]["value"] == 2
+    assert len(pairs) == 28 and pairs["none", "arr"]["rmse"]["value"] == 2
     assert found(summary)["arr"].wording.mean_words == 14
     assert yardstick_of(summary).reviewer == 2.0
 
 
-def test_every_file_of_a_study_accounts_for_every_planned_paper(study, tmp_path):
-    with scripted_chat(write=reviewer) as server:
-        summary = run(study(server, "none", "good+rubric"))
-    folder = tmp_path / "state" / "studies" / "guidelines" / "study"
+def test_every_file_of_a_study_accounts_for_every_planned_paper(whole):
+    folder, summary, _ = whole
     rows = list(csv.DictReader((folder / "ratings.csv").open()))
-    assert len(rows) == 2 * PAPERS and {row["state"] for row in rows} == {"scored"}
+    assert len(rows) == len(CONDITIONS) * PAPERS and {row["state"] for row in rows} == {"scored"}
     assert {(row["rating"], row["recomputed"]) for row in rows if row["condition"] == "good+rubric"} == {
-        ("8", "1"),
-        ("8", "5"),
-        ("8", "7"),
-    }
-    assert len((folder / "reviews.jsonl").read_text().splitlines()) == 2 * PAPERS
+        ("8", "1"), ("8", "5"), ("8", "7"),
+    }  # fmt: skip
+    assert len((folder / "reviews.jsonl").read_text().splitlines()) == len(CONDITIONS) * PAPERS
     assert json.loads((folder / "study.json").read_text())["outcomes"] == json.loads(json.dumps(summary))["outcomes"]
     assert (folder / "distributions.svg").read_text().startswith("<svg")
     signed = summary["signatures"]["scripted · none"]
     assert signed["writer"] == f"scripted@{MODEL}" and signed["sha256"] == condition("none").sha256
-    assert [row["condition"] for row in csv.DictReader((folder / "outcomes.csv").open())] == ["none", "good+rubric"]
+    assert tuple(row["condition"] for row in csv.DictReader((folder / "outcomes.csv").open())) == CONDITIONS
     assert not list(folder.glob(".*"))
 
 
-def test_a_rubric_shows_the_models_own_rating_and_the_recomputed_one(study):
-    with scripted_chat(write=reviewer) as server:
-        outcome = found(run(study(server, "bad+rubric")))["bad+rubric"]
+def test_a_rubric_shows_the_models_own_rating_and_the_recomputed_one(whole):
+    outcome = found(whole[1])["bad+rubric"]
     expected = [normalised((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
     assert outcome.closeness.bias.value == pytest.approx(8 - sum(HUMAN) / PAPERS)
     assert outcome.recomputed.bias.value == pytest.approx(sum(expected) / PAPERS)
-    assert outcome.recomputed.papers == PAPERS
-    assert outcome_row(outcome)["recomputed_papers"] == PAPERS
+    assert outcome.recomputed.papers == outcome_row(outcome)["recomputed_papers"] == PAPERS
+
+
+def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(whole):
+    lines = (whole[0] / "tables.md").read_text().splitlines()
+    assert "## Table 1: Official conference guidelines" in lines
+    instruction = lines[lines.index("## Table 1: Guidelines rewritten into instruction-style prompts") :]
+    assert instruction[2] == "| Model | No-Guideline | ARR | NeurIPS | ICLR |"
+    assert instruction[4].startswith(
+        "| scripted | 2.00 (2.00, 2.00) | **0.00 (0.00, 0.00)** | <u>1.00 (1.00, 1.00)</u> | 1."
+    )
+    assert "| Qwen3-32B (published) | 3.58 | <u>3.16</u> | 3.32 | **3.09** |" in instruction
+    assert "| Qwen3-32B (published) | 3.58 | 3.32 | **2.51** | <u>2.89</u> |" in lines
+    imitating = lines[lines.index("## Table 2: reviewer-imitating guidelines") :]
+    assert imitating[2] == "| Model | Setting | Base. | Good | Mid. | Bad |"
+    assert [line.split(" | ")[1] for line in imitating[4:7]] == ["w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed"]
+    assert "| Qwen3-32B (published) | w/ Rubric | N/A | <u>4.57</u> | **4.31** | 4.62 |" in imitating
+    assert any("above No-Guideline" in line for line in lines)
 
 
 def test_nothing_is_asked_twice_and_a_further_condition_pays_for_itself_only(study):
@@ -147,44 +173,31 @@ def test_nothing_is_asked_twice_and_a_further_condition_pays_for_itself_only(stu
         assert server.count == 2 * PAPERS
 
 
-def test_a_reply_without_a_rating_is_asked_for_with_other_seeds_and_then_missing_for_good(study):
-    def silent(body):
-        return reviewer(body) if paper_of(body) else "A fine paper. Rating: 9"
+def test_each_paper_without_a_rating_has_its_reason(study):
+    manner = {2: "refusal", 3: "empty", 4: "too_long", 5: "length"}
 
-    with scripted_chat(write=silent) as server:
-        summary = run(study(server, "arr"))
-        assert [body.get("seed") for body in server.requests if paper_of(body) == 0] == [None, 1, 2]
+    def write(body):
+        paper = paper_of(body)
+        if paper == 1 and body.get("seed") != 2:  # another seed gives a rating, which counts
+            return "Overall Rating: (Your Rating)"
+        return {0: "A fine paper. Rating: 9", 5: "The paper is sound. Overall Rat"}.get(paper) or reviewer(body)
+
+    with scripted_chat(write=write, when=lambda body: manner.get(paper_of(body))) as server:
+        job = study(server, "arr")
+        rows = [json.loads(line) for line in job.papers.read_text().splitlines()]
+        rows[6]["text"] = None
+        rows.append({"paper_id": "unrated", "text": "A body."})
+        job.papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        summary = run(job)
+        seeds = [[body.get("seed") for body in server.requests if paper_of(body) == paper] for paper in (0, 1, 2, 6)]
+    assert seeds == [[None, 1, 2], [None, 1, 2], [None], []]
     outcome = found(summary)["arr"]
-    assert summary["outcome"] == "done"
-    assert (outcome.scored, outcome.failed, outcome.reasons) == (PAPERS - 1, 1, {"unparsable: no_rating": 1})
-    assert outcome.closeness.papers == PAPERS - 1
-
-
-def test_a_rating_that_another_seed_gives_counts(study):
-    def late(body):
-        return reviewer(body) if body.get("seed") == 2 else "Overall Rating: (Your Rating)"
-
-    with scripted_chat(write=late) as server:
-        outcome = found(run(study(server, "arr")))["arr"]
-        assert server.count == 3 * PAPERS
-    assert (outcome.scored, outcome.closeness.rmse.value) == (PAPERS, 0)
-
-
-@pytest.mark.parametrize(("stunt", "reason"), [("refusal", "refused"), ("empty", "empty"), ("too_long", "failed")])
-def test_what_an_lm_will_not_do_is_a_failure_with_its_reason(study, stunt, reason):
-    with scripted_chat(write=reviewer, when=lambda body: stunt if paper_of(body) == 3 else None) as server:
-        summary = run(study(server, "arr"))
-    outcome = found(summary)["arr"]
-    assert (summary["outcome"], outcome.scored, outcome.failed, outcome.reasons) == ("done", PAPERS - 1, 1, {reason: 1})
-
-
-def test_a_reply_that_was_cut_before_its_rating_is_no_rating(study):
-    def cut(body):
-        return reviewer(body) if paper_of(body) != 3 else "The paper is sound. Overall Rat"
-
-    with scripted_chat(write=cut, when=lambda body: "length" if paper_of(body) == 3 else None) as server:
-        outcome = found(run(study(server, "arr")))["arr"]
-    assert outcome.reasons == {"unparsable: no_rating (cut at the token limit)": 1}
+    assert (summary["outcome"], outcome.planned, outcome.scored, outcome.failed) == ("done", PAPERS, PAPERS - 6, 6)
+    assert outcome.reasons == {
+        "unparsable: no_rating": 1, "refused": 1, "empty": 1, "failed": 1, "no_text": 1,
+        "unparsable: no_rating (cut at the token limit)": 1,
+    }  # fmt: skip
+    assert (outcome.closeness.papers, outcome.closeness.rmse.value) == (PAPERS - 6, 0)
 
 
 def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_asks_for_the_rest(study):
@@ -196,18 +209,6 @@ def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_ask
         before = server.count
         summary = run(study(server, "arr"))
         assert (summary["outcome"], server.count - before) == ("done", 2)
-
-
-def test_a_paper_without_text_or_human_rating_is_accounted_for(study, tmp_path):
-    with scripted_chat(write=reviewer) as server:
-        job = study(server, "arr")
-        rows = [json.loads(line) for line in job.papers.read_text().splitlines()]
-        rows[0]["text"] = None
-        rows.append({"paper_id": "unrated", "text": "A body."})
-        job.papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        outcome = found(run(job))["arr"]
-        assert server.count == PAPERS - 1
-    assert (outcome.planned, outcome.scored, outcome.reasons) == (PAPERS, PAPERS - 1, {"no_text": 1})
 
 
 def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
@@ -226,35 +227,6 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
     }
 
 
-def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(study, tmp_path):
-    with scripted_chat(write=reviewer) as server:
-        names = ("none", "arr", "neurips", "iclr", "iclr_official", "good", "good+rubric")
-        job = study(server, *names, guidelines={"iclr_official": tmp_path / "own.txt"})
-        run(job)
-    text = (job.state / "studies" / "guidelines" / "study" / "tables.md").read_text()
-    lines = text.splitlines()
-    assert "## Table 1: Official conference guidelines" in lines
-    instruction = lines[lines.index("## Table 1: Guidelines rewritten into instruction-style prompts") :]
-    assert instruction[2] == "| Model | No-Guideline | ARR | NeurIPS | ICLR |"
-    assert instruction[4].startswith(
-        "| scripted | 2.00 (2.00, 2.00) | **0.00 (0.00, 0.00)** | <u>1.00 (1.00, 1.00)</u> | 1."
-    )
-    assert "| Qwen3-32B (published) | 3.58 | <u>3.16</u> | 3.32 | **3.09** |" in instruction
-    assert "| Qwen3-32B (published) | 3.58 | 3.32 | **2.51** | <u>2.89</u> |" in lines
-    imitating = lines[lines.index("## Table 2: reviewer-imitating guidelines") :]
-    assert imitating[2] == "| Model | Setting | Base. | Good | Mid. | Bad |"
-    assert [line.split(" | ")[1] for line in imitating[4:7]] == ["w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed"]
-    assert "| Qwen3-32B (published) | w/ Rubric | N/A | <u>4.57</u> | **4.31** | 4.62 |" in imitating
-    assert any("above No-Guideline" in line for line in lines)
-
-
-def test_official_text_is_the_users_own(study, tmp_path):
-    with scripted_chat(write=reviewer) as server:
-        outcome = found(run(study(server, "mine", guidelines={"mine": tmp_path / "own.txt"})))["mine"]
-        assert all(f"# Reviewer Guideline\n{OFFICIAL}\n" in body["messages"][0]["content"] for body in server.requests)
-    assert outcome.closeness.bias.value == 1
-
-
 def test_another_model_or_other_papers_do_not_mix(study):
     with scripted_chat(write=reviewer) as server:
         job = study(server, "none")
@@ -264,37 +236,24 @@ def test_another_model_or_other_papers_do_not_mix(study):
             run(job)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "why"),
-    [
-        ({"models": ()}, SettingsError, "name at least one model"),
-        ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
-        ({"conditions": ("nope",)}, SettingsError, "no guideline condition 'nope'"),
-        ({"papers": None}, SettingsError, "name the papers: --edition"),
-        ({"edition": "ICLR-2099"}, SettingsError, "an edition has papers and ratings of its own"),
-        ({"edition": "ICLR-2099", "papers": None, "ratings": None}, SettingsError, "no edition ICLR-2099"),
-        ({"name": "../up"}, SettingsError, "study name"),
-        ({"guidelines": {"mine": ROOT / "nope.txt"}}, SourceError, "guideline mine: .*nope.txt cannot be read"),
-        (
-            {"conditions": ("mine+rubric",), "guidelines": {"mine": "few"}},
-            SourceError,
-            "needs 10 good and 10 bad questions, this has 1 good and 1 bad",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "kind", "why"), [
+    ({"models": ()}, SettingsError, "name at least one model"),
+    ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
+    ({"conditions": ("nope",)}, SettingsError, "no guideline condition 'nope'"),
+    ({"papers": None}, SettingsError, "name the papers: --edition"),
+    ({"edition": "ICLR-2099"}, SettingsError, "an edition has papers and ratings of its own"),
+    ({"edition": "ICLR-2099", "papers": None, "ratings": None}, SettingsError, "no edition ICLR-2099"),
+    ({"name": "../up"}, SettingsError, "study name"),
+    ({"guidelines": {"mine": ROOT / "nope.txt"}}, SourceError, "guideline mine: .*nope.txt cannot be read"),
+    ({"conditions": ("mine+rubric",)}, SourceError, "needs 10 good and 10 bad questions, this has 1 good and 1 bad"),
+])  # fmt: skip
 def test_what_cannot_be_asked_says_so_and_asks_nothing(study, tmp_path, change, kind, why):
     few = tmp_path / "few.txt"
-    few.write_text(
-        "peer_review_behavior_checklist:\n"
-        + "".join(f"  {side}:\n    all:\n      - question: x?\n" for side in ("good_paper", "bad_paper"))
-    )
-    if change.get("guidelines", {}).get("mine") == "few":
-        change = change | {"guidelines": {"mine": few}}
+    sides = (f"  {side}:\n    all:\n      - question: x?\n" for side in ("good_paper", "bad_paper"))
+    few.write_text("peer_review_behavior_checklist:\n" + "".join(sides))
     with scripted_chat(write=reviewer) as server:
-        job = study(server, "none")
-        asked = {name: getattr(job, name) for name in job.__slots__} | change
         with pytest.raises(kind, match=why):
-            run(GuidelineJob(**asked))
+            run(replace(study(server, "none", guidelines={"mine": few}), **change))
         assert server.count == 0
 
 
@@ -333,48 +292,28 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
     use(OverlapLM())
 
     def answers(body):
-        return written(body) if len(body["messages"]) > 1 else reviewer_of_samples(body)
+        if len(body["messages"]) > 1:
+            return written(body)
+        sentences = re.findall(r"[A-Z][^.!?\n]{20,}[.]", body["messages"][-1]["content"])[3:9]
+        return "\n".join(sentences) + "\nOverall Rating: (6)"
 
     with scripted_chat(write=answers) as server:
         models = models_file(tmp_path, server)
-        chosen = settings.load(
-            ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
-            (
-                "evaluation_lm.backend=scripted",
-                f"writing.models={models}",
-                "writing.judgments=scripted",
-                "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']",
-                "scoring.metrics=['gem']",
-            ),
-        )
+        chosen = settings.load(ROOT / "tests" / "flows" / "notes_and_pdfs.toml", (
+            "evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
+            "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']",
+            "scoring.metrics=['gem']",
+        ))  # fmt: skip
         summary = refresh(Job(chosen, tmp_path, limit=3), steps.undecorated())
         # The same texts under the same prompt: what was written to be ranked is what the study rates, and is not bought again.
-        asked = server.count
-        study = run(
-            GuidelineJob(
-                "SAMPLE-2026", ("scripted",), ("iclr",), edition="SAMPLE-2026", models_file=models, state=tmp_path
-            )
-        )
+        asked, key = server.count, "SAMPLE-2026"
+        study = run(GuidelineJob(key, ("scripted",), ("iclr",), edition=key, models_file=models, state=tmp_path))
         assert server.count == asked
     (rated,) = outcomes_of(study)
     assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
     assert summary["outcome"] == "done"
-    board = query(
-        tmp_path,
-        "select candidate, scored from leaderboard where metric = 'gem' and candidate like 'scripted%' order by candidate",
-    )
-    assert board == [(name, 6) for name in ("scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none")]
-    known = query(
-        tmp_path, "select candidate_id, model, guideline from candidates where model = 'scripted' order by all"
-    )
-    assert known == [
-        ("scripted", "scripted", None),
-        ("scripted@good+rubric", "scripted", "good+rubric"),
-        ("scripted@iclr", "scripted", "iclr"),
-        ("scripted@none", "scripted", "none"),
-    ]
-
-
-def reviewer_of_samples(body):
-    sentences = re.findall(r"[A-Z][^.!?\n]{20,}[.]", body["messages"][-1]["content"])[3:9]
-    return "\n".join(sentences) + "\nOverall Rating: (6)"
+    names = ["scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none"]
+    where = "metric = 'gem' and candidate like 'scripted%' order by candidate"
+    assert query(tmp_path, f"select candidate, scored from leaderboard where {where}") == [(name, 6) for name in names]
+    known = "select candidate_id, model, guideline from candidates where model = 'scripted' order by all"
+    assert query(tmp_path, known) == [(name, "scripted", name.partition("@")[2] or None) for name in names]

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.compare_guidelines import compare_given
 from gre_bench.flows.review_quality import QualityJob, generate, judged
 from gre_bench.guidelines import checklist
-from gre_bench.guidelines.review_quality import DAY_MS
+from gre_bench.guidelines.review_quality import DAY_MS, NAMES
 from gre_bench.ingest.datasets.rated import read_human_ratings, read_rated_reviews
 from gre_bench.ingest.records.notes import review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
@@ -101,22 +101,10 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
         run(made)
         assert server.count == 9
     # The mean date is 7.5 days after the first: three reviews are 7.5 days early (3 points), one 22.5 late (1 point).
-    found = {
-        name: tuple(
-            row[key]
-            for key in (
-                "submission_date", "review_length", "reference_quality", "content_consistency",
-                "subscore_consistency", "total",
-            )
-        )
-        for name, row in rows_of(made).items()
+    columns = (*NAMES, "total")
+    assert {name: "".join(row[key] for key in columns) for name, row in rows_of(made).items()} == {
+        "r0": "330028", "r1": "3532215", "r2": "330028", "r3": "110024",
     }  # fmt: skip
-    assert found == {
-        "r0": ("3", "3", "0", "0", "2", "8"),
-        "r1": ("3", "5", "3", "2", "2", "15"),
-        "r2": ("3", "3", "0", "0", "2", "8"),
-        "r3": ("1", "1", "0", "0", "2", "4"),
-    }
     assert (summary["outcome"], summary["computable"], summary["totals"]) == ("done", 4, {4: 1, 8: 2, 15: 1})
     drawn = {group: found["drawn"] for group, found in summary["groups"].items()}
     assert (drawn["good"], drawn["middle"], drawn["bad"]) == ([], [], ["r3"])
@@ -128,20 +116,14 @@ def test_a_missing_field_date_or_verdict_is_not_computable(job):
     table = [(0, 100, {}), (0, 100, {"soundness": None}), (0, 100, {"rating": None}), (0, 100, {})]
 
     def write(body):
-        return (
-            "I would rather not."
-            if "Review 3" in body["messages"][0]["content"]
-            else judge_of(lambda _: (2, 2, 2))(body)
-        )
+        silent = "Review 3" in body["messages"][0]["content"]
+        return "I would rather not." if silent else judge_of(lambda _: (2, 2, 2))(body)
 
     with scripted_chat(write=write) as server:
         made = job(table, server)
         summary = run(made)
     rows = rows_of(made)
-    assert {name: row["total"] for name, row in rows.items()} == {
-        "r0": "14",
-        **dict.fromkeys(("r1", "r2", "r3"), "not computable"),
-    }
+    assert [rows[name]["total"] for name in ("r0", "r1", "r2", "r3")] == ["14", *["not computable"] * 3]
     assert rows["r1"]["why"] == "subscore_consistency: no soundness"
     assert rows["r2"]["why"] == "content_consistency: no rating; subscore_consistency: no rating"
     assert "reference_quality: no_" in rows["r3"]["why"] and rows["r3"]["submission_date"] == "5"
@@ -150,9 +132,8 @@ def test_a_missing_field_date_or_verdict_is_not_computable(job):
 
 
 def test_verdicts_that_are_still_missing_make_the_run_incomplete(job):
-    with scripted_chat(
-        write=judge_of(lambda _: (1, 1, 1)), when=lambda body: "500" if "Review 0" in str(body) else None
-    ) as server:
+    ill = {"when": lambda body: "500" if "Review 0" in str(body) else None}
+    with scripted_chat(write=judge_of(lambda _: (1, 1, 1)), **ill) as server:
         made = job([(0, 10, {})] * 3, server)
         summary = run(made)
         assert (summary["outcome"], summary["computable"]) == ("incomplete", 2)
@@ -178,9 +159,8 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         asked = ("q", "good", "scripted", out, made.writer_context, steps.undecorated(), made.state)
         assert generate(*asked)["reviews"] == 2
         prompt = server.requests[-1]["messages"][0]["content"]
-        assert (
-            "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
-        )
+        assert "Below are 2 peer reviews" in prompt and "Soundness: 3 good" in prompt
+        assert prompt.count("## Review ") == 2
         assert generate("q", "good.review_length", *asked[2:])["reviews"]
         generate(*asked)
         count = server.count
@@ -195,28 +175,19 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
     assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
 
 
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        ("I cannot do that.", "no peer_review_behavior_checklist"),
-        (
-            "peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n",
-            "1 good and 1 bad questions, not 10 and 10",
-        ),
-        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it lacks the parts"),
-        (
-            "peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n",
-            "an item without a question",
-        ),
-    ],
-)
+CHECKLIST = "peer_review_behavior_checklist:\n  good_paper:"
+
+
+@pytest.mark.parametrize(("reply", "why"), [
+    ("I cannot do that.", "no peer_review_behavior_checklist"), (f"{CHECKLIST} []\n", "it lacks the parts"),
+    (f"{CHECKLIST}\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n",
+     "1 good and 1 bad questions, not 10 and 10"),
+    (f"{CHECKLIST}\n    a: [x]\n  bad_paper:\n    a: [y]\n", "an item without a question"),
+])  # fmt: skip
 def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp_path, reply, why):
     def write(body):
-        return (
-            reply
-            if "# Form of the guideline" in body["messages"][0]["content"]
-            else judge_of(lambda _: (0, 0, 0))(body)
-        )
+        asked = "# Form of the guideline" in body["messages"][0]["content"]
+        return reply if asked else judge_of(lambda _: (0, 0, 0))(body)
 
     with scripted_chat(write=write) as server:
         made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
@@ -230,32 +201,22 @@ def test_the_fields_of_the_sample_edition_are_read():
     raw = read_notes_file(SIXTEEN / "notes.jsonl")
     found = review_fields(raw, venue_of("SAMPLE", 2026))
     assert len(found) > 40
-    assert all(
-        {"summary", "strengths", "weaknesses", "questions", "rating", "soundness"} <= set(one.fields) for one in found
-    )
-    assert all(one.written_ms for one in found)
+    fields = {"summary", "strengths", "weaknesses", "questions", "rating", "soundness"}
+    assert all(fields <= set(one.fields) and one.written_ms for one in found)
 
 
-def given(
-    folder,
-    human="paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\np3\t8\t\tAccept\np4\t\t\t\n",
-    rows=None,
-    file="llm_reviews.jsonl",
-):
+RATINGS = "paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\np3\t8\t\tAccept\np4\t\t\t\n"
+ROWS = [
+    {"paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.",
+     "Strengths": "['It is new', 'It is clear']"}
+    for run_, offset in (("m_base_x", 1), ("m_few_x", 0))
+    for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))
+]  # fmt: skip
+
+
+def given(folder, human=RATINGS, rows=ROWS, file="llm_reviews.jsonl"):
     folder.mkdir(exist_ok=True)
     (folder / "human_ratings.tsv").write_text(human)
-    rows = (
-        rows
-        if rows is not None
-        else [
-            {
-                "paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.",
-                "Strengths": "['It is new', 'It is clear']",
-            }
-            for run_, offset in (("m_base_x", 1), ("m_few_x", 0))
-            for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))
-        ]
-    )  # fmt: skip
     if file.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist([{**row, "Overall": str(row["Overall"])} for row in rows]), folder / file)
     else:
@@ -267,19 +228,13 @@ def given(
 def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
     summary = compare_given("given", given(tmp_path / "d", file=file), tmp_path / "state")
     found = {outcome.condition: outcome for outcome in outcomes_of(summary)}
-    assert {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()} == {
-        "base": (1, 3, 3),
-        "few": (0, 3, 3),
-    }
+    numbers = {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()}
+    assert numbers == {"base": (1, 3, 3), "few": (0, 3, 3)}
     assert found["base"].wording.mean_words == 11
     lists = [review.text for review in read_rated_reviews(tmp_path / "d")]
     assert lists[0] == "Summary:\nA fine paper.\n\nStrengths:\nIt is new\nIt is clear"
-    assert read_human_ratings(tmp_path / "d" / "human_ratings.tsv") == {
-        "p1": (5, 7),
-        "p2": (3, 3),
-        "p3": (8,),
-        "p4": (),
-    }
+    human = {"p1": (5, 7), "p2": (3, 3), "p3": (8,), "p4": ()}
+    assert read_human_ratings(tmp_path / "d" / "human_ratings.tsv") == human
 
 
 def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_failed(tmp_path):
@@ -331,11 +286,7 @@ def test_six_real_runs_of_three_models_against_the_human_means_of_300_papers(tmp
     found = {(one.model.partition("-2")[0], one.condition): one for one in outcomes_of(summary)}
     assert len(found) == 6 and all(one.scored == one.planned == 300 for one in found.values())
     numbers = {
-        key: (
-            round(one.closeness.rmse.value, 2),
-            round(one.closeness.bias.value, 2),
-            round(one.closeness.spearman.value, 2),
-        )
+        key: tuple(round(part.value, 2) for part in (one.closeness.rmse, one.closeness.bias, one.closeness.spearman))
         for key, one in found.items()
     }
     assert numbers == {
