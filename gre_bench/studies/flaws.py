@@ -14,7 +14,7 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +36,7 @@ from gre_bench.pipeline.intake import Step, in_domain, judged, known_reviews
 from gre_bench.pipeline.planning import drawn_by, sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.reports.correctness import Results, ReviewerResult, Tested, TooFew, results_file
-from gre_bench.stats.detection import ALPHA, Correctness, FlawScores, correctness, detected, rate
+from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
 from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
@@ -71,10 +71,9 @@ _EMPTY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FlawStudy:
-    """A study of planted flaws in papers of the edition *source*.
+    """A study of planted flaws in *papers* papers of the edition *source*, in the order of their sample.
 
-    *papers*: how many papers to take, in the order of their sample. *folder*: the flaws; None: those in ``data/flaws``.
-    *scripts*: the scripted reviewers.
+    *folder*: the flaws; None: those in ``data/flaws``. *scripts*: the scripted reviewers.
     """
 
     source: Edition
@@ -114,11 +113,10 @@ def job_of(job: Job, study: FlawStudy) -> Job:
 
 
 def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
-    """Makes the edition of *study* if there is none, and adds the reviews by scripts that it lacks.
+    """Makes the edition of *study* if there is none, and adds the reviews by scripts that it lacks; *job*: `job_of`.
 
-    *job*: that of `job_of`. Returns the record of the edition, with a line for each file that holds no flaw under
-    ``refused``. Raises `SettingsError` if the edition was made in another way, and `SourceError` if fewer than two
-    papers can take two flaws.
+    Returns the record of the edition, with a line for each file that holds no flaw under ``refused``. Raises
+    `SettingsError` if the edition was made in another way, `SourceError` if fewer than two papers can take two flaws.
     """
     for script in study.scripts:
         scripted.parsed(script)
@@ -127,10 +125,23 @@ def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
     papers = {paper.paper_id: paper for paper in sampled_papers(source)}
     human = _human_reviews(source)
     with store.lock("study flaws", job.wait_s), recorded(store, "study flaws", job.settings):
-        new = not store.rows(DRAW)
-        record = _chosen(papers.values(), human, catalogue, study) if new else read_record(store)
-        _check_same(record, catalogue, study, store)
-        planted = {name: _again(papers, name, row, catalogue, study.seed) for name, row in record["papers"].items()}
+        new, sources = not store.rows(DRAW), {name: flaw.source for name, flaw in catalogue.items()}
+        fixed = {"seed": study.seed, "asked": study.papers, "catalogue": sources}
+        record = _chosen(papers.values(), human, catalogue, study, fixed) if new else read_record(store)
+        for name, value in fixed.items():
+            if record[name] != value:
+                raise SettingsError(
+                    f"edition {store.key} was planted with another {_FIXED[name]}; planted papers never change: give "
+                    f"the same one, or move its folder away: {store.folder}"
+                )
+        planted = {}
+        for name, places in record["papers"].items():
+            text = papers[name].text if name in papers else None
+            if text is None or sha256(text) != places[0]["before"]:
+                raise StoreError(
+                    f"paper {name} has another text than when its flaws were planted; move that edition's folder away"
+                )
+            planted[name] = tuple(plant(catalogue[place["flaw"]], text, name, study.seed) for place in places)
         references = list(_references(planted))
         steps = _first_steps(job, papers, human, planted, references) if new else []
         writer = run.writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
@@ -191,11 +202,9 @@ def _human_reviews(source: Store) -> dict[str, list[Review]]:
 
 
 def _chosen(
-    papers: Iterator[Paper] | Any,
-    human: Mapping[str, Sequence[Review]],
-    catalogue: Mapping[str, Flaw],
-    study: FlawStudy,
-) -> dict[str, Any]:
+    papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], study: FlawStudy,
+    fixed: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Returns the record of a new edition: the places of the flaws, and how often which flaw could not be planted."""
     used, refusals, rows, left_out = Counter[str](), Counter[tuple[str, str]](), {}, Counter[str]()
     for paper in papers:
@@ -213,43 +222,12 @@ def _chosen(
         why = ", ".join(f"{count} with {reason}" for reason, count in left_out.items()) or "it has no papers"
         raise SourceError(f"edition {study.source.key}: {counted(len(rows), 'paper')} can take two flaws ({why})")
     return {
-        "source": study.source.key, "seed": study.seed, "asked": study.papers, "catalogue": _digests(catalogue),
+        "source": study.source.key, **fixed,
         "wordings": {name: len(flaw.judgments) for name, flaw in catalogue.items()}, "papers": rows,
         "left_out": dict(left_out),
         "not_plantable": [{"flaw": flaw, "reason": reason, "papers": count}
                           for (flaw, reason), count in sorted(refusals.items())],
     }  # fmt: skip
-
-
-def _digests(catalogue: Mapping[str, Flaw]) -> dict[str, str]:
-    return {name: flaw.source for name, flaw in catalogue.items()}
-
-
-def _check_same(record: Mapping[str, Any], catalogue: Mapping[str, Flaw], study: FlawStudy, store: Store) -> None:
-    """Raises `SettingsError` unless the edition of *record* is the one that *study* would make."""
-    wanted = {"seed": study.seed, "asked": study.papers, "catalogue": _digests(catalogue)}
-    for name, value in wanted.items():
-        if record[name] != value:
-            raise SettingsError(
-                f"edition {store.key} was planted with another {_FIXED[name]}; planted papers never change: give the "
-                f"same one, or move its folder away: {store.folder}"
-            )
-
-
-def _again(
-    papers: Mapping[str, Paper],
-    name: str,
-    places: Sequence[Mapping[str, Any]],
-    catalogue: Mapping[str, Flaw],
-    seed: int,
-) -> tuple[Planted, ...]:
-    """Returns the flaws f and g and the harmless edit of paper *name*; raises `StoreError` if its text has changed."""
-    text = papers[name].text if name in papers else None
-    if text is None or sha256(text) != places[0]["before"]:
-        raise StoreError(
-            f"paper {name} has another text than when its flaws were planted; move that edition's folder away"
-        )
-    return tuple(plant(catalogue[place["flaw"]], text, name, seed) for place in places)
 
 
 def _first_steps(
@@ -311,9 +289,9 @@ def _scripted(
 
 
 def study_results(job: Job, record: Mapping[str, Any]) -> Results:
-    """Returns the results of each metric and reviewer, from the scores of the edition with this *record*.
+    """Returns the results of each metric, and of the words in common, from the scores of the edition of *record*.
 
-    A paper counts for a reviewer if all four of its texts have their scores. The words of reviews are compared as well.
+    A paper counts for a reviewer if all four of its texts have their scores.
     """
     store = ReadCopy(job.state, job.settings.edition.edition)
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["metric"] in METRICS]
@@ -332,11 +310,21 @@ def study_results(job: Job, record: Mapping[str, Any]) -> Results:
     for metric, by_candidate in values.items():
         scores = {name: flaw_scores(own, record) for name, own in by_candidate.items()}
         true = detected(scores[SURE]) if scores.get(SURE) else None
+        title = "Words in common" if metric == WORDS else recipe_of(metric).title
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
+            reviewer: TooFew = {"title": title, "candidate": name, "control": is_control(name)}
             if len(scores[name]) <= 2:
-                too_few.append({"title": title_of(metric), "candidate": name, "control": is_control(name)})
-            else:
-                rows.append(_row(metric, name, correctness(scores[name]), len(scores[name]) // 2, true))
+                too_few.append(reviewer)
+                continue
+            result = correctness(scores[name])
+            rows.append({
+                "metric": metric, **reviewer, "papers": len(scores[name]) // 2, "score": _test(result.score),
+                "other": _test(result.other), "again": _test(result.again),
+                "specific": _test(result.specific) if result.specific else None,
+                "families": {family: _test(test, holm) for family, (test, holm) in result.families.items()},
+                "nulls": result.nulls, "detected": result.detected, "true": true,
+                "rate": rate(result.detected, true, ALPHA),
+            })  # fmt: skip
     planted = Counter(place["flaw"] for places in record["papers"].values() for place in places[:2])
     return {
         "edition": record["source"], "flaws_edition": store.key, "papers": len(record["papers"]),
@@ -362,9 +350,9 @@ def flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScores]:
             known = [value for value in own if value is not None]
             if len(known) == len(own):
                 abroad = ring.get((paper, flaw))
-                same = (
-                    _mean(values, variant_of(abroad, flaw), paper, flaw, record["wordings"][flaw]) if abroad else None
-                )
+                same = None
+                if abroad:
+                    same = _mean(values, variant_of(abroad, flaw), paper, flaw, record["wordings"][flaw])
                 rows.append(FlawScores(paper, flaw, place["family"], *known, elsewhere=same))
         scores += rows if len(rows) == 2 else []
     return scores
@@ -380,7 +368,7 @@ def _mean(values: Values, variant: str, paper: str, flaw: str, wordings: int) ->
 def _by_words(store: Store, writer: str, scored: Mapping[str, Values]) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (text, reference) → share of the description's words in the review, for *scored* pairs.
 
-    *writer*: the writer of the judgments. Candidates without judgments of their own are left out.
+    Candidates without judgments of *writer* are left out.
     """
     texts = {row["review_id"]: row["text"] for row in store.read(JUDGMENTS) if row["writer"] == writer}
     ids = {(review.candidate, review.paper_id): review.review_id for review in known_reviews(store)
@@ -404,21 +392,6 @@ def _words(text: str) -> frozenset[str]:
     for opening in OPENINGS:
         text = text.replace(opening, " ")
     return frozenset(word for word in map(str.lower, _WORD.findall(text)) if not _EMPTY.fullmatch(word))
-
-
-def title_of(metric: str) -> str:
-    return "Words in common" if metric == WORDS else recipe_of(metric).title
-
-
-def _row(metric: str, candidate: str, result: Correctness, papers: int, true: float | None) -> ReviewerResult:
-    return {
-        "metric": metric, "title": title_of(metric),
-        "candidate": candidate, "control": is_control(candidate), "papers": papers, "score": _test(result.score),
-        "other": _test(result.other), "again": _test(result.again),
-        "specific": _test(result.specific) if result.specific else None,
-        "families": {name: _test(test, holm) for name, (test, holm) in result.families.items()},
-        "nulls": result.nulls, "detected": result.detected, "true": true, "rate": rate(result.detected, true, ALPHA),
-    }  # fmt: skip
 
 
 def is_control(candidate: str) -> bool:

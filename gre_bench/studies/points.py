@@ -13,12 +13,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.judgments import OPENINGS, Form
+from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
 from gre_bench.flows.annual_refresh import scorable
@@ -46,25 +47,17 @@ BESIDE = ("words", "place", "criticism")
 """Scores that read no human review: number of words, position in the review, share of judgments that criticise."""
 
 
-@dataclass(frozen=True, slots=True)
-class PointTexts:
-    """The judgments that a point is scored by: its own, those of its review, and those of the review without it.
-
-    *whole* and *rest* are None for a review with one point. Each text has its name as a candidate, made from its
-    content.
-    """
-
-    alone: Response
-    whole: Response | None
-    rest: Response | None
+PointTexts = Sequence[Response]
+"""The judgments that a point is scored by: its own, and unless its review has no other, the review's, with it and
+without. A text of a review has its name as a candidate from its content."""
 
 
 def measure_points(job: Job, run: Steps) -> dict[str, Any]:
     """Scores the stored points, and compares each score with each label; returns the summary.
 
     The summary has ``labels``, one entry per label, with rows of one AUC each: over all points and within papers, with
-    95% intervals by paper. *run*: the steps that write and score. Raises `SettingsError` if no metric of the settings
-    is a PMI of judgments, and `SourceError` if no points are stored.
+    95% intervals by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and `SourceError`
+    if no points are stored.
     """
     job = scorable(job)
     metrics = tuple(
@@ -118,10 +111,13 @@ def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[
         paper = papers[point.paper_id]
         others = tuple(item for item in references[point.paper_id] if item.review_id != point.review_id)
         entry = Entry(paper, UNREFERENCED, others, {}, synopses(paper, {}, categories, scoring.synopsis_of))
-        for metric, signature in signatures.items():
-            for pair in _pairs(entry, texts[point.point_id], metric, writer, scoring.form):
-                place = (signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id)
-                planned[place] = pair
+        for (metric, signature), text in product(signatures.items(), texts[point.point_id]):
+            own = [replace(entry, responses={text.review_id: text})]
+            pairs = plan(own, [Candidate(text.review_id, "graded")], recipe_of(metric), writer, scoring.form)
+            if not others:
+                pairs = [Planned(point.paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED)]
+            for pair in pairs:
+                planned[signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id] = pair
     pairs = sorted(((place[0], pair) for place, pair in planned.items()), key=itemgetter(0))
     candidates = [Candidate(name, "graded") for name in sorted({pair.candidate_id for _, pair in pairs})]
     add_plan(store, job, progress.run_id, pairs, signatures, candidates)
@@ -148,19 +144,6 @@ def _references(store: Store, job: Job, papers: Sequence[str], judged_by: str | 
     return references
 
 
-def _pairs(entry: Entry, texts: PointTexts, metric: str, writer: str, form: Form) -> list[Planned]:
-    """Returns the pairs of a point's *texts* with the references of *entry*; an excluded one if it has no reference."""
-    pairs: list[Planned] = []
-    for text in _responses(texts):
-        if entry.references:
-            own = replace(entry, responses={text.review_id: text})
-            pairs += plan([own], [Candidate(text.review_id, "graded")], recipe_of(metric), writer, form)
-        else:
-            paper_id = entry.paper.paper_id
-            pairs.append(Planned(paper_id, text.review_id, NO_REFERENCE, "excluded", NOT_REFERENCED))
-    return pairs
-
-
 def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
     """Returns point id → its texts. *written*: ``point:`` and a point's id → its judgments by *writer*."""
     groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
@@ -174,7 +157,7 @@ def _texts(points: Sequence[Point], written: Mapping[str, str | None], writer: s
             own = judgments[point.point_id]
             alone = Response(f"point:{point.point_id}", point.text, {writer: own} if own else {})
             rest = _joined("without", [text for name, text in judgments.items() if name != point.point_id], writer)
-            texts[point.point_id] = PointTexts(alone, whole if rest else None, rest)
+            texts[point.point_id] = [alone, whole, rest] if whole and rest else [alone]
     return texts
 
 
@@ -183,10 +166,6 @@ def _joined(kind: str, judgments: Iterable[str | None], writer: str) -> Response
     if not text:
         return None
     return Response(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
-
-
-def _responses(texts: PointTexts) -> list[Response]:
-    return [text for text in (texts.alone, texts.whole, texts.rest) if text is not None]
 
 
 def _values(
@@ -200,8 +179,7 @@ def _values(
             scored[row["paper_id"], row["candidate_id"]][row["reference_id"]] = row["value"]
     values: dict[str, dict[str, float]] = {}
     for point in points:
-        text = texts[point.point_id]
-        by_text = [scored[point.paper_id, item.review_id] for item in _responses(text)]
+        by_text = [scored[point.paper_id, item.review_id] for item in texts[point.point_id]]
         shared = sorted(set.intersection(*map(set, by_text)))
         if not shared:
             continue
@@ -214,11 +192,10 @@ def _values(
 def _beside(points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str) -> dict[str, dict[str, float]]:
     values: dict[str, dict[str, float]] = {}
     for point in points:
-        lines = texts[point.point_id].alone.judgments.get(writer, "").splitlines()
+        lines = texts[point.point_id][0].judgments.get(writer, "").splitlines()
         criticised = sum(line.lstrip().startswith(CRITICISM) for line in lines) / max(1, len(lines))
-        values[point.point_id] = dict(
-            zip(BESIDE, (float(len(point.text.split())), float(point.place), criticised), strict=True)
-        )
+        counts = float(len(point.text.split())), float(point.place), criticised
+        values[point.point_id] = dict(zip(BESIDE, counts, strict=True))
     return values
 
 
@@ -226,10 +203,7 @@ def _label(
     name: str, points: Sequence[Point], values: Mapping[str, Mapping[str, Mapping[str, float]]],
     beside: Mapping[str, Mapping[str, float]],
 ) -> Row:  # fmt: skip
-    """Returns how well each score orders the points by the label *name*.
-
-    All rows count the same points: those with the label and a score by every metric.
-    """
+    """Returns how well each score orders the points with the label *name* and a score by every metric."""
     labelled = [point for point in points if name in point.labels]
     compared = [point for point in labelled if all(point.point_id in scores for scores in values.values())]
     rows = []
