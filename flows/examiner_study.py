@@ -37,7 +37,7 @@ from gre_bench.studies.examiners.job import (
     prepared,
     reports,
 )
-from gre_bench.studies.examiners.results import KIND, Study, keep
+from gre_bench.studies.examiners.results import KIND, keep
 from gre_bench.studies.guidelines import study_folder
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
@@ -86,8 +86,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
             pairs = pairs_of(texts, settings.pairwise)
             preferences = {model: run.prefer_pairs(model, context, pairs, material.kind) for model in settings.models}
             played = reports(pairs, preferences, texts, settings.pairwise, settings.panel, exam_texts)
-        made = Study(job.name, settings, material, chosen, columns, panel, played, signatures, written)
-        summary = keep(made, job.state)
+        summary = keep(job.state, job.name, settings, material, chosen, columns, panel, played, signatures, written)
         say(summary["outcome"], summary["message"])
     return summary
 

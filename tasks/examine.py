@@ -87,8 +87,7 @@ def grader_of(
     aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
     *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.grading import grade, identity_with
-    from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
+    from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, identity_with
 
     if examiner.form.answer == "nothing":
         return lambda items: grade(examiner, items, None), identity_with(examiner)
@@ -102,7 +101,7 @@ def grader_of(
         return lambda items: grade(examiner, items, writer, sampling), identity
     shown = open_logprobs(name, writer_context)
     identity = identity_with(examiner, shown.identity, sampling)
-    return lambda items: grade_by_endpoint(examiner, items, shown, sampling, writer)[0], identity
+    return lambda items: grade_by_endpoint(examiner, items, shown, writer, sampling), identity
 
 
 @writing("grade by examiner", "{examiner.name} by {name}")

@@ -66,8 +66,8 @@ def score(text: str, scale: Scale) -> float:
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
     """Returns the score on *scale* that the reply *text* states for each of the aspects *names*.
 
-    If *repeats*, an aspect may have several scores, such as one for each sentence, and gets their mean. Raises
-    `ReplyError` with the aspect's name if an aspect has no score, or has different scores although *repeats* is False.
+    If *repeats*, an aspect may have several scores, and gets their mean. Raises `ReplyError` with the aspect's name if
+    it has no score, or different ones without *repeats*.
     """
     text = plain(text)
     results = {}
@@ -85,8 +85,7 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
 def rationale(text: str) -> str | None:
     """Returns the reasons that the reply *text* gives for its score; None if it gives none.
 
-    The reasons are the text after a label such as "Rationale:". Without a label, they are all lines except those that
-    state the score.
+    They are the text after a label such as "Rationale:", or else all lines except those that state the score.
     """
     text = plain(text)
     if announced := _REASON.search(text):
@@ -98,8 +97,8 @@ def rationale(text: str) -> str | None:
 def yes_or_no(text: str) -> bool:
     """Returns whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError` ``neither_yes_nor_no`` if the first word is neither Yes nor No. Raises ``contradiction`` if the
-    first sentence contradicts its first word, as in "Yes, the review is not redundant".
+    Raises `ReplyError`: ``neither_yes_nor_no`` by the first word, or ``contradiction`` if the first sentence takes it
+    back, as in "Yes, the review is not redundant".
     """
     opening = _NUMBERING.sub(" ", plain(text))[:200]
     words = re.findall(r"[^\W\d]+", opening)
@@ -114,8 +113,8 @@ def yes_or_no(text: str) -> bool:
 def choice(text: str) -> int:
     """Returns which of two texts the reply *text* prefers: 0 for the first text, 1 for the second.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices. "one" or "two" anywhere else in a
-    longer reply is not a choice. Raises `ReplyError` if the reply chooses neither text, or both.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; "one" or "two" anywhere else in a
+    longer reply is none. Raises `ReplyError` if the reply chooses neither text, or both.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
     named = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import ReplyError, SettingsError
 from gre_bench.core.records import Chat, digest
@@ -27,6 +27,7 @@ ItemKind = Literal["summary", "review"]
 Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reason_best"]
 Aggregation = Literal["direct", "logprob", "approximation"]
 Mass = Literal["normalised", "raw"]
+Criteria = Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"]
 Phrase = Literal["improve", "rewrite", "precise", "best"]
 """The four prompts that ask for better instructions (Kotonya et al. 2023, §3.2, Table 5)."""
 
@@ -41,15 +42,11 @@ _NUMBERED = re.compile(r"^[ \t]{0,8}(\d{1,3})[.)](?=\s)", re.MULTILINE)
 _ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 
-class Binning(BaseModel):
-    """How close scores are made equal: all scores in a bin are replaced by one value.
+class Binning(BaseModel, frozen=True, extra="forbid"):
+    """Makes close scores equal: all scores in a bin are replaced by one value.
 
-    - *method*: ``equal_width`` divides the scale into bins of equal width; ``quantile`` makes bins with equally many
-      scores.
-    - *bins*: the number of bins.
+    ``equal_width`` divides the scale into bins of equal width; ``quantile`` makes bins with equally many scores.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are made")
     bins: int = Field(default=10, ge=2, le=1000, description="how many bins")
@@ -58,21 +55,12 @@ class Binning(BaseModel):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings that say how an LM grades a text.
 
-    None stands for a default:
-
-    - *rationale*, *criteria*: those of the template.
-    - *mass*: ``normalised``.
-    - *samples*: `SAMPLES`.
-    - *binning*, *instructions*: none.
+    None stands for a default: the template's *rationale* and *criteria*, the *mass* ``normalised``, `SAMPLES`.
     """
 
     template: str = Field(default="human", description="which prompt")
-    item: ItemKind = Field(
-        default="review", description="kind of graded text: a review of a paper, or a summary of a source"
-    )
-    granularity: Literal["coarse", "fine"] = Field(
-        default="coarse", description="one score, or the mean of the aspects' scores"
-    )
+    item: ItemKind = Field(default="review", description="kind of text: a review of a paper, or a summary of a source")
+    granularity: Literal["coarse", "fine"] = Field(default="coarse", description="one score, or the mean over aspects")
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
     mass: Mass | None = Field(default=None, description="logprob: normalised over the declared scores, or raw")
@@ -80,16 +68,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     rationale: bool | None = Field(default=None, description="whether to ask for reasons; default: the template's")
     filtering: bool = Field(default=False, description="give the lowest score to a text that the LM calls redundant")
     binning: Binning | None = Field(default=None, description="makes close scores equal")
-    description: Literal["base", "expert", "short", "long"] = Field(
-        default="base", description="guidelines: task description"
-    )
-    criteria: Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"] | None = Field(
-        default=None, description="guidelines: criteria; ht for human, mt for model"
-    )
+    description: Literal["base", "expert", "short", "long"] = Field(default="base", description="task description")
+    criteria: Criteria | None = Field(default=None, description="guidelines: criteria; ht for human, mt for model")
     steps: Literal["base", "complex"] = Field(default="base", description="guidelines: evaluation steps")
-    instructions: str | None = Field(
-        default=None, min_length=1, description="generated: the instructions that an LM has written"
-    )
+    instructions: str | None = Field(default=None, min_length=1, description="generated: what an LM has written")
 
     @model_validator(mode="after")
     def _possible(self) -> Examiner:
@@ -140,7 +122,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects to grade, such as coherence, each in its own chat; None stands for the text as a whole."""
+        """The aspects to grade, each in its own chat; None stands for the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
@@ -175,10 +157,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """Returns the examiner with the settings *tree*, a mapping of names to values.
+    """Returns the examiner with the settings *tree*; *origin* says in errors where they come from.
 
-    *origin* says where the settings come from, and is named in errors. Raises `SettingsError` if a setting is unknown
-    or a combination is refused.
+    Raises `SettingsError` if a setting is unknown or a combination is refused.
     """
     try:
         return Examiner.model_validate(tree)
@@ -286,10 +267,10 @@ def sound(reply: str) -> str:
 
 
 def findings(instructions: str) -> list[str]:
-    """Returns the faults of *instructions*, each in a few words; empty if there are none.
+    """Returns the faults of *instructions* that an LM wrote, each in a few words.
 
-    An LM wrote the instructions. The numbers of a list must rise by one. They may start again at 1, because an example
-    within the instructions has its own numbering.
+    The numbers of a list must rise by one. They may start again at 1, because an example within the instructions has
+    its own numbering.
     """
     faults = []
     before = 0

@@ -1,4 +1,4 @@
-"""Grades items by the replies of an LM: one grade or one problem for each item.
+"""Grades items by the replies of an LM, or by the probabilities of scores: one grade or one problem for each item.
 
 If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item gets no score but
 a problem with the reason. There is no default score.
@@ -12,15 +12,23 @@ The aggregations of several scores, or of the probabilities of possible scores, 
 The declared scores are those that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends. The
 reply "10" therefore does not count as the reply "1", and the declared scores exclude each other.
 
+The probabilities come from an evaluation LM, or from the likeliest tokens that an endpoint lists at each position of
+one reply. In the second case, the probability of the score in the reply is the product over its tokens. For any other
+score, the endpoint can list only the first token. That is enough if the token is the whole score and no other declared
+score begins with it. Otherwise the score counts as impossible. The endpoint does not say whether the reply would have
+ended after a score. If a longer declared score begins with the same token (1 and 10), the tokens listed at the next
+position decide.
+
 Binning makes close scores equal (Kim et al. 2023, §4.4), so that noise does not rank them.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import TypeVar
@@ -29,7 +37,7 @@ import numpy as np
 
 from gre_bench.core import asking
 from gre_bench.core.asking import FREE, ChatOutcome, Cost
-from gre_bench.core.errors import ReplyError, SettingsError
+from gre_bench.core.errors import ReplyError, SettingsError, SpanError
 from gre_bench.core.records import (
     Case,
     Chat,
@@ -38,6 +46,7 @@ from gre_bench.core.records import (
     Reply,
     Sampling,
     Score,
+    SpanLogprob,
     Writer,
     digest,
     missing_text,
@@ -46,21 +55,28 @@ from gre_bench.core.records import (
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
+from gre_bench.examiners.templates import Scale
+from gre_bench.lm.protocol import ChatLM, checked
 
 TOP_P = 0.1
 """Top-p of all requests (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
 """Token limits: of a reply that is a score alone, and of one with reasons or aspects."""
 
+YES_NO = ("Yes", "No")
+TOGETHER = 2048
+"""Number of replies that are scored in one call, which bounds the memory; replies to one chat share its prompt."""
+
 T = TypeVar("T")
+Question = tuple[Chat, Sequence[str]]
+"""A chat, and its possible replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The grade of one item: either a *value* on the examiner's scale, or the *problem* that replaces it.
 
-    - *parts*: the score of each aspect, by its name; the name ``overall`` stands for the text as a whole.
-    - *rationales*: the reasons that the LM gave, by aspect.
+    - *parts*, *rationales*: scores and reasons by aspect; the name ``overall`` stands for the text as a whole.
     - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
     - *mass*: for the aggregation logprob, the total probability of the declared scores, by aspect.
     """
@@ -88,10 +104,7 @@ class Weighted:
 
 
 def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
-    """Returns the mean of *scores*, each weighted by its probability.
-
-    - *logprobs*: the log-probability of each score, in nats.
-    - *mass*: ``normalised`` divides the weighted sum by the total probability; ``raw`` leaves the sum as it is.
+    """Returns the mean of *scores*, each weighted by its probability; *logprobs* are in nats.
 
     The largest log-probability is subtracted first, because a base model may give all declared scores together a
     probability of only e⁻⁵⁰. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
@@ -116,9 +129,9 @@ def approximation(samples: Sequence[float]) -> float:
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. The other
-    aggregations send one request at temperature 0. *base* holds the LM's own options. An option that is None in *base*
-    stays None. The token limit of *base* counts if it is higher than the default.
+    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. The others send
+    one at temperature 0. An option that is None in *base*, the LM's own options, stays None. The token limit of *base*
+    counts if it is higher than the default.
     """
     limit = SHORT if examiner.form.bare else LONG
     base = base or Sampling(0.0, limit, TOP_P)
@@ -134,14 +147,13 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 def filter_sampling(examiner: Examiner, base: Sampling | None = None) -> Sampling:
     """Returns the sampling options of the chat that filters redundant texts: one request, whatever the aggregation."""
-    once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
-    return samplings(once, base)[0]
+    return samplings(examiner.model_copy(update={"aggregation": "direct"}), base)[0]
 
 
 def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
 
-    *read* turns the text of a reply, without the LM's thinking, into a value. It raises `ReplyError` if it cannot.
+    *read* turns a reply without the LM's thinking into a value, or raises `ReplyError`.
     """
 
     def outcome(reply: Reply) -> ChatOutcome[T]:
@@ -165,8 +177,8 @@ def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
     """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
 
-    This covers the aggregations direct and approximation. *asker* may be None for the random baseline only. *base*
-    holds the LM's own sampling options. Raises `SettingsError` for the aggregation logprob, or if *asker* is missing.
+    *asker* may be None for the random baseline only. *base* holds the LM's own sampling options. Raises `SettingsError`
+    for the aggregation logprob, or if *asker* is missing.
     """
     form = examiner.form
     if form.answer == "nothing":
@@ -257,8 +269,8 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
     """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
-    be fewer bins than *binning* requests. Kim et al. do not state their bins, only the results: 36 distinct scores
-    became 10, and 46 became 13. Raises `ValueError` if a value is off the scale.
+    be fewer than asked for. Kim et al. do not state their bins, only the results: 36 distinct scores became 10, and 46
+    became 13. Raises `ValueError` if a value is off the scale.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
@@ -287,6 +299,189 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
     return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of the reply.
+
+    *shown* lists the likeliest tokens at the same position, each with its probability. The token of the reply is always
+    among them.
+    """
+
+    text: str
+    shown: tuple[tuple[str, float], ...]
+
+
+def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[Grade]:
+    """Grades *items* by the evaluation LM *lm*; returns one grade per item, in order.
+
+    The probability of a declared score is P(score and end of turn | chat). The aggregation direct takes the likeliest
+    score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` for the aggregation
+    approximation, or if the template declares no scores.
+    """
+    scale = _scale(examiner)
+    if examiner.aggregation == "approximation":
+        raise SettingsError(f"examiner {examiner.name}: an evaluation LM cannot write, so nothing can be sampled")
+    questions: list[Question] = [(chat, scale.spellings) for item in items for chat in chats(examiner, item)]
+    filters = [(filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
+    spans = _spans([*questions, *filters], lm)
+    each = len(examiner.aspects)
+    grades = []
+    for index, item in enumerate(items):
+        if filters:
+            odds = spans[len(questions) + index]
+            verdict = ChatOutcome(odds if isinstance(odds, Problem) else odds[0] > odds[1])
+            if verdict.read is not False:
+                grades.append(filtered(examiner, item, verdict))
+                continue
+        grades.append(_by_spans(examiner, item, spans[index * each : (index + 1) * each]))
+    return grades
+
+
+def grade_by_endpoint(
+    examiner: Examiner, items: Sequence[Item], asker: Writer, writer: Writer, base: Sampling | None = None
+) -> list[Grade]:
+    """Grades *items* by the likeliest tokens of an endpoint; returns one grade per item, in order.
+
+    *asker* returns replies with the tokens listed (`gre_bench.writing.http_writer.LogprobWriter`). *writer* returns
+    plain replies; only the filter of redundant texts asks it. *base* holds the LM's own sampling options. Raises
+    `SettingsError` if the template declares no scores.
+    """
+    scale, mass = _scale(examiner), examiner.mass or "normalised"
+    grades, due = screened(examiner, items, writer, base)
+    all_chats = [chat for index in due for chat in chats(examiner, items[index])]
+    [sampling] = samplings(examiner, base)
+    outcomes = iter(ask(asker, all_chats, sampling, lambda document: weighted(tokens_of(document), scale, mass)))
+    for index, filter_cost in due.items():
+        mine = {name: next(outcomes) for name in _names(examiner)}
+        cost = sum((answer.cost for answer in mine.values()), filter_cost)
+        problem = next((answer.read for answer in mine.values() if isinstance(answer.read, Problem)), None)
+        seen = {name: answer.read for name, answer in mine.items() if not isinstance(answer.read, Problem)}
+        if problem:
+            grades[index] = Grade(items[index].item_id, None, problem, cost=cost)
+        else:
+            grades[index] = _weighed(items[index], seen, cost)
+    return [grades[index] for index in range(len(items))]
+
+
+def _scale(examiner: Examiner) -> Scale:
+    form = examiner.form
+    if not form.bare or not form.scale.declared:
+        raise SettingsError(
+            f"examiner {examiner.name}: template {form.name} does not ask for a declared score alone, "
+            "so scores have no probabilities"
+        )
+    return form.scale
+
+
+def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Problem]:
+    """Returns, for each question, the log-probabilities of its replies in nats, or the first problem among them."""
+    results: list[list[float] | Problem] = []
+    due: list[Question] = []
+    for index, question in enumerate(questions, 1):
+        due.append(question)
+        if index < len(questions) and sum(len(replies) for _, replies in due) < TOGETHER:
+            continue
+        spans = map(checked, lm.logprob([replace(chat, reply=reply) for chat, replies in due for reply in replies]))
+        for chat, replies in due:
+            mine = [next(spans) for _ in replies]
+            error = next((span for span in mine if isinstance(span, SpanError)), None)
+            if error is not None:
+                results.append(Problem(error.code, f"{chat.user[:40]!r}: {error}", error.final, error.broken))
+            else:
+                results.append([span.total for span in mine if isinstance(span, SpanLogprob)])
+        due = []
+    return results
+
+
+def _by_spans(examiner: Examiner, item: Item, answers: list[list[float] | Problem]) -> Grade:
+    """Returns the grade of *item* from the log-probabilities of the declared scores, or the problem, of each aspect."""
+    scale, seen = examiner.form.scale, {}
+    for name, logprobs in zip(_names(examiner), answers, strict=True):
+        if isinstance(logprobs, Problem):
+            return Grade(item.item_id, None, replace(logprobs, message=f"{name}: {logprobs.message}"))
+        seen[name] = logprob(logprobs, scale.values, examiner.mass or "normalised")
+        if examiner.aggregation != "logprob":
+            seen[name] = replace(seen[name], score=scale.values[logprobs.index(max(logprobs))])
+    return _weighed(item, seen)
+
+
+def _weighed(item: Item, seen: Mapping[str, Weighted], cost: Cost = FREE) -> Grade:
+    parts = {name: each.score for name, each in seen.items()}
+    mass = {name: each.mass for name, each in seen.items()}
+    return Grade(item.item_id, fmean(parts.values()), None, parts, mass=mass, cost=cost)
+
+
+def _names(examiner: Examiner) -> list[str]:
+    return [aspect or "overall" for aspect in examiner.aspects]
+
+
+def tokens_of(document: str) -> list[Token]:
+    """Returns the tokens of a reply of `LogprobWriter`; raises `ReplyError` if they do not spell its text."""
+    tree = json.loads(document)
+    tokens = []
+    for each in tree["tokens"]:
+        shown = {token: math.exp(logprob) for token, logprob in each["top"]}
+        shown.setdefault(each["token"], math.exp(each["logprob"]))
+        tokens.append(Token(each["token"], tuple(shown.items())))
+    spelt = "".join(token.text for token in tokens)
+    if not spelt.strip().startswith(tree["text"].strip()[:20]):
+        raise ReplyError("tokens_do_not_spell_the_reply")
+    return tokens
+
+
+def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
+    """Returns, for each score in *spellings*, the probability that the reply is that score, as far as *tokens* show."""
+    return {spelling: _along(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
+
+
+def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> Weighted:
+    """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
+
+    With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
+    tokens show the probability of no declared score.
+    """
+    shares = probabilities(tokens, scale.spellings)
+    total = math.fsum(shares.values())
+    if total <= 0:
+        raise ReplyError("no_declared_score_among_the_likeliest_tokens")
+    product = math.fsum(shares[spelling] * value for spelling, value in scale.declared)
+    return Weighted(product / total if mass == "normalised" else product, total)
+
+
+def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> float:
+    """Returns the shown probability that the reply spells *rest* from token *start* on, and then ends.
+
+    *whole* is a declared score, and *rest* the part of it that the tokens before *start* do not spell.
+    """
+    seen = 0.0
+    for text, share in tokens[start].shown if start < len(tokens) else ():
+        if not text:
+            continue  # an end of turn without text
+        piece = text.lstrip() if rest == whole else text
+        own = text == tokens[start].text
+        if piece == rest:
+            seen += share * _ends(tokens, start + 1 if own else None, whole, spellings)
+        elif own and rest.startswith(piece):
+            seen += share * _along(tokens, start + 1, rest[len(piece) :], whole, spellings)
+    return seen
+
+
+def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float:
+    """Returns the shown probability that the score is *whole*, and no start of a longer one.
+
+    *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
+    """
+    longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
+    if following is None or following >= len(tokens):
+        return 0.0 if following is None and longer else 1.0
+    goes_on = [
+        share
+        for text, share in tokens[following].shown
+        if text[:1].isdigit() or (text and any(end.startswith(text) for end in longer))
+    ]
+    return max(0.0, 1.0 - math.fsum(goes_on))
+
+
 Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
@@ -295,8 +490,7 @@ def identity_with(
 ) -> LMIdentity:
     """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.
 
-    If *lm* is given, the LM is an evaluation LM with the identity *lm*. Otherwise the LM is a writer with the identity
-    *writer*, and *base* holds its own sampling options.
+    The LM is the evaluation LM *lm*, or else a writer with the identity *writer* and the sampling options *base*.
     """
     description = f"examiner {examiner.identity}"
     if lm is not None:
@@ -306,11 +500,7 @@ def identity_with(
 
 
 def check_metric(examiner: Examiner) -> None:
-    """Raises `SettingsError` if *examiner* cannot be a metric of reviews.
-
-    A metric must grade reviews. The score of a text must not depend on other graded texts. Quantile bins are refused
-    for that reason.
-    """
+    """Raises `SettingsError` unless *examiner* grades reviews, each without regard to the others."""
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
     if examiner.binning and examiner.binning.method != "equal_width":
@@ -324,7 +514,6 @@ class ExaminerMetric:
     """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference."""
 
     needs_reference = False
-    reads = "review"
 
     def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
         check_metric(examiner)
@@ -336,14 +525,11 @@ class ExaminerMetric:
         lacks = [missing_text(case) for case in cases]
         able = [case for case, lack in zip(cases, lacks, strict=True) if lack is None]
         items = [Item(case.name, case.synopsis or "", case.candidate) for case in able]
-        graded = iter(self.grader(items) if items else [])
-        scale, binning = self.examiner.form.scale, self.examiner.binning
+        graded = iter(bin_grades(self.examiner, self.grader(items) if items else [])[0])
         scores = []
         for case, lack in zip(cases, lacks, strict=True):
             grade = Grade(case.name, None, lack) if lack else next(graded)
             result = grade.problem if grade.value is None else grade.value
-            if binning and grade.value is not None:
-                (result,) = binned([grade.value], binning, scale.low, scale.high).values
             assert result is not None
             scores.append(scored(self.signature_id, case, result))
         return scores

@@ -50,10 +50,7 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """The log-strength of a player, relative to the mean of all players or to the anchor.
-
-    *error*: its standard error. *low*, *high*: its confidence interval.
-    """
+    """The log-strength of a player relative to the mean of all players or to the anchor, with a 95% interval."""
 
     player: str
     value: float
@@ -62,12 +59,11 @@ class Strength:
     high: float
 
 
-def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None = None) -> list[Strength]:
-    """Returns the strength of each player in *games*, the strongest first, with intervals of confidence *level*.
+def bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[Strength]:
+    """Returns the strength of each player in *games*, the strongest first.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
-    do not determine the strengths. That happens if a player won or lost every game, or if two groups of players never
-    met.
+    do not determine the strengths: a player won or lost every game, or two groups of players never met.
     """
     from scipy.special import ndtri
 
@@ -89,7 +85,7 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
     # A common shift leaves the likelihood unchanged; the pseudo-inverse gives the covariance of all differences.
     covariance = contrast @ np.linalg.pinv(information) @ contrast.T
     values, errors = contrast @ beta, np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    half = float(ndtri(0.5 + level / 2)) * errors
+    half = float(ndtri(0.975)) * errors
     rows = zip(players, values, errors, values - half, values + half, strict=True)
     strengths = [Strength(name, *map(float, numbers)) for name, *numbers in rows]
     return sorted(strengths, key=lambda strength: -strength.value)
@@ -147,17 +143,17 @@ def expected(own: float, other: float) -> float:
     return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
 
 
-def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Returns each player's rating after all *games*, played in the given order; each player begins at *start*."""
+def elo(games: Sequence[Game]) -> dict[str, float]:
+    """Returns each player's rating after all *games*, played in the given order."""
     ratings: dict[str, float] = {}
     for game in games:
-        first, second = (ratings.get(name, start) for name in (game.first, game.second))
-        won = k * (game.score - expected(first, second))
+        first, second = (ratings.get(name, START) for name in (game.first, game.second))
+        won = K * (game.score - expected(first, second))
         ratings |= {game.first: first + won, game.second: second - won}
     return ratings
 
 
-def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
+def elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[Rating]:
     """Returns each player's rating over *orders* random orders of *games*, the best player first."""
     shuffler = random.Random(seed)
     games = list(games)
@@ -165,7 +161,7 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
     results = np.empty((orders, len(players)))
     for turn in range(orders):
         shuffler.shuffle(games)
-        ratings = elo(games, k)
+        ratings = elo(games)
         results[turn] = [ratings[name] for name in players]
     low, high = np.quantile(results, [0.025, 0.975], axis=0)
     rows = zip(players, results.mean(axis=0), low, high, strict=True)
@@ -174,7 +170,7 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two texts about the same *source* (a text, such as a paper), by the players *first* and *second*."""
+    """Two texts about the same *source*, such as the text of a paper, by the players *first* and *second*."""
 
     item_id: str
     source: str
@@ -186,12 +182,10 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """An LM's preference between the texts of two players: either a *score* or the *problem* that replaces it.
+    """An LM's preference between the texts of two players: a *score* as that of a `Game`, or the *problem* instead.
 
-    - *score*: 1 if the LM prefers the player *first*, 0 for the player *second*, 0.5 for a tie.
-    - *positions*: the positions (0 or 1) that the LM chose: with the texts in the given order, and then in reverse
-      order.
-    - *cost*: the replies and tokens of both chats.
+    *positions*: the positions (0 or 1) that the LM chose: with the texts in the given order, and then in reverse order.
+    *cost*: that of both chats.
     """
 
     item_id: str
@@ -207,9 +201,8 @@ class Preference:
 class PositionBias:
     """How far an LM prefers a position to a text; the first five fields are numbers of pairs.
 
-    - *consistent*: the LM chose the same text in both orders.
-    - *always_first*, *always_second*: the LM chose that position in both orders.
-    - *unanswered*: without a usable answer.
+    - *consistent*: pairs of which the LM chose the same text in both orders.
+    - *always_first*, *always_second*: pairs of which it chose that position in both orders.
     - *first_share*: the share of answers for the first position, 0.5 without bias, with a 95% interval over pairs.
     - *p*: the p-value of a two-sided binomial test that *always_first* and *always_second* are equally likely.
     """
@@ -223,11 +216,9 @@ class PositionBias:
     p: float | None
 
 
-def prefer(
-    pairs: Sequence[TextPair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
-) -> list[Preference]:
+def prefer(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
     """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order."""
-    outcomes = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
+    outcomes = ask(asker, chats(pairs, item), SAMPLING, answers.choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
         ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
@@ -257,7 +248,6 @@ def games(preferences: Sequence[Preference]) -> list[Game]:
 
 
 def position_bias(preferences: Sequence[Preference]) -> PositionBias:
-    """Returns how far an LM prefers a position, from all of its *preferences*."""
     from scipy.stats import binomtest
 
     answered = [preference.positions for preference in preferences if preference.positions is not None]

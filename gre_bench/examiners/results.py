@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import comb
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.published import printed
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, examiner_of
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.templates import TEMPLATES, Scale
+from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.stats.association import Kind
 from gre_bench.stats.correlation import compare, correlate
 from gre_bench.stats.effects import holm
@@ -44,10 +44,9 @@ class Column:
     """The *grades* of all texts by one rater: an examiner, a metric without an LM (``baseline``), or a panel.
 
     - *by*: the name of the rater's LM; empty if it has none.
-    - *excluded*: the reason why a text was not graded, by the text's id.
+    - *excluded*: text id → reason why the text was not graded.
     - *before*, *after*: the numbers of distinct scores before and after binning.
-    - *seconds*: the duration of this run; replies from the archive take no time.
-    - *usd*: the price of all replies; None if unknown.
+    - *seconds*: of this run, in which archived replies take no time. *usd*: for all replies; None if unknown.
     """
 
     name: str
@@ -79,10 +78,7 @@ def title(name: str, by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A correlation coefficient with its 95% interval and p-value, both from resampling groups of texts.
-
-    *flat_p* is SciPy's p-value, which treats texts as independent.
-    """
+    """A coefficient with its 95% interval and p-value by groups of texts; *flat_p* treats texts as independent."""
 
     value: float
     low: float
@@ -93,21 +89,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """The result of one rater, that is, of one column of a study.
+    """The result of one rater, that is, of one column of a study; other fields are those of `Column` and `Cost`.
 
-    - *planned*: the number of texts, the sum of the next four.
-    - *scored*: the number of texts with a score.
-    - *excluded*: the number of texts left out beforehand.
-    - *failed*: the number of texts without a score that are not tried again.
-    - *missing*: the number of texts that the next run tries again.
-    - *reasons*: the number of texts without a score, by reason.
-    - *groups*: the number of groups with scored texts.
-    - *problem*: the reason why there are no coefficients.
+    - *planned*: the number of texts, the sum of the next four. *failed*: without a score, and not tried again.
+      *missing*: tried again by the next run. *reasons*: the number of texts without a score, by reason.
+    - *groups*: the number of groups with scored texts. *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
     - *filtered*: the number of texts that the LM called redundant.
     - *mass*: for the aggregation logprob, the mean total probability of the declared scores.
-
-    The other fields are those of `Column` and `Cost`.
     """
 
     name: str
@@ -141,12 +130,8 @@ class ExaminerResult:
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
-    """Returns the result of *column*: its agreement with the human scores, its counts and its cost.
-
-    - *human*: the human score of each text, by the text's id.
-    - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
-    """
-    values, cost = column.values, column.cost
+    """Returns the result of *column*; *human*, *groups*: text id → human score, and group, such as its source."""
+    values = column.values
     names = [name for name in human if name in values]
     table = [values[name] for name in names], [human[name] for name in names], [groups[name] for name in names]
     coefficients: dict[Kind, Estimate] = {}
@@ -170,9 +155,8 @@ def outcome(
         pearson=coefficients.get("pearson"), problem=problem,
         tied=ties / comb(len(values), 2) if len(values) > 1 else None,
         before=column.before, after=column.after, filtered=sum(grade.filtered for grade in column.grades),
-        mass=sum(masses) / len(masses) if masses else None,
-        replies=cost.replies, unparsable=cost.unparsable, hallucinated=cost.hallucinated,
-        prompt_tokens=cost.prompt_tokens, reply_tokens=cost.reply_tokens, usd=column.usd, seconds=column.seconds,
+        mass=sum(masses) / len(masses) if masses else None, **asdict(column.cost), usd=column.usd,
+        seconds=column.seconds,
     )  # fmt: skip
 
 
@@ -183,8 +167,7 @@ class Difference:
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
     - *items*: the number of texts that both raters graded.
     - *difference*: Kendall's tau of *first* minus that of *second*, with its 95% interval and p-value.
-    - *p_holm*: *p* after Holm's correction over all comparisons of the *family*.
-    - *problem*: the reason why there is no difference.
+    - *p_holm*: *p* after Holm's correction over the *family*. *problem*: why there is no difference.
     """
 
     family: Literal["best", "length"]
@@ -240,20 +223,37 @@ def differences(
     return out + family("length", by_length) if by_length is not None else out
 
 
-FINE = {"granularity": "fine"}
 GRID = ("Template", "Fine", "Demonstration", "Aggregation")
-GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "model"} | FINE}
+VARIED = ("Demonstration", "Aggregation", "Description", "Criteria", "Steps")
 
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A printed table: its *title*, the *heads* of the labels, and *rows*: a row's name → settings of its examiner."""
+    """A published *table*: its *title*, and the *heads* of its rows' labels, which say how an examiner grades."""
 
+    table: str
     title: str
     heads: tuple[str, ...]
-    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def examiners(self, item: ItemKind = "summary") -> dict[str, Examiner]:
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Row's name → settings of the examiner that fills it."""
+        return {row: self._settings(row) for row in dict.fromkeys(cell.row for cell in printed(self.table))}
+
+    def _settings(self, row: str) -> dict[str, Any]:
+        labels = dict(zip(self.heads, row.split(" | "), strict=False))
+        if prompt := labels.get("Prompt"):
+            return {"template": (labels["Approaches"] if prompt == "Baseline" else prompt).lower().replace(" ", "_")}
+        if test := labels.get("Test set"):
+            more = {"Human": {}, "Filtering": {"filtering": True}, "Binning": {"filtering": True, "binning": {}}}
+            return {"template": "human_test", "granularity": "fine"} | more[test]
+        tree = {"template": labels["Template"].lower(), "granularity": "coarse" if labels.get("Fine") == "x" else "fine"}
+        for name in VARIED:
+            if labels.get(name, "x") != "x":
+                tree[name.lower()] = labels[name].lower().replace("-", "_")
+        return tree
+
+    def examiners(self, item: ItemKind) -> dict[str, Examiner]:
         """Returns the examiner of each row, by the row's name; *item* is the kind of text to grade."""
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
@@ -265,100 +265,24 @@ def layout(table: str) -> TableLayout:
     return LAYOUTS[table]
 
 
-def _templates(*granularities: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"{name} | {'o' if each == 'fine' else 'x'} | x | Direct": {"template": name.lower(), "granularity": each}
-        for each in granularities
-        for name in ("Base", "Human", "Model")
-    }
-
-
-def _aggregations() -> dict[str, dict[str, Any]]:
-    return {
-        f"{name} | o | x | {each}": tree | {"aggregation": each.lower()}
-        for name, tree in GUIDELINES.items()
-        for each in ("Approximation", "Logprob", "Direct")
-    }
-
-
-def _demonstrations(name: str, template: str, *kinds: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"{name} | o | {kind} | Direct": {"template": template, "demonstration": kind.lower().replace("-", "_")} | FINE
-        for kind in kinds
-    }
-
-
-def _variants(choice: str, *values: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"{name} | {value}": tree | {choice: value.lower().replace("-", "_")}
-        for name, tree in GUIDELINES.items()
-        for value in values
-    }
-
-
-def _under(group: str, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {f"{group} | {name}": tree for name, tree in rows.items()}
-
-
-_TEST = {"template": "human_test"} | FINE
-_STANDARD = ("P1", "P2", "P3", "P4", "P7", "P8")
-
 LAYOUTS = {
-    "001_table1": TableLayout(
-        "Main result",
-        ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
-        {
-            **_under("Prompting", _templates("coarse", "fine")),
-            **_under(
-                "Demonstration",
-                _demonstrations("Human", "human", "Base-worst", "Base-best", "Reason-worst", "Reason-best"),
-            ),
-            **_under("Aggregation", _aggregations()),
-            "Explainability | Rationale | o | x | Direct": {"template": "rationale"} | FINE,
-            **_under("Explainability", _demonstrations("Rationale", "rationale", "Reason-worst", "Reason-best")),
-        },
-    ),
-    "001_table2": TableLayout(
-        "Test set",
-        ("Test set",),
-        {
-            "Human": _TEST,
-            "Filtering": _TEST | {"filtering": True},
-            "Binning": _TEST | {"filtering": True, "binning": {}},
-        },
-    ),
-    "001_table4": TableLayout("Templates and models", GRID, _templates("coarse", "fine")),
-    "001_table5": TableLayout("Aggregation and models", GRID, _aggregations()),
-    "001_table6": TableLayout(
-        "Task description", ("Template", "Description"), _variants("description", "Base", "Expert", "Short", "Long")
-    ),
-    "001_table7": TableLayout(
-        "Evaluation criteria",
-        ("Template", "Criteria"),
-        _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT"),
-    ),
-    "001_table8": TableLayout("Evaluation steps", ("Template", "Steps"), _variants("steps", "Base", "Complex")),
-    "003_table8": TableLayout(
-        "Prompts and approaches",
-        ("Prompt", "Approaches"),
-        {
-            **{
-                f"{name.upper()} | {' '.join(TEMPLATES[name].labels)}": {"template": name}
-                for name in ("p1", "p2", "p12", "p14", "p10", "p6", "p9", "p11", "p13", "p5", "p4", "p7", "p3", "p8")
-            },
-            "Baseline | Direct Assessment": {"template": "direct_assessment"},
-            "Baseline | Random": {"template": "random"},
-        },
-    ),
-    "003_text": TableLayout("Test set", ("Prompt",), {name: {"template": name.lower()} for name in ("P6", "P1", "P2")}),
-    "003_table9": TableLayout(
-        "Score ranges", ("Prompt", "Scores"), {name: {"template": name.lower()} for name in _STANDARD}
-    ),
+    each.table: each
+    for each in (
+        TableLayout("001_table1", "Main result", ("Strategy", *GRID)),
+        TableLayout("001_table2", "Test set", ("Test set",)),
+        TableLayout("001_table4", "Templates and models", GRID),
+        TableLayout("001_table5", "Aggregation and models", GRID),
+        TableLayout("001_table6", "Task description", ("Template", "Description")),
+        TableLayout("001_table7", "Evaluation criteria", ("Template", "Criteria")),
+        TableLayout("001_table8", "Evaluation steps", ("Template", "Steps")),
+        TableLayout("003_table8", "Prompts and approaches", ("Prompt", "Approaches")),
+        TableLayout("003_text", "Test set", ("Prompt",)),
+        TableLayout("003_table9", "Score ranges", ("Prompt", "Scores")),
+    )
 }
 """Every table that a run can fill, by the name of its file of published values."""
 
 PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
-_ERRORS = TableLayout("Errors of rationales, percent", ("Type", "Error"))
 _ERROR_ROWS = {
     "0 | Good": "good",
     "1 | Inconsistent": "inconsistent",
@@ -367,12 +291,9 @@ _ERROR_ROWS = {
 }
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
 """The columns of error types 1 to 3, whose cells a human fills with yes or no."""
-SAMPLED = 36
-"""Number of rationales that Kim et al. examined."""
-COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 
-def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
+def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int, seed: int) -> list[dict[str, str]]:
     """Returns the rows of a sheet: a random sample of at most *rows* rationales, with empty cells for the errors."""
     rows_of_items = [
         {
@@ -387,32 +308,25 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
 
 
 def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
-    """Returns the share (0 to 1) of rationales with each error, from the rows of a *filled* sheet.
+    """Returns the share (0 to 1) of rationales with each error, and of ``good`` ones, from a *filled* sheet's rows.
 
-    The key ``good`` holds the share of rationales without error, as in Table 9. Raises `SourceError` if the sheet has
-    no rows, or if a cell for an error is neither yes nor no.
+    Raises `SourceError` if the sheet has no rows, or if a cell for an error is neither yes nor no.
     """
     if not filled:
         raise SourceError("the sheet has no rows")
-    marked = [{error: _marked(row, index, error) for error in ERRORS} for index, row in enumerate(filled, 1)]
-    good = sum(not any(row.values()) for row in marked) / len(marked)
-    return {"good": good} | {error: sum(row[error] for row in marked) / len(marked) for error in ERRORS}
-
-
-def _marked(row: Mapping[str, str | None], number: int, error: str) -> bool:
-    cell = (row.get(error) or "").strip().lower()
-    if cell not in ("yes", "no"):
-        raise SourceError(f"row {number} of the sheet: write yes or no into column {error}, not {cell!r:.60}")
-    return cell == "yes"
+    counts = Counter[str]()
+    for number, row in enumerate(filled, 1):
+        cells = {error: (row.get(error) or "").strip().lower() for error in ERRORS}
+        for error, cell in cells.items():
+            if cell not in ("yes", "no"):
+                raise SourceError(f"row {number} of the sheet: write yes or no into column {error}, not {cell!r:.60}")
+        counts.update([error for error, cell in cells.items() if cell == "yes"] or ["good"])
+    return {name: counts[name] / len(filled) for name in ("good", *ERRORS)}
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table ready to print, with all cells as text.
-
-    *left*: how many of the first columns hold text and are aligned to the left. *notes*: lines to print below the
-    table.
-    """
+    """A table of texts, whose first *left* columns are aligned to the left, with *notes* to print below it."""
 
     title: str
     heads: tuple[str, ...]
@@ -433,7 +347,7 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
             outcome = by_name.get((name, lm)) or by_name.get((name, ""))
             if outcome is not None and (tau := outcome.kendall) is not None:
                 own[row][lm] = f"{tau.value:.4f} ({tau.low:.3f}, {tau.high:.3f})"
-    return _beside(table, layout(table), lms, own)
+    return _beside(layout(table), lms, own)
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
@@ -442,19 +356,21 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Sheet:
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()
     }
-    return _beside("001_table9", _ERRORS, tuple(shares), own)
+    return _beside(TableLayout("001_table9", "Errors of rationales, percent", ("Type", "Error")), tuple(shares), own)
 
 
-def _beside(table: str, form: TableLayout, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
-    paper, _, name = table.partition("_")
+def _beside(form: TableLayout, columns: tuple[str, ...], own: Mapping[str, Mapping[str, str]]) -> Sheet:
+    paper, _, name = form.table.partition("_")
     where = f"Table {name[5:]}" if name.startswith("table") else "running text"
-    published = {(cell.row, cell.column): cell for cell in printed(table)}
-    theirs = tuple(dict.fromkeys(cell.column for cell in printed(table)))
+    published = {(cell.row, cell.column): cell for cell in printed(form.table)}
+    theirs = tuple(dict.fromkeys(column for _, column in published))
     rows, notes = [], []
     for row, cells in own.items():
         labels = tuple(row.split(" | "))
-        if table == "003_table9":
-            labels = row, _range(TEMPLATES[row.lower()].scale)
+        if form.table == "003_table9":
+            scale = TEMPLATES[row.lower()].scale
+            scores = f"{len(scale.declared)} of {scale.spellings[0]} to {scale.spellings[-1]}" if scale.declared else ""
+            labels = row, scores or f"{scale.low:g} to {scale.high:g}"
         texts = [cells.get(column, "–") for column in columns]
         for column in theirs:
             cell = published.get((row, column))
@@ -464,10 +380,3 @@ def _beside(table: str, form: TableLayout, columns: tuple[str, ...], own: Mappin
         rows.append((*labels, *texts))
     heads = (*form.heads, *columns, *(f"{column} (published)" for column in theirs))
     return Sheet(f"{PAPERS[paper]}, {where}: {form.title}", heads, tuple(rows), len(form.heads), tuple(notes))
-
-
-def _range(scale: Scale) -> str:
-    """Returns *scale* in words, such as ``5 of 1 to 5`` for five declared scores."""
-    if not scale.declared:
-        return f"{scale.low:g} to {scale.high:g}"
-    return f"{len(scale.declared)} of {scale.spellings[0]} to {scale.spellings[-1]}"

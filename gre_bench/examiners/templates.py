@@ -1,9 +1,6 @@
 """The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-A scale is the range of scores that a prompt asks for, with the scores that it lists. Templates p1 to p14 are the
-prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper lists, even where the text
-of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12 is nearly the same prompt
-and counts as zero-shot.
+Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023.
 """
 
 from __future__ import annotations
@@ -18,8 +15,7 @@ class Scale:
     """A scale of scores from *low* to *high*.
 
     - *declared*: the scores that the prompt lists, as pairs (spelling in a reply, value); empty if it lists none.
-    - *only_declared*: whether only declared scores count, because the prompt lists all possible ones.
-    - *words*: whether the scores are words, such as Good.
+    - *only_declared*: whether no other score counts. *words*: whether the scores are words, such as Good.
     """
 
     low: float
@@ -74,12 +70,6 @@ DEVELOPMENT = ("coherence", "consistency", "fluency", "relevance")
 TEST = ("relevance", "factuality", "fluency")
 """Aspects of the test set (Kim et al. 2023, Appendix B)."""
 
-APPROACHES = {
-    1: "Standard Prompt", 2: "Annotator Instructions", 3: "LLM-generated", 4: "Manual Prompt Rewriting",
-    5: "Instruction Enhancement", 6: "CoT", 7: "Zero-shot", 8: "One-shot",
-}  # fmt: skip
-"""The eight approaches to prompting (Kotonya et al. 2023, §3), by the short names of Table 8."""
-
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -88,14 +78,10 @@ class Template:
     - *seed*: the number of the paper that defines the prompt: `KIM`, `KOTONYA` or `PRE`.
     - *prompt*: the name of the prompt's file; ``{item}`` in it stands for ``summary`` or ``review``.
     - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is asked.
-    - *granularities*: whether the prompt can ask about the text as a whole (``coarse``), about one aspect (``fine``),
-      or both.
+    - *granularities*: whether the prompt can ask about the text as a whole (``coarse``) or about one aspect (``fine``).
     - *bare*: whether the prompt requests the score alone, so that probabilities of whole replies are meaningful.
-    - *rationale*: whether the prompt requests reasons.
-    - *demonstrations*: whether the prompt can hold an example.
     - *criteria*: the default set of criteria; None if the prompt states no criteria.
     - *repeats*: whether a reply may score an aspect several times, sentence by sentence; the mean counts.
-    - *approaches*: the approaches that the prompt takes, as numbers of `APPROACHES`.
     """
 
     name: str
@@ -110,25 +96,17 @@ class Template:
     demonstrations: bool = False
     criteria: str | None = None
     repeats: bool = False
-    approaches: tuple[int, ...] = ()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The approaches as Table 8 of Kotonya et al. 2023 names them, such as ``(1) Standard Prompt``."""
-        return tuple(f"({number}) {APPROACHES[number]}" for number in self.approaches)
-
 
 KIM, KOTONYA, PRE = "001", "003", "000"
 BOTH = ("coarse", "fine")
 
 
 def _standard(name: str, scale: Scale) -> Template:
-    return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale, approaches=(1, 7))
+    return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale)
 
 
-def _stepwise(name: str, scale: Scale, approaches: tuple[int, ...], **more: Any) -> Template:
-    prompt = f"little_giants/{{item}}/{name}"
-    return Template(name, KOTONYA, prompt, scale, "aspects", bare=False, approaches=approaches, **more)
+def _stepwise(name: str, scale: Scale, **more: Any) -> Template:
+    return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale, "aspects", bare=False, **more)
 
 
 TEMPLATES = {
@@ -149,14 +127,14 @@ TEMPLATES = {
         _standard("p6", FIFTIES),
         _standard("p7", GRADES),
         _standard("p8", VERDICTS),
-        _stepwise("p9", FIVE, (6, 7), rationale=True),
-        _stepwise("p10", HUNDRED, (3, 6, 8)),
-        _stepwise("p11", FIVE, (3, 6, 8)),
-        _stepwise("p12", HUNDRED, (2, 6, 7)),
-        _stepwise("p13", FIVE, (6, 8), repeats=True),
-        _stepwise("p14", HUNDRED, (3, 6, 7)),
-        _stepwise("explanation", FIVE, (), rationale=True),
-        _stepwise("generated", FIVE, (3, 5)),
+        _stepwise("p9", FIVE, rationale=True),
+        _stepwise("p10", HUNDRED),
+        _stepwise("p11", FIVE),
+        _stepwise("p12", HUNDRED),
+        _stepwise("p13", FIVE, repeats=True),
+        _stepwise("p14", HUNDRED),
+        _stepwise("explanation", FIVE, rationale=True),
+        _stepwise("generated", FIVE),
         Template("direct_assessment", KOTONYA, "dsba/{item}/base", HUNDRED),
         Template("random", KOTONYA, "", HUNDRED, "nothing", bare=False),
         Template("five_level", PRE, "pre/{item}/five_level", LEVELS),

@@ -13,8 +13,17 @@ from gre_bench.core.errors import LMError, ReplyError, SettingsError
 from gre_bench.core.records import LMIdentity, Problem, SpanLogprob
 from gre_bench.examiners import templates as scales
 from gre_bench.examiners.examiner import Binning, Examiner, Item
-from gre_bench.examiners.grading import Grade, approximation, bin_grades, binned, logprob
-from gre_bench.examiners.weighing import Token, grade_by_lm, probabilities, weighted
+from gre_bench.examiners.grading import (
+    Grade,
+    Token,
+    approximation,
+    bin_grades,
+    binned,
+    grade_by_lm,
+    logprob,
+    probabilities,
+    weighted,
+)
 from gre_bench.lm.protocol import chat_lm
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
@@ -67,25 +76,16 @@ def test_the_approximation_is_the_mean_of_its_samples(samples, score):
 # -- binning
 
 
-@pytest.mark.parametrize(
-    ("values", "bins", "out", "before", "after"),
-    [
-        ([1.0, 1.01, 3.0, 4.99, 5.0], 4, [1.5, 1.5, 3.5, 4.5, 4.5], 5, 3),
-        ([1.0, 5.0], 2, [2.0, 4.0], 2, 2),
-        ([3.0], 4, [3.5], 1, 1),
-    ],
-)
-def test_equal_width_bins_cut_the_scale(values, bins, out, before, after):
-    found = binned(values, Binning(bins=bins), 1, 5)
-    assert (found.values, found.before, found.after) == (out, before, after)
-
-
-def test_quantile_bins_cut_the_scores_and_never_part_equal_ones():
-    found = binned([1, 1, 1, 2, 3, 4], Binning(method="quantile", bins=2), 1, 5)
-    assert found.values == [1, 1, 1, 3, 3, 3]
-    assert (found.before, found.after) == (4, 2)
-    assert binned([1, 2, 3], Binning(method="quantile", bins=2), 1, 5).values == [1.5, 1.5, 3]
-    assert binned([], Binning(method="quantile", bins=2), 1, 5).values == []
+@pytest.mark.parametrize(("method", "values", "bins", "out"), [
+    ("equal_width", [1.0, 1.01, 3.0, 4.99, 5.0], 4, [1.5, 1.5, 3.5, 4.5, 4.5]),
+    ("equal_width", [1.0, 5.0], 2, [2.0, 4.0]), ("equal_width", [3.0], 4, [3.5]),
+    # Quantile bins cut the scores, and never part equal ones.
+    ("quantile", [1, 1, 1, 2, 3, 4], 2, [1, 1, 1, 3, 3, 3]), ("quantile", [1, 2, 3], 2, [1.5, 1.5, 3]),
+    ("quantile", [], 2, []),
+])  # fmt: skip
+def test_bins_replace_the_scores_in_them(method, values, bins, out):
+    found = binned(values, Binning(method=method, bins=bins), 1, 5)
+    assert (found.values, found.before, found.after) == (out, len(set(values)), len(set(out)))
 
 
 @given(st.lists(st.floats(0, 100), max_size=60), st.integers(2, 20), st.sampled_from(["equal_width", "quantile"]))
@@ -117,63 +117,40 @@ def at(text: str, **shown: float) -> Token:
     return Token(text, tuple((name[1:].replace("p", "."), share) for name, share in shown.items()))
 
 
-def test_scores_of_one_token_have_the_probability_that_is_shown():
-    tokens = [at("4", t4=0.6, t5=0.3, t3=0.05, tThe=0.05)]
-    assert probabilities(tokens, scales.FIVE.spellings) == {"1": None, "2": None, "3": 0.05, "4": 0.6, "5": 0.3}
-    seen = weighted(tokens, scales.FIVE)
-    assert seen.score == pytest.approx((0.15 + 2.4 + 1.5) / 0.95)
-    assert seen.mass == pytest.approx(0.95)
-    assert seen.unseen == ("1", "2")
-    assert (seen.low, seen.high) == (pytest.approx(4.05 + 0.05), pytest.approx(4.05 + 0.25))
-    assert weighted(tokens, scales.FIVE, "raw").score == pytest.approx(4.05)
+ONE_TOKEN = [at("4", t4=0.6, t5=0.3, t3=0.05, tThe=0.05)]
+LABEL = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 0.8), (" Poor", 0.2)))]
 
 
-def test_the_probability_of_a_score_of_several_tokens_is_their_product_up_to_its_end():
-    tokens = [at("10", t10=0.8, t9=0.1, t20=0.1), at("0", t0=0.75, tx=0.25)]
-    found = probabilities(tokens, ("10", "20", "100"))
-    assert found["100"] == pytest.approx(0.8 * 0.75)
-    assert found["10"] == pytest.approx(0.8 * 0.25)
-    assert found["20"] == pytest.approx(0.1)
+@pytest.mark.parametrize(("tokens", "spellings", "shares"), [
+    (ONE_TOKEN, scales.FIVE.spellings, {"1": 0, "2": 0, "3": 0.05, "4": 0.6, "5": 0.3}),
+    # Several tokens: their product, up to the end of the score.
+    ([at("10", t10=0.8, t9=0.1, t20=0.1), at("0", t0=0.75, tx=0.25)], ("10", "20", "100"),
+     {"100": 0.8 * 0.75, "10": 0.8 * 0.25, "20": 0.1}),
+    # A half is told from the whole. Whether 2 goes on as 2.5 is not shown, for the reply did not begin with 2.
+    ([at("1", t1=0.5, t2=0.5), at(".", tp=0.4, tend=0.6), at("5", t5=1.0)], scales.HALVES.spellings,
+     {"1.5": 0.5 * 0.4, "1": 0.5 * 0.6, "2": 0, "2.5": 0}),
+    # A blank before the score is passed over.
+    ([Token(" ", ((" ", 0.9), ("5", 0.1))), Token("4", (("4", 1.0),))], scales.FIVE.spellings, {"4": 0.9}),
+    ([Token(" 4", ((" 4", 0.7), ("4", 0.2)))], scales.FIVE.spellings, {"4": 0.9}),
+    (LABEL, scales.GRADES.spellings, {"Very Poor": 0.1, "Poor": 0.2, "Average": 0, "Good": 0.3, "Very Good": 0.4}),
+])  # fmt: skip
+def test_a_score_has_the_probability_that_its_tokens_show(tokens, spellings, shares):
+    found = probabilities(tokens, spellings)
+    assert {spelling: found[spelling] for spelling in shares} == pytest.approx(shares)
 
 
-def test_a_half_is_told_from_the_whole_it_begins_with():
-    tokens = [at("1", t1=0.5, t2=0.5), at(".", tp=0.4, tend=0.6), at("5", t5=1.0)]
-    found = probabilities(tokens, scales.HALVES.spellings)
-    assert found["1.5"] == pytest.approx(0.5 * 0.4)
-    assert found["1"] == pytest.approx(0.5 * 0.6)
-    assert found["2"] is None, "whether it goes on as 2.5 is not shown, for the reply did not begin with 2"
-    assert found["2.5"] is None
-
-
-def test_a_blank_before_the_score_is_passed_over():
-    tokens = [Token(" ", ((" ", 0.9), ("5", 0.1))), Token("4", (("4", 1.0),))]
-    assert probabilities(tokens, scales.FIVE.spellings)["4"] == pytest.approx(0.9)
-    assert probabilities([Token(" 4", ((" 4", 0.7), ("4", 0.2)))], scales.FIVE.spellings)["4"] == pytest.approx(0.9)
-
-
-def test_a_label_of_two_words_is_followed_along_the_reply():
-    tokens = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 0.8), (" Poor", 0.2)))]
-    found = probabilities(tokens, scales.GRADES.spellings)
-    assert found == {
-        "Very Poor": pytest.approx(0.1), "Poor": 0.2, "Average": None, "Good": 0.3, "Very Good": pytest.approx(0.4),
-    }  # fmt: skip
-    assert weighted(tokens, scales.GRADES).score == pytest.approx(0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5)
+@pytest.mark.parametrize(("tokens", "scale", "mass", "score", "total"), [
+    (ONE_TOKEN, scales.FIVE, "normalised", 4.05 / 0.95, 0.95), (ONE_TOKEN, scales.FIVE, "raw", 4.05, 0.95),
+    (LABEL, scales.GRADES, "normalised", 0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5, 1.0),
+])  # fmt: skip
+def test_probabilities_that_are_shown_weigh_the_scores(tokens, scale, mass, score, total):
+    seen = weighted(tokens, scale, mass)
+    assert (seen.score, seen.mass) == (pytest.approx(score), pytest.approx(total))
 
 
 def test_a_reply_without_any_declared_score_in_sight_has_none():
     with pytest.raises(ReplyError, match="no_declared_score"):
         weighted([at("Sure", tSure=1.0)], scales.FIVE)
-
-
-@given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
-def test_where_all_is_shown_nothing_is_missing(weights):
-    shares = [weight / sum(weights) for weight in weights]
-    tokens = [Token("1", tuple(zip(scales.LEVELS.spellings, shares, strict=True)))]
-    seen = weighted(tokens, scales.LEVELS)
-    assert seen.unseen == ()
-    assert seen.low == pytest.approx(seen.score, abs=1e-6)
-    assert seen.high == pytest.approx(seen.score, abs=1e-6)
-    assert seen.score == pytest.approx(sum(share * place for place, share in enumerate(shares, 1)))
 
 
 # -- evaluation LMs
@@ -214,7 +191,7 @@ def test_what_the_filter_calls_redundant_gets_the_lowest_score_of_its_scale():
 
 
 def test_many_replies_are_asked_in_parts_and_keep_their_places(monkeypatch):
-    monkeypatch.setattr("gre_bench.examiners.weighing.TOGETHER", 7)
+    monkeypatch.setattr("gre_bench.examiners.grading.TOGETHER", 7)
     asked = []
 
     class Counting(Known):

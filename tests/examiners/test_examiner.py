@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.examiner import Examiner, examiner_of, sha256
+from gre_bench.examiners.examiner import Examiner, Item, chats, examiner_of, findings, sha256
 from gre_bench.examiners.templates import TEMPLATES
+from gre_bench.prompts.library import load
 
 IMPOSSIBLE = [
     ({"template": "humane"}, "no template 'humane'; known: base, human, model"),
@@ -60,16 +61,15 @@ def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own(
     ]
     trees += [{"template": "generated", "instructions": text} for text in ("1. Read\n2. Grade", "Grade it.")]
     fine = {"granularity": "fine"}
+    options = {
+        "demonstration": ("base_worst", "base_best", "reason_worst", "reason_best"), "steps": ("complex",),
+        "aggregation": ("logprob", "approximation"), "description": ("expert", "short", "long"),
+        "criteria": ("ad", "ad_gpt", "ht_gpt", "mt_gpt"),
+    }  # fmt: skip
     for guideline in ("human", "model"):
-        trees += [
-            {"template": guideline, **fine, "demonstration": each}
-            for each in ("base_worst", "base_best", "reason_worst", "reason_best")
-        ]
-        trees += [{"template": guideline, **fine, "aggregation": each} for each in ("logprob", "approximation")]
-        trees += [{"template": guideline, **fine, "aggregation": "logprob", "mass": "raw"}]
-        trees += [{"template": guideline, **fine, "description": each} for each in ("expert", "short", "long")]
-        trees += [{"template": guideline, **fine, "criteria": each} for each in ("ad", "ad_gpt", "ht_gpt", "mt_gpt")]
-        trees += [{"template": guideline, **fine, "steps": "complex"}]
+        own = {"template": guideline, **fine}
+        trees += [own | {option: value} for option, values in options.items() for value in values]
+        trees += [own | {"aggregation": "logprob", "mass": "raw"}]
     trees += [{"template": "rationale", **fine, "demonstration": each} for each in ("reason_worst", "reason_best")]
     trees += [{"template": "human_test", **fine, "filtering": True, "binning": {"bins": 10}}]
     trees = [{**tree, "item": item} for tree in trees for item in ("summary", "review")]
@@ -78,21 +78,13 @@ def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own(
     assert len({examiner.name for examiner in examiners}) == len(trees) / 2
 
 
-@pytest.mark.parametrize(
-    ("names", "low", "high", "declared", "only"),
-    [
-        (("base", "human_test", "direct_assessment", "hundred_level", "p10", "p12", "p14"), 0, 100, 101, False),
-        (("human", "model", "rationale", "p9", "p11", "p13", "explanation", "generated"), 1, 5, 5, False),
-        (("five_level",), 1, 5, 5, True),
-        (("p1",), 1, 5, 9, True),
-        (("p2",), 0, 100, 11, True),
-        (("p3",), 1, 5, 0, False),
-        (("p4",), 0, 100, 21, True),
-        (("p5",), 0, 100, 101, True),
-        (("p6",), -100, 100, 5, True),
-        (("p7", "p8"), 1, 5, 5, True),
-    ],
-)
+@pytest.mark.parametrize(("names", "low", "high", "declared", "only"), [
+    (("base", "human_test", "direct_assessment", "hundred_level", "p10", "p12", "p14"), 0, 100, 101, False),
+    (("human", "model", "rationale", "p9", "p11", "p13", "explanation", "generated"), 1, 5, 5, False),
+    (("five_level", "p7", "p8"), 1, 5, 5, True), (("p1",), 1, 5, 9, True), (("p2",), 0, 100, 11, True),
+    (("p3",), 1, 5, 0, False), (("p4",), 0, 100, 21, True), (("p5",), 0, 100, 101, True),
+    (("p6",), -100, 100, 5, True),
+])  # fmt: skip
 def test_each_template_has_the_scale_that_its_prompt_declares(names, low, high, declared, only):
     for name in names:
         scale = TEMPLATES[name].scale
@@ -110,3 +102,29 @@ def test_examiners_that_differ_in_aggregation_alone_share_their_prompt():
 def test_criteria_stated_as_what_they_are_anyway_change_no_prompt():
     assert sha256(Examiner(template="human")) == sha256(Examiner(template="human", criteria="ht"))
     assert sha256(Examiner(template="human")) != sha256(Examiner(template="human", criteria="ad"))
+
+
+# Faults that the papers' authors took out by hand.
+@pytest.mark.parametrize(("text", "wrong"), [
+    ("1. Read\n2. Compare\n3. Score", []), ("Score 1 to 5.", []),
+    ("Steps:\n1) Read\n2) Score\nExample:\n1) Read\n2) Score", []),
+    ("2. Read\n3. Compare\n4. Judge\n4. Score", ["the numbering begins with 2", "number 4 follows 4"]),
+    ("1. Read\n3. Score", ["number 3 follows 1"]), ("1. Read\nAnswer:\n2. Score\nAnswer: 3", ['2 stray "Answer:"']),
+    ("1. Read the source. " * 20, ["it ends in a loop"]), ("1. " * 20, ["there is no text"]),
+    ("Article: {source_text}", ["a field {source_text} is left in the text"]), (" \n", ["there is no text"]),
+])  # fmt: skip
+def test_the_checks_find_what_the_paper_found(text, wrong):
+    assert findings(text) == wrong
+
+
+@pytest.mark.parametrize("name", [f"p{number}" for number in range(1, 15)])
+def test_the_printed_prompts_pass_the_check_of_numbering(name):
+    text = load(TEMPLATES[name].prompt.format(item="summary")).user
+    assert not [each for each in findings(text) if "number" in each]
+
+
+def test_generated_instructions_are_part_of_the_identity_and_their_prompt_ends_with_the_input():
+    one, other = (Examiner(template="generated", instructions=text) for text in ("Grade it.", "Grade it well."))
+    assert one.identity != other.identity and one.name != other.name
+    [chat] = chats(one, Item("1", "S {text}", "T"))
+    assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"

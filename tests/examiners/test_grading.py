@@ -14,9 +14,8 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
 from gre_bench.examiners.examiner import Examiner, Item
-from gre_bench.examiners.grading import ExaminerMetric, grade, identity_with
+from gre_bench.examiners.grading import ExaminerMetric, grade, grade_by_endpoint, identity_with
 from gre_bench.examiners.templates import TEMPLATES
-from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
 from tests.conftest import real
@@ -114,48 +113,50 @@ def test_what_cannot_be_read_is_asked_three_times_and_then_missing(manner, tmp_p
     assert seeds == [None, 1000, 2000]
 
 
-def test_replies_with_an_answer_that_nobody_asked_for_are_counted_and_read_all_the_same(tmp_path):
-    said = "\nAnswer: ".join(f"{name}: 3" for name in ("Relevance", "Consistency", "Fluency", "Coherence"))
-    found, _ = graded(tmp_path, Examiner(template="explanation", item="summary"), write=lambda body: said)
-    assert (found.value, found.cost.replies, found.cost.hallucinated, found.cost.unparsable) == (3.0, 1, 1, 0)
+def asked_for_none(body):
+    return "\nAnswer: ".join(f"{name}: 3" for name in ("Relevance", "Consistency", "Fluency", "Coherence"))
 
 
-def test_a_reply_that_can_be_read_the_second_time_counts(tmp_path):
-    def moody(body):
-        return "Well." if body.get("seed") is None else "4"
-
-    found, _ = graded(tmp_path, Examiner(template="human"), write=moody)
-    assert (found.value, found.cost.unparsable) == (4.0, 1)
+SAMPLED = {"template": "human", "aggregation": "approximation", "samples": 4}
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "code", "final"),
-    [
+@pytest.mark.parametrize(("tree", "server", "value", "unparsable", "hallucinated"), [
+    # A reply that can be read the second time counts.
+    ({"template": "human"}, {"write": lambda body: "Well." if body.get("seed") is None else "4"}, 4.0, 1, 0),
+    # Thinking is no part of the reply.
+    ({"template": "human"}, {"write": lambda body: "<think>\nMaybe 2, maybe 3.\n</think>\n4"}, 4.0, 0, 0),
+    # The last word of a cut reply does not count.
+    ({"template": "base"}, {"write": lambda body: "Score: 10\nIt is a po", "then": "length"}, 10.0, 0, 0),
+    # Samples that cannot be read are left out of the mean.
+    (SAMPLED, {"write": lambda body: "Hm." if body["seed"] % 1000 % 2 else "4"}, 4.0, 6, 0),
+    # Replies with an "Answer:" that nobody asked for are read all the same.
+    ({"template": "explanation", "item": "summary"}, {"write": asked_for_none}, 3.0, 0, 1),
+])  # fmt: skip
+def test_what_can_be_read_counts(tree, server, value, unparsable, hallucinated, tmp_path):
+    found, _ = graded(tmp_path, Examiner.model_validate(tree), **server)
+    assert (found.value, found.cost.unparsable, found.cost.hallucinated) == (value, unparsable, hallucinated)
+
+
+FINE = {"template": "human", "granularity": "fine"}
+
+
+@pytest.mark.parametrize(("tree", "server", "code", "final", "said"), [
+    *((FINE, {"then": behaviour, "retry_after": None}, code, final, "") for behaviour, code, final in (
         ("refusal", "refused", True), ("500", "failed", False), ("429", "rate_limited", False),
         ("empty", "empty", True), ("401", "failed", False),
-    ],
-)  # fmt: skip
-def test_what_the_endpoint_does_not_answer_is_missing_for_its_reason(behaviour, code, final, tmp_path):
-    found, _ = graded(tmp_path, Examiner(template="human", granularity="fine"), then=behaviour, retry_after=None)
-    assert found.value is None
-    assert (found.problem.code, found.problem.final) == (code, final)
-
-
-def test_a_score_at_the_end_of_a_cut_reply_is_no_score(tmp_path):
-    """It may be the 10 of 100."""
-    found, _ = graded(tmp_path, Examiner(template="base"), then="length", write=lambda body: "Score: 10")
-    assert found.problem.code == "unparsable"
-    found, _ = graded(
-        tmp_path / "other", Examiner(template="base"), then="length", write=lambda body: "Score: 10\nIt is a po"
-    )
-    assert found.value == 10.0
-
-
-def test_thinking_is_no_part_of_the_reply(tmp_path):
-    found, _ = graded(
-        tmp_path, Examiner(template="human"), write=lambda body: "<think>\nMaybe 2, maybe 3.\n</think>\n4"
-    )
-    assert found.value == 4.0
+    )),
+    # A score at the end of a cut reply may be the 10 of 100.
+    ({"template": "base"}, {"write": lambda body: "Score: 10", "then": "length"}, "unparsable", True, ""),
+    # A sample that failed for now makes the whole grade wait.
+    (SAMPLED, {"write": examiner(), "when": lambda body: "500" if body["seed"] == 2 else None}, "failed", False, ""),
+    ({"template": "human", "filtering": True}, {"write": lambda body: "Perhaps."}, "unparsable", True, "filter: "),
+    (FINE, {"write": lambda body: "Pardon?" if "its fluency" in body["messages"][-1]["content"] else "4"},
+     "unparsable", True, "fluency: "),
+])  # fmt: skip
+def test_what_is_missing_has_its_reason(tree, server, code, final, said, tmp_path):
+    found, _ = graded(tmp_path, Examiner.model_validate(tree), **server)
+    assert (found.value, found.problem.code, found.problem.final) == (None, code, final)
+    assert found.problem.message.startswith(said)
 
 
 def test_the_approximation_is_the_mean_of_twenty_samples_at_temperature_one(tmp_path):
@@ -168,25 +169,6 @@ def test_the_approximation_is_the_mean_of_twenty_samples_at_temperature_one(tmp_
     assert 1 < found.value < 5
     assert Counter((body["temperature"], body["top_p"]) for body in sent) == {(1.0, 0.1): 20}
     assert sorted(body["seed"] for body in sent) == list(range(20))
-
-
-def test_samples_that_cannot_be_read_are_left_out_of_the_mean_and_counted(tmp_path):
-    def moody(body):
-        return "Hm." if body["seed"] % 1000 % 2 else "4"
-
-    found, _ = graded(tmp_path, Examiner(template="human", aggregation="approximation", samples=4), write=moody)
-    assert (found.value, found.cost.unparsable) == (4.0, 6)
-
-
-def test_a_sample_that_failed_for_now_makes_the_whole_grade_wait(tmp_path):
-    def when(body):
-        return "500" if body["seed"] == 2 else None
-
-    found, _ = graded(
-        tmp_path, Examiner(template="human", aggregation="approximation", samples=4), write=examiner(), when=when
-    )
-    assert found.value is None
-    assert not found.problem.final
 
 
 @pytest.mark.parametrize(("base", "sent"), [
@@ -210,21 +192,6 @@ def test_a_redundant_text_gets_the_lowest_score_and_is_not_graded(template, low,
     assert (second.value, second.filtered) == (one.form.scale.high, False)
 
 
-def test_a_filter_that_cannot_be_read_is_no_no(tmp_path):
-    found, _ = graded(tmp_path, Examiner(template="human", filtering=True), write=lambda body: "Perhaps.")
-    assert found.problem.code == "unparsable"
-    assert found.problem.message.startswith("filter: ")
-
-
-def test_one_aspect_without_a_score_leaves_no_grade(tmp_path):
-    def forgetful(body):
-        return "Pardon?" if "its fluency" in body["messages"][-1]["content"] else "4"
-
-    found, _ = graded(tmp_path, Examiner(template="human", granularity="fine"), write=forgetful)
-    assert found.value is None
-    assert found.problem.message.startswith("fluency: ")
-
-
 def test_the_random_baseline_asks_nobody_and_is_the_same_every_time():
     one = Examiner(template="random")
     first, second = (grade(one, items(*[0.5] * 50), None) for _ in range(2))
@@ -242,27 +209,22 @@ def test_probabilities_are_not_asked_of_a_writer_of_texts():
 SHARES = {"4": 0.5, "5": 0.3, "3": 0.1, "The": 0.1}
 
 
-def test_an_endpoints_likeliest_tokens_give_the_score_and_what_is_missing(tmp_path):
+def weighed(server, folder: Path, one: Examiner, texts=None):
+    shown = writer(server, folder, LogprobWriter)
+    return grade_by_endpoint(one, texts or items(0.5), shown, shown)
+
+
+def test_an_endpoints_likeliest_tokens_give_the_score(tmp_path):
     one = Examiner(template="human", aggregation="logprob", granularity="fine")
     with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
-        [found], [showing] = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+        [found] = weighed(server, tmp_path, one)
         assert all((body["logprobs"], body["top_logprobs"]) == (True, 20) for body in server.requests)
         count = server.count
-        again, _ = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+        [again] = weighed(server, tmp_path, one)
         assert server.count == count == 4, "an archived reply was bought twice"
     assert found.value == pytest.approx((2.0 + 1.5 + 0.3) / 0.9)
     assert found.mass["relevance"] == pytest.approx(0.9)
-    assert showing.seen["relevance"].unseen == ("1", "2")
-    assert showing.seen["relevance"].low < found.value < showing.seen["relevance"].high
-    assert again[0].value == found.value
-
-
-def test_an_endpoint_without_log_probabilities_is_a_problem(tmp_path):
-    one = Examiner(template="human", aggregation="logprob")
-    with scripted_chat(write=lambda body: "4") as server:
-        [found], showings = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
-    assert (found.problem.code, showings) == ("failed", [])
-    assert "no log-probabilities" in found.problem.message
+    assert again.value == found.value
 
 
 def test_a_reply_without_log_probabilities_is_paid_for(tmp_path):
@@ -273,18 +235,16 @@ def test_a_reply_without_log_probabilities_is_paid_for(tmp_path):
     assert reply.prompt_tokens and reply.reply_tokens
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        [{"token": 4}], [{"token": "4", "logprob": 0.7, "top_logprobs": []}],
-        [{"token": "4", "logprob": None, "top_logprobs": None}], [3], {},
-    ],
-)  # fmt: skip
-def test_broken_log_probabilities_are_a_problem(content, tmp_path):
-    one = Examiner(template="human", aggregation="logprob")
-    with scripted_chat(write=lambda body: "4", logprobs=lambda body: content) as server:
-        [found], _ = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+@pytest.mark.parametrize("content", [
+    None, [{"token": 4}], [{"token": "4", "logprob": 0.7, "top_logprobs": []}],
+    [{"token": "4", "logprob": None, "top_logprobs": None}], [3], {},
+])  # fmt: skip
+def test_absent_and_broken_log_probabilities_are_a_problem(content, tmp_path):
+    logprobs = {} if content is None else {"logprobs": lambda body: content}
+    with scripted_chat(write=lambda body: "4", **logprobs) as server:
+        [found] = weighed(server, tmp_path, Examiner(template="human", aggregation="logprob"))
     assert found.problem.code == "failed"
+    assert content is not None or "no log-probabilities" in found.problem.message
 
 
 # -- any examiner is a metric
@@ -314,8 +274,7 @@ def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
 def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
     one = Examiner.model_validate({"template": "human", "aggregation": "logprob", "binning": {"bins": 4}})
     with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
-        shown = writer(server, tmp_path, LogprobWriter)
-        metric = ExaminerMetric(one, lambda graded: grade_by_endpoint(one, graded, shown)[0], "s")
+        metric = ExaminerMetric(one, lambda texts: weighed(server, tmp_path, one, texts), "s")
         [score] = metric.score([case(1, 0.5)])
     assert score.value == 4.5
 

@@ -1,4 +1,4 @@
-"""The papers' tables: each row an examiner, each printed number in its file, misprints marked."""
+"""The papers' tables: each row an examiner, each printed number in its file, misprints marked; sheets of rationales."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import re
 
 import pytest
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.results import LAYOUTS, layout
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import Problem
+from gre_bench.examiners.examiner import Item
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.results import ERRORS, LAYOUTS, layout, shares, sheet
 from tests.conftest import ROOT
 from tests.prompts.papers import paper
 
@@ -23,12 +26,29 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_rows_of_a_layout_are_those_that_the_paper_prints(name):
-    assert list(layout(name).rows) == list(dict.fromkeys(row["row"] for row in rows(name)))
+def test_each_row_that_a_paper_prints_is_an_examiner(name):
     for item in ("summary", "review"):
         examiners = layout(name).examiners(item)
-        assert list(examiners) == list(layout(name).rows)
+        assert list(examiners) == list(dict.fromkeys(row["row"] for row in rows(name)))
         assert {examiner.item for examiner in examiners.values()} == {item}
+
+
+@pytest.mark.parametrize(("table", "row", "name"), [
+    ("001_table1", "Prompting | Base | x | x | Direct", "base-coarse"),
+    ("001_table1", "Prompting | Model | o | x | Direct", "model-fine"),
+    ("001_table1", "Demonstration | Human | o | Reason-best | Direct", "human-fine-reason_best"),
+    ("001_table1", "Explainability | Rationale | o | Reason-worst | Direct", "rationale-fine-reason_worst"),
+    ("001_table2", "Human", "human_test-fine"), ("001_table2", "Filtering", "human_test-fine-filtered"),
+    ("001_table2", "Binning", "human_test-fine-filtered-equal_width_10"),
+    ("001_table5", "Model | o | x | Approximation", "model-fine-approximation"),
+    ("001_table5", "Human | o | x | Logprob", "human-fine-logprob"),
+    ("001_table6", "Human | Expert", "human-fine-description_expert"), ("001_table6", "Model | Base", "model-fine"),
+    ("001_table7", "Model | HT-GPT", "model-fine-criteria_ht_gpt"), ("001_table8", "Model | Complex", "model-fine-steps_complex"),
+    ("003_table8", "P12 | (2) Annotator Instructions (6) CoT (7) Zero-shot", "p12-coarse"),
+    ("003_table8", "Baseline | Direct Assessment", "direct_assessment-coarse"), ("003_table9", "P3", "p3-coarse"),
+])  # fmt: skip
+def test_a_row_names_the_settings_of_its_examiner(table, row, name):
+    assert layout(table).examiners("review")[row].name == name
 
 
 @pytest.mark.parametrize("name", [*FILES, *TEXTS])
@@ -76,3 +96,24 @@ def test_the_numbers_of_the_running_text_stand_there(number, said, order):
 def test_an_unknown_layout_is_refused_with_the_known_ones():
     with pytest.raises(SettingsError, match="no layout of a table 001_table3; there are: 001_table1, "):
         layout("001_table3")
+
+
+GRADES = [
+    Grade("0", 3.0, None, {"relevance": 3.0, "fluency": 4.0}, {"relevance": "why", "fluency": "because"}),
+    Grade("1", 2.0, None, {"overall": 2.0}, {"overall": "so"}), Grade("2", None, Problem("unparsable", "")),
+    Grade("3", 5.0, None, {"overall": 5.0}),
+]  # fmt: skip
+
+
+def test_a_sheet_has_a_row_for_each_rationale_and_empty_cells():
+    items = [Item(str(place), "source", "text") for place in range(4)]
+    found = sheet(items, GRADES, 36, 0)
+    assert sorted((row["item_id"], row["aspect"], row["score"]) for row in found) == [
+        ("0", "fluency", "4"), ("0", "relevance", "3"), ("1", "overall", "2"),
+    ]  # fmt: skip
+    columns = ["item_id", "aspect", "score", "rationale", *ERRORS, "source", "text"]
+    assert all(list(row) == columns and not any(row[error] for error in ERRORS) for row in found)
+    assert sheet(items, GRADES, 2, 1) == sheet(items, GRADES, 2, 1)
+    assert len(sheet(items, GRADES, 2, 0)) == 2
+    with pytest.raises(SourceError, match="no rows"):
+        shares([])

@@ -48,7 +48,7 @@ def _rated(cell: str) -> ConditionResult:
 
 def _rationales(cell: str, _: Path) -> str:
     grade = Grade(cell, 1.0, rationales={cell: cell})
-    return table(sheet([Item(cell, cell, cell)], [grade]))
+    return table(sheet([Item(cell, cell, cell)], [grade], 1, 0))
 
 
 def _of_examiners(cell: str, _: Path) -> str:

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,18 +55,32 @@ def table(folder, rows=None, name="texts.tsv"):
     return folder / name
 
 
+def job_in(folder, server, examiners=None, rows=None, name="study", **more):
+    """A study of *examiners* (by name) on the texts of `table`, asking the server."""
+    tree = {
+        "models": ["scripted"], "models_file": str(models_file(folder, server)), "resamples": 200,
+        "baselines": ["length"], "examiners": examiners or {},
+    } | more  # fmt: skip
+    return ExaminerJob(name, parse_study(tree), table(folder, rows), state=folder / "state")
+
+
 @pytest.fixture
 def job(tmp_path):
-    """Makes a study of *examiners* (by name) on the texts of `table`, asking the server."""
+    return partial(job_in, tmp_path)
 
-    def make(server, examiners=None, rows=None, name="study", limit=None, again=False, **more):
-        tree = {
-            "models": ["scripted"], "models_file": str(models_file(tmp_path, server)), "resamples": 200,
-            "baselines": ["length"], "examiners": examiners or {},
-        } | more  # fmt: skip
-        return ExaminerJob(name, parse_study(tree), table(tmp_path, rows), None, limit, again, tmp_path / "state")
 
-    return make
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A study of own examiners and of three tables: its job and its summary."""
+    own = {
+        "mine": {"template": "base"}, "fine": {"template": "base", "granularity": "fine"},
+        "binned": {"template": "human_test", "granularity": "fine", "binning": {"bins": 4}},
+        "ht": {"template": "human"}, "mt": {"template": "human", "criteria": "mt"},
+    }  # fmt: skip
+    with scripted_chat(write=examiner()) as server:
+        layouts = ["001_table8", "003_table8", "003_table9"]
+        asked = job_in(tmp_path_factory.mktemp("examiners"), server, own, layouts=layouts)
+        return asked, run(asked)
 
 
 def command(asked, folder):
@@ -90,17 +105,22 @@ def cells(line):
     return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
-def test_known_scores_come_back_as_known_taus(job):
+def test_known_scores_come_back_as_known_taus(whole, job):
     upside_down = [(1 - quality(human), human) for human in HUMAN]
     with scripted_chat(write=examiner()) as server:
-        asked = {"hundred": {"template": "base"}, "fine": {"template": "base", "granularity": "fine"}}
-        summary = run(job(server, asked))
-        reverse = run(job(server, asked, upside_down, name="reverse"))
-    assert summary["outcome"] == "done"
-    for name in asked:
-        assert found(summary)[name]["kendall"]["value"] == pytest.approx(1)
-        assert found(reverse)[name]["kendall"]["value"] == pytest.approx(-1)
-    assert found(summary)["hundred"]["spearman"]["value"] == pytest.approx(1)
+        reverse = run(job(server, {"mine": {"template": "base"}}, upside_down))
+    assert whole[1]["outcome"] == "done"
+    rows = found(whole[1])
+    for name in ("mine", "fine"):
+        assert rows[name]["kendall"]["value"] == pytest.approx(1)
+    assert found(reverse)["mine"]["kendall"]["value"] == pytest.approx(-1)
+    assert rows["mine"]["spearman"]["value"] == pytest.approx(1)
+    # Binning shows how many scores there were before.
+    assert (rows["binned"]["before"], rows["binned"]["after"]) == (12, 4)
+    assert any("12 → 4" in row for row in whole[1]["tables"][0]["rows"])
+    # Two examiners that differ in one word of their prompt have different signatures.
+    one, other = (whole[1]["signatures"][f"{name} · scripted"] for name in ("ht", "mt"))
+    assert one["signature"] != other["signature"] and one["name"] == other["name"] == f"scripted@{MODEL}"
 
 
 def test_every_coefficient_is_that_of_scipy_on_the_grades_that_are_kept(job):
@@ -127,56 +147,38 @@ def test_every_coefficient_is_that_of_scipy_on_the_grades_that_are_kept(job):
 def test_differences_are_to_the_best_examiner_and_to_length_on_the_same_texts(job):
     def moody(body):
         # P7 is told nothing of the quality: its order is another one.
-        return (
-            examiner(quality=lambda prompt: len(prompt) % 7 / 7)(body)
-            if "Very Good" in body["messages"][-1]["content"]
-            else examiner()(body)
-        )
+        p7 = "Very Good" in body["messages"][-1]["content"]
+        return (examiner(quality=lambda prompt: len(prompt) % 7 / 7) if p7 else examiner())(body)
 
     with scripted_chat(write=moody) as server:
         summary = run(job(server, {"good": {"template": "base"}, "poor": {"template": "p7"}}))
     rows = {(row["family"], row["first"]): row for row in summary["differences"]}
-    assert set(rows) == {
-        ("best", "poor · scripted"),
-        ("best", "length"),
-        ("length", "good · scripted"),
-        ("length", "poor · scripted"),
-    }
+    assert set(rows) == {("best", "poor · scripted"), ("best", "length"),
+                         ("length", "good · scripted"), ("length", "poor · scripted")}  # fmt: skip
     taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
     assert rows["best", "poor · scripted"]["difference"] == pytest.approx(taus["poor"] - taus["good"])
     assert rows["length", "good · scripted"]["difference"] == pytest.approx(taus["good"] - taus["length"])
     assert all(row["p_holm"] >= row["p"] for row in rows.values())
 
 
-def test_what_cannot_be_read_is_counted_and_missing_with_its_reason(job):
+def test_a_text_that_cannot_be_graded_is_counted_with_its_reason(job):
     def at_times(body):
         manner = "refusing" if "quality 0.0000" in body["messages"][-1]["content"] else "exact"
         return examiner(manner)(body)
 
     with scripted_chat(write=at_times) as server:
-        asked = job(server, {"base": {"template": "base"}})
-        summary = run(asked)
-    outcome = found(summary)["base"]
-    assert (outcome["planned"], outcome["scored"], outcome["failed"], outcome["reasons"]) == (
-        12,
-        11,
-        1,
-        {"unparsable": 1},
-    )
-    assert (outcome["replies"], outcome["unparsable"]) == (11 + 3, 3)
-    [row] = [row for row in grades(asked) if row["state"] == "failed"]
-    assert row["item_id"] == "doc0:M0" and row["grade"] == "" and "no_score" in row["reason"]
-    assert summary["lacking"] == ["base · scripted: unparsable (1)"]
-
-
-def test_a_text_without_human_score_is_excluded_and_never_asked_about(job, tmp_path):
-    with scripted_chat(write=examiner()) as server:
         rows = [(quality(human), "" if place == 4 else human) for place, human in enumerate(HUMAN)]
         asked = job(server, {"base": {"template": "base"}}, rows)
         summary = run(asked)
-        assert server.count == 11
-    assert all((row["planned"], row["scored"], row["excluded"]) == (12, 11, 1) for row in summary["outcomes"])
+        assert server.count == 10 + 3, "a text without a human score was asked about"
+    outcome = found(summary)["base"]
+    assert (outcome["scored"], outcome["failed"], outcome["replies"], outcome["unparsable"]) == (10, 1, 13, 3)
+    assert outcome["reasons"] == {"unparsable": 1, "no_human_score": 1}
+    assert all((row["planned"], row["excluded"]) == (12, 1) for row in summary["outcomes"])
+    [row] = [row for row in grades(asked) if row["state"] == "failed"]
+    assert row["item_id"] == "doc0:M0" and row["grade"] == "" and "no_score" in row["reason"]
     assert [row["reason"] for row in grades(asked) if row["state"] == "excluded"] == ["no_human_score"] * 2
+    assert set(summary["lacking"]) >= {"base · scripted: unparsable (1)", "base · scripted: no_human_score (1)"}
 
 
 def test_tokens_and_money_are_those_of_the_endpoint_and_the_models_file(job):
@@ -185,15 +187,6 @@ def test_tokens_and_money_are_those_of_the_endpoint_and_the_models_file(job):
         prompt = sum(sum(len(message["content"]) for message in body["messages"]) // 4 for body in server.requests)
     assert outcome["prompt_tokens"] == prompt
     assert outcome["usd"] == pytest.approx((prompt * 1.0 + outcome["reply_tokens"] * 2.0) / 1e6)
-
-
-def test_binning_shows_how_many_scores_there_were_before(job):
-    with scripted_chat(write=examiner()) as server:
-        tree = {"template": "human_test", "granularity": "fine", "binning": {"bins": 4}}
-        summary = run(job(server, {"binned": tree}))
-    outcome = found(summary)["binned"]
-    assert (outcome["before"], outcome["after"]) == (12, 4)
-    assert any("12 → 4" in row for row in summary["tables"][0]["rows"])
 
 
 def test_probabilities_come_from_the_endpoint_with_their_mass(job):
@@ -237,26 +230,20 @@ def test_probabilities_come_from_an_evaluation_lm_where_the_settings_say_so(job)
     assert middle == pytest.approx(sum(score * weight for score, weight in enumerate(weights, 1)) / sum(weights))
 
 
-def test_nothing_is_asked_twice_and_a_further_examiner_pays_for_itself_only(job):
-    with scripted_chat(write=examiner()) as server:
-        first = run(job(server, {"base": {"template": "base"}}))
-        assert server.count == 12
-        again = run(job(server, {"base": {"template": "base"}}))
-        assert server.count == 12
-        assert found(again)["base"]["kendall"] == found(first)["base"]["kendall"]
-        run(job(server, {"base": {"template": "base"}, "p1": {"template": "p1"}}))
-        assert server.count == 24
-
-
-def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_asks_for_the_rest(job):
+def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_nothing_is_asked_twice(job):
+    base = {"base": {"template": "base"}}
     ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
     with scripted_chat(write=examiner(), **ill) as server:
-        summary = run(job(server, {"base": {"template": "base"}}))
+        summary = run(job(server, base))
         assert (summary["outcome"], found(summary)["base"]["missing"]) == ("incomplete", 1)
         assert "1 grades are still missing" in summary["message"]
         server.when, before = None, server.count
-        summary = run(job(server, {"base": {"template": "base"}}))
-        assert (summary["outcome"], server.count - before) == ("done", 1)
+        first = run(job(server, base))
+        assert (first["outcome"], server.count - before) == ("done", 1)
+        again = run(job(server, base))
+        assert found(again)["base"]["kendall"] == found(first)["base"]["kendall"]
+        run(job(server, base | {"p1": {"template": "p1"}}))
+        assert server.count - before == 1 + 12, "a further examiner pays for itself only"
 
 
 def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
@@ -273,12 +260,8 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
     assert found(summary)["p2-coarse"]["kendall"]["value"] > 0.9
 
 
-def test_the_tables_have_the_layout_of_the_papers_with_their_values_beside(job):
-    with scripted_chat(write=examiner()) as server:
-        asked = job(
-            server, {"mine": {"template": "base"}}, layouts=["001_table8", "003_table8", "003_table9"], baselines=[]
-        )
-        summary = run(asked)
+def test_the_tables_have_the_layout_of_the_papers_with_their_values_beside(whole):
+    asked, summary = whole
     lines = (asked.state / "studies" / "examiners" / "study" / "tables.md").read_text().splitlines()
     start = lines.index("## Kim et al. 2023, Table 8: Evaluation steps")
     assert cells(lines[start + 2]) == ["Template", "Steps", "scripted", "Orca-7B (published)", "Orca-13B (published)"]
@@ -308,9 +291,8 @@ def test_the_shipped_settings_have_every_row_of_every_table():
     shipped = load_study(ROOT / "deployments" / "examiners.toml")
     assert set(shipped.layouts) == set(LAYOUTS)
     found = grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
-    assert {name: set(rows) for name, rows in found.rows.items()} == {
-        name: set(one.rows) for name, one in LAYOUTS.items()
-    }
+    printed = {name: set(one.rows) for name, one in LAYOUTS.items()}
+    assert {name: set(rows) for name, rows in found.rows.items()} == printed
     assert all(name in found.examiners for rows in found.rows.values() for name in rows.values())
     of_reviews = grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
     assert {one.item for one in of_reviews.examiners.values()} == {"review"}
@@ -345,9 +327,8 @@ def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
         summary = run(asked)
     rows = grades(asked)
     exams = {row["examiner"]: row for row in summary["panel"]["exams"]}
-    kept = {
-        row["item_id"] for row in rows if row["examiner"] == "panel of 2, uniform weights" and row["state"] == "scored"
-    }
+    chair = "panel of 2, uniform weights"
+    kept = {row["item_id"] for row in rows if row["examiner"] == chair and row["state"] == "scored"}
     questions = {row["item_id"] for row in rows if row["reason"] == "exam_question"}
     assert len(kept) == len(questions) == 6 and not kept & questions
     assert not {name.split(":")[0] for name in kept} & {name.split(":")[0] for name in questions}
@@ -359,10 +340,9 @@ def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
     both = [((given["five", item] - 1) / 4 - given["hundred", item] / 100) ** 2 for item in questions]
     assert exams["five · scripted"]["consistency"] == pytest.approx(1 - sum(both) / 6)
     for item in kept:
-        assert given["panel of 2, uniform weights", item] == pytest.approx(
-            ((given["five", item] - 1) / 4 + given["hundred", item] / 100) / 2
-        )
-    assert found(summary)["panel of 2, uniform weights"]["excluded"] == 6
+        mean = ((given["five", item] - 1) / 4 + given["hundred", item] / 100) / 2
+        assert given[chair, item] == pytest.approx(mean)
+    assert found(summary)[chair]["excluded"] == 6
 
 
 def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
@@ -382,11 +362,8 @@ def test_pairs_are_asked_both_ways_and_show_who_goes_by_the_place(job, bias, acc
         assert server.count == 2 * 12
     reports = {report["name"]: report for report in summary["pairs"]}
     report = reports["scripted"]
-    assert (report["accuracy"], report["position"]["always_first"], report["exam"]["passed"]) == (
-        accuracy,
-        always_first,
-        accuracy == 1,
-    )
+    position, passed = report["position"], report["exam"]["passed"]
+    assert (report["accuracy"], position["always_first"], passed) == (accuracy, always_first, accuracy == 1)
     # Within a source the human score rises with the player's number; in the last source too.
     assert [row["player"] for row in reports["humans"]["elo"]] == ["M2", "M1", "M0"]
     if accuracy:
@@ -407,17 +384,12 @@ def test_instructions_that_an_lm_writes_become_an_examiner_or_a_reason(job):
             return "1. Read.\n3. Score."
         return examiner()(body)
 
-    generated = {
-        "good": {"model": "scripted"},
-        "bad": {"model": "scripted", "instructions": "1. Read.", "phrase": "rewrite"},
-    }
+    bad = {"model": "scripted", "instructions": "1. Read.", "phrase": "rewrite"}
     with scripted_chat(write=author) as server:
-        summary = run(job(server, generated=generated))
+        summary = run(job(server, generated={"good": {"model": "scripted"}, "bad": bad}))
         assert sum("Read.\n3." in str(body) for body in server.requests) == 0
-    assert (
-        summary["instructions"]["good"].startswith("1. Read.\n2. Give")
-        and found(summary)["good"]["kendall"]["value"] > 0.85
-    )
+    assert summary["instructions"]["good"].startswith("1. Read.\n2. Give")
+    assert found(summary)["good"]["kendall"]["value"] > 0.85
     assert (found(summary)["bad"]["failed"], found(summary)["bad"]["reasons"]) == (12, {"instructions_unparsable": 12})
 
 
@@ -427,17 +399,13 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
         run(asked)
     sheet = asked.state / "studies" / "examiners" / "study" / "rationales-why-scripted.csv"
     rows = list(csv.DictReader(sheet.open()))
-    assert (
-        len(rows) == 5 and rows[0]["rationale"] == "It names 2 of the 3 main points." and rows[0]["hallucination"] == ""
-    )
+    assert len(rows) == 5 and rows[0]["hallucination"] == ""
+    assert rows[0]["rationale"] == "It names 2 of the 3 main points."
     shown = CliRunner().invoke(app, ["study", "examiners", "errors", f"mine={sheet}"])
     assert "row 1 of the sheet: write yes or no into column inconsistent" in str(shown.exception)
     for place, row in enumerate(rows):
-        row |= {
-            "inconsistent": "no",
-            "hallucination": "yes" if place < 2 else "no",
-            "different_aspect": "yes" if place == 0 else "no",
-        }
+        marks = {"inconsistent": False, "hallucination": place < 2, "different_aspect": place == 0}
+        row |= {error: "yes" if mark else "no" for error, mark in marks.items()}
     with sheet.open("w", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()
@@ -446,40 +414,27 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
     table = {line.split()[1]: line.split()[-3:] for line in shown.output.splitlines() if re.match(r" +\d ", line)}
     assert shown.exit_code == 0
     assert table == {
-        "Good": ["60", "50", "69"],
-        "Inconsistent": ["0", "11", "17"],
-        "Hallucination": ["40", "36", "6"],
+        "Good": ["60", "50", "69"], "Inconsistent": ["0", "11", "17"], "Hallucination": ["40", "36", "6"],
         "Different": ["20", "6", "8"],
-    }
+    }  # fmt: skip
 
 
 def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     key, tree = "PROPOSALS-2026", {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
     store = Store(tmp_path / "state", key)
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
-        import_graded(
-            store, progress.run_id, resource("data", "sample_proposals", "proposals.jsonl"), "proposals", None, None
-        )
+        file = resource("data", "sample_proposals", "proposals.jsonl")
+        import_graded(store, progress.run_id, file, "proposals", None, None)
         progress.end("done")
     with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:
         asked = job(server, {"base": {"template": "base"}})
         asked = ExaminerJob(key, asked.settings, None, key, state=asked.state)
         summary = run(asked)
-        assert all(
-            "[Review]" in body["messages"][-1]["content"] or "eview" in body["messages"][-1]["content"]
-            for body in server.requests
-        )
+        assert all("eview" in body["messages"][-1]["content"] for body in server.requests)
     outcome = found(summary)["base"]
     assert outcome["scored"] == outcome["planned"] - outcome["excluded"] > 10
     assert outcome["groups"] == summary["sources"]
     assert {row["state"] for row in grades(asked)} <= {"scored", "excluded"}
-
-
-def test_two_examiners_that_differ_in_one_word_of_their_prompt_have_different_signatures(job):
-    with scripted_chat(write=examiner()) as server:
-        summary = run(job(server, {"ht": {"template": "human"}, "mt": {"template": "human", "criteria": "mt"}}))
-    one, other = (summary["signatures"][f"{name} · scripted"] for name in ("ht", "mt"))
-    assert one["signature"] != other["signature"] and one["name"] == other["name"] == f"scripted@{MODEL}"
 
 
 def test_a_study_of_other_texts_needs_another_name(job, tmp_path):
@@ -510,16 +465,13 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
         assert server.count == 0 or "questions" in why or "panel.human" in why
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts without a human score"),
-        ("SRC\tHYP\tScore\n", "has columns and no row"),
-        ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
-        ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
-        ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has 2 cells, and the heading has 3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [
+    ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts without a human score"),
+    ("SRC\tHYP\tScore\n", "has columns and no row"),
+    ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
+    ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
+    ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has 2 cells, and the heading has 3"),
+])  # fmt: skip
 def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
     (tmp_path / "texts.tsv").write_text(text)
     with pytest.raises(SourceError, match=why):
@@ -528,9 +480,8 @@ def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
 
 def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path):
     found = read_graded_texts(table(tmp_path))
-    assert (
-        found[0].source == 'Source "0' and found[0].item_id == "doc0:M0" and len({text.item_id for text in found}) == 12
-    )
+    assert (found[0].source, found[0].item_id) == ('Source "0', "doc0:M0")
+    assert len({text.item_id for text in found}) == 12
     (tmp_path / "texts.csv").write_text('SRC,HYP,Score\n"A, b",c,3\n"A, b",d,\n')
     one, other = read_graded_texts(tmp_path / "texts.csv")
     assert (one.source, one.group, one.human) == ("A, b", other.group, 3.0) and other.human is None
@@ -538,13 +489,9 @@ def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path
 
 def test_an_estimate_counts_the_requests_that_are_then_made(job):
     with scripted_chat(write=examiner()) as server:
-        asked = job(
-            server,
-            {
-                "fine": {"template": "human", "granularity": "fine"},
-                "some": {"template": "base", "aggregation": "approximation", "samples": 3},
-            },
-        )
+        fine = {"template": "human", "granularity": "fine"}
+        some = {"template": "base", "aggregation": "approximation", "samples": 3}
+        asked = job(server, {"fine": fine, "some": some})
         [row] = estimate(asked)["models"]
         assert server.count == 0
         summary = run(asked)
@@ -565,7 +512,6 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
     )
     ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
     with scripted_chat(write=examiner(), **ill) as server:
-        asked = job(server)
         asked = command(job(server), tmp_path)
         shown = CliRunner().invoke(app, asked)
         assert shown.exit_code == 3 and "1 grades are still missing" in shown.output

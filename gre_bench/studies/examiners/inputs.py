@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError, SourceError
@@ -20,6 +20,7 @@ from gre_bench.core.records import digest
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, Phrase, examiner_of, problems_of, sha256
+from gre_bench.examiners.panel import Measure, Rule
 from gre_bench.examiners.results import layout
 from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
@@ -27,44 +28,27 @@ from gre_bench.store import Store, no_edition
 from gre_bench.store.queries import REVIEWS
 from gre_bench.studies.guidelines import whole_texts
 
-Rule = Literal["uniform", "log", "exp", "poly"]
 Baseline = Literal["length", "rouge_l", "bertscore"]
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GeneratedSettings(_Group):
+class GeneratedSettings(BaseModel, frozen=True, extra="forbid"):
     """An examiner with the template ``generated``, whose instructions an LM writes or improves."""
 
     model: str = Field(description="model of the models file that writes them")
-    instructions: str | None = Field(
-        default=None, min_length=1, description="instructions to improve; without them, new ones are written"
-    )
+    instructions: str | None = Field(default=None, min_length=1, description="what to improve; default: new ones")
     phrase: Phrase = Field(default="improve", description="wording of the request to improve them")
 
 
-class PanelSettings(_Group):
-    """Settings of a panel of examiners, after PRE (peer review in evaluation).
-
-    The examiners take an exam, which compares their scores with human scores and with their scores under a second
-    prompt. A chair then combines the scores of the examiners that pass, with weights.
-    """
+class PanelSettings(BaseModel, frozen=True, extra="forbid"):
+    """Settings of a panel of examiners (`gre_bench.examiners.panel`)."""
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
     human: tuple[float, float] = Field(description="lowest and highest possible human score")
-    questions: int = Field(
-        default=40, ge=2, description="items of the exam, in whole sources; the panel decides on the others"
-    )
-    measure: Literal["exact", "squared_error"] = Field(default="squared_error", description="measure of agreement")
+    questions: int = Field(default=40, ge=2, description="items of the exam, in whole sources; others are decided on")
+    measure: Measure = Field(default="squared_error", description="measure of agreement")
     threshold: float = Field(default=0.6, ge=0, le=1, description="lowest agreement that passes each part of the exam")
-    second: dict[str, str] = Field(
-        default={}, description="examiner → examiner with a second prompt, to measure inner consistency"
-    )
-    rules: tuple[Rule, ...] = Field(
-        default=("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights"
-    )
+    second: dict[str, str] = Field(default={}, description="examiner → the one with a second prompt, for consistency")
+    rules: tuple[Rule, ...] = Field(default=get_args(Rule), min_length=1, description="the chair's weights")
     alpha: float = Field(default=1.0, gt=0, description="parameter of the rules exp and poly")
     seed: int = Field(default=0, ge=0, description="seed of the sample of questions")
 
@@ -75,53 +59,33 @@ class PanelSettings(_Group):
         return self
 
 
-class PairwiseSettings(_Group):
+class PairwiseSettings(BaseModel, frozen=True, extra="forbid"):
     """Settings of the preferences between two texts about one source; the LMs see each pair in both orders."""
 
-    games: int | None = Field(
-        default=None, ge=1, description="number of pairs to sample; default: every pair of a source (full round)"
-    )
+    games: int | None = Field(default=None, ge=1, description="number of pairs to sample; default: all of a source")
     orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
     seed: int = Field(default=0, ge=0, description="seed of the sample of pairs")
 
 
-class StudySettings(_Group):
+class StudySettings(BaseModel, frozen=True, extra="forbid"):
     """All settings of a study: the LMs, the examiners, and what is compared with them."""
 
     item: ItemKind | None = Field(default=None, description="summary or review; default: the kind of the items")
     models: tuple[str, ...] = Field(default=(), description="LMs of the models file; every examiner asks each of them")
     models_file: Path | None = Field(default=None, description="models file; default: data/models.toml")
-    layouts: tuple[str, ...] = Field(
-        default=(), description="published tables whose rows are examiners, such as 001_table1"
-    )
+    layouts: tuple[str, ...] = Field(default=(), description="published tables, such as 001_table1, to fill")
     examiners: dict[str, dict[str, Any]] = Field(default={}, description="further examiners by name")
-    generated: dict[str, GeneratedSettings] = Field(
-        default={}, description="examiners whose prompt an LM writes, by name"
-    )
-    baselines: tuple[Baseline, ...] = Field(
-        default=("length", "rouge_l", "bertscore"), description="metrics without an LM"
-    )
-    probabilities: Literal["endpoint", "evaluation_lm"] = Field(
-        default="endpoint",
-        description="source of probabilities for logprob: an endpoint's likeliest tokens, or the evaluation LM",
-    )
-    evaluation_lm: EvaluationLMSettings | None = Field(
-        default=None, description="the evaluation LM, if it is the source of probabilities"
-    )
+    generated: dict[str, GeneratedSettings] = Field(default={}, description="examiners whose prompt an LM writes")
+    baselines: tuple[Baseline, ...] = Field(default=get_args(Baseline), description="metrics without an LM")
+    probabilities: Literal["endpoint", "evaluation_lm"] = Field(default="endpoint", description="where logprob reads")
+    evaluation_lm: EvaluationLMSettings | None = Field(default=None, description="if it states the probabilities")
     embedder: EmbedderSettings = EmbedderSettings()
     panel: PanelSettings | None = Field(default=None, description="peer review by the examiners")
     pairwise: PairwiseSettings | None = Field(default=None, description="preferences by the models")
     budget: BudgetSettings = Field(default=BudgetSettings(), description="limits over all runs of the study together")
-    resamples: int = Field(
-        default=10_000,
-        ge=200,
-        le=1_000_000,
-        description="resamples of the bootstrap, which draws whole sources with all their texts",
-    )
+    resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of whole sources")
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
-    rationales: int = Field(
-        default=36, ge=1, description="rationales sampled for each error sheet (Kim et al. 2023, Table 9)"
-    )
+    rationales: int = Field(default=36, ge=1, description="those sampled for each error sheet, as for Kim's Table 9")
 
     @model_validator(mode="after")
     def _sound(self) -> StudySettings:
@@ -135,16 +99,13 @@ class StudySettings(_Group):
 def load_study(path: Path) -> StudySettings:
     """Returns the settings in the TOML file *path*, or in the shipped file of that name.
 
-    Relative paths in the file start from its folder. A model's folder may be the name of a pretrained model. Raises
-    `SettingsError` for a missing or faulty file.
+    Paths start from the file's folder; a model's folder may be a pretrained model's name. Raises `SettingsError`.
     """
     path = settings_file(path)
     try:
-        tree = strict.read_toml(path)
+        tree = strict.read_table(path, "settings file")
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     tree.pop(EXPERIMENT, None)
     beside = path.resolve().parent
     if isinstance(tree.get("models_file"), str):
@@ -156,11 +117,7 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """Returns the settings in *tree*, the nested mapping of a parsed TOML file.
-
-    *origin*: a few words on where the settings come from, for messages. Raises `SettingsError` with *origin*, the
-    faulty key, and what is wrong with the key.
-    """
+    """Returns the settings in *tree*; raises `SettingsError` with *origin*, the faulty key and what is wrong."""
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
@@ -169,11 +126,9 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
 
 @dataclass(frozen=True, slots=True)
 class GradedItems:
-    """Texts to be graded, all of one *kind*.
+    """Texts of one *kind* with their human scores.
 
-    - *texts*: the texts with their human scores.
-    - *source*: what identifies the material, by name, such as ``items`` → digest of the file.
-    - *lacks*: text id → reason why the text cannot be graded.
+    *source*: what identifies them, such as ``items`` → digest of the file. *lacks*: text id → why it cannot be graded.
     """
 
     kind: ItemKind
@@ -196,8 +151,7 @@ def from_file(path: Path, limit: int | None = None) -> GradedItems:
 def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
     """Returns the first *limit* reviews of the edition's graded papers, each with the text of its paper.
 
-    The text of a paper has the form that every LM reads. Raises `SettingsError` for a missing edition, `SourceError`
-    for one without graded reviews.
+    Raises `SettingsError` for a missing edition, `SourceError` for one without graded reviews.
     """
     store = Store(state, edition)
     if not store.exists:
@@ -231,20 +185,16 @@ def _lacks(texts: Sequence[GradedText]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The examiners of a study, and the rows of published tables that they fill.
-
-    *examiners*: name → examiner. *rows*: published table → row → name of the examiner that fills the row.
-    """
+    """The *examiners* of a study by name; *rows*: published table → row → name of the examiner that fills the row."""
 
     examiners: Mapping[str, Examiner]
     rows: Mapping[str, Mapping[str, str]]
 
 
 def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
-    """Returns the grid of *settings* for items of kind *item*.
+    """Returns the grid of *settings* for items of kind *item*; *generated*: examiner → instructions written for it.
 
-    *generated*: examiner → instructions that an LM has written for it. Raises `SettingsError` if an examiner has faulty
-    options or is made for another kind of items.
+    Raises `SettingsError` if an examiner has faulty options or is made for another kind of items.
     """
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():

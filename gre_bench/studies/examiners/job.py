@@ -29,19 +29,9 @@ from gre_bench.examiners import pairwise
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, chats, filter_chat, improving_chat, writing_chat
 from gre_bench.examiners.grading import FREE, Grade, filter_sampling, samplings
 from gre_bench.examiners.pairwise import Game, Preference, TextPair, bradley_terry, elo_spread, games, position_bias
-from gre_bench.examiners.panel import (
-    Exam,
-    ExaminerSlot,
-    Panel,
-    agreement,
-    convene,
-    decide,
-    exam,
-    questions,
-    verdict,
-    weights,
-)
+from gre_bench.examiners.panel import Exam, Measure, agreement, decide, exam, questions, stretched, verdict, weights
 from gre_bench.examiners.results import Column
+from gre_bench.examiners.templates import Scale
 from gre_bench.ingest.datasets.rated import GradedText
 from gre_bench.metrics.overlap import Overlap, measure_of
 from gre_bench.metrics.scoring import Metric
@@ -57,7 +47,7 @@ from gre_bench.studies.examiners.inputs import (
     from_file,
     grid,
 )
-from gre_bench.studies.examiners.results import KIND
+from gre_bench.studies.examiners.results import KIND, Panel
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
 
@@ -67,12 +57,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerJob:
-    """An examiner study to run.
+    """An examiner study to run on the texts of the file *items*, or on the graded reviews of *edition*.
 
-    - *items*: a file with the texts to grade. If it is None, the graded reviews of *edition* are the texts.
-    - *limit*: the number of texts to use; None means all.
-    - *again*: whether to repeat a request to which an earlier run got a refusal or an empty reply.
-    - *state*: the folder that keeps everything a run makes.
+    *limit*: the number of texts to use; None means all. *again*: whether to repeat requests to which an earlier run
+    got a refusal or an empty reply.
     """
 
     name: str
@@ -85,7 +73,6 @@ class ExaminerJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What a text writer needs: the models file, the reply archive, the account and its budget."""
         return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
@@ -113,26 +100,31 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
         raise SettingsError("pairwise needs an LM to ask: name models")
     if not job.settings.models and any(needs_model(job.settings, examiner) for examiner in chosen.examiners.values()):
         raise SettingsError('the examiners need an LM to ask: models = ["NAME"] in the settings, or --model NAME')
-    if job.settings.panel:
-        check_panel(job.settings.panel, chosen)
+    if panel := job.settings.panel:
+        for name in (*(panel.examiners or ()), *panel.second, *panel.second.values()):
+            if name not in chosen.examiners:
+                raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
+        for name, other in panel.second.items():
+            scales = {chosen.examiners[member].form.scale for member in (name, other)}
+            if panel.measure == "exact" and len(scales) > 1:
+                raise SettingsError(
+                    f"panel.second: {name} and {other} have different scales, whose scores are never equal: measure = "
+                    '"squared_error"'
+                )
     return material, models
 
 
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
-    """Returns whether *examiner* sends requests to an LM of the models file.
-
-    Two kinds of examiners do not: the random baseline, and an examiner that reads probabilities of the evaluation LM.
-    """
+    """Returns whether *examiner* asks an LM of the models file: not if it is random or reads the evaluation LM."""
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
+    """Returns the numbers of texts and examiners, one row per LM (`quoted`), and the limits that may be exceeded.
 
-    The rows are those of `quoted`. ``over_budget`` names the budget limits that the study may exceed. Retries are not
-    counted. A chat that several examiners share is counted once for each examiner. Raises `SettingsError` or
-    `SourceError` if the study cannot be run.
+    Retries are not counted. A chat that several examiners share is counted once for each examiner. Raises
+    `SettingsError` or `SourceError` if the study cannot be run.
     """
     material, _ = prepared(job)
     items, context = material.items, job.writer_context
@@ -159,34 +151,13 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
     }  # fmt: skip
 
 
-Report = dict[str, Any]
-
-
-def check_panel(settings: PanelSettings, chosen: Grid) -> None:
-    """Checks the *settings* of a panel against the study's examiners, the grid *chosen*.
-
-    Raises `SettingsError` if *settings* name an examiner that is not in the grid. If agreement is measured as equal
-    scores, an examiner and its second prompt must also have the same scale. Raises `SettingsError` if they do not.
-    """
-    for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
-        if name not in chosen.examiners:
-            raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
-    for name, other in settings.second.items():
-        scales = {chosen.examiners[member].form.scale for member in (name, other)}
-        if settings.measure == "exact" and len(scales) > 1:
-            raise SettingsError(
-                f"panel.second: {name} and {other} have different scales, whose scores are never equal: measure = "
-                '"squared_error"'
-            )
-
-
 def panel_of(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
-    """Returns the panel of the examiners that graded *columns*, and the ids of the texts in its exam.
+    """Examines the examiners that graded *columns*, and lets the chair decide on the other texts, once by each rule.
 
-    *material*: the texts with human scores. *chosen*: the study's grid. Raises `SettingsError` if a human score lies
-    outside the range in *settings*.
+    Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns hold problems
+    instead of grades. Raises `SettingsError` if a human score lies outside the range in *settings*.
     """
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}
@@ -196,39 +167,61 @@ def panel_of(
             f"panel.human = [{low:g}, {high:g}], and the human score of {outside[0]} is {human[outside[0]]:g}"
         )
     exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
+    names = [name for name in human if name in exam_texts]
+    due = [name for name in human if name not in exam_texts]
+    gold: Sequence[float | None] = [human[name] for name in names]
+    gold = stretched(gold, Scale(low, high)) if settings.measure == "squared_error" else gold
     by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
-    slots = []
+
+    def given(name: str, by: str, texts: Sequence[str], measure: Measure) -> list[float | None]:
+        grades = by_name[name, by].values
+        values = [grades.get(text) for text in texts]
+        return stretched(values, chosen.examiners[name].form.scale) if measure == "squared_error" else values
+
+    panel = Panel([], {}, [])
+    answers: dict[str, list[float | None]] = {}
     for (name, by), column in by_name.items():
-        examiner = chosen.examiners.get(name)
+        examiner, other = chosen.examiners.get(name), settings.second.get(name)
         sits = settings.examiners is None or name in settings.examiners
         if examiner is None or examiner.form.answer == "nothing" or not sits:
             continue
-        other = settings.second.get(name)
-        second = None if other is None else (by_name[other, by], chosen.examiners[other])
-        slots.append(ExaminerSlot(column, examiner, second))
-    panel = convene(slots, exam_texts, human, settings.human, settings.measure, settings.threshold, settings.rules,
-                    settings.alpha)  # fmt: skip
-    lacking = [replace(column, excluded={**column.excluded, **material.lacks}) for column in panel.columns]
-    return replace(panel, columns=lacking), exam_texts
+        again = None if other is None else given(other, by, names, settings.measure)
+        own = given(name, by, names, settings.measure)
+        panel.exams.append(exam(column.title, own, gold, again, settings.measure, settings.threshold))
+        answers[column.title] = given(name, by, due, "squared_error")
+    for rule in settings.rules:
+        decisions: Sequence[float | Problem]
+        try:
+            panel.weights[rule] = weights(panel.exams, rule, settings.alpha)
+            decisions = decide(answers, panel.weights[rule])
+        except SettingsError as error:
+            panel.weights[rule] = {}
+            decisions = [Problem("no_panel", str(error))] * len(due)
+        grades = tuple(
+            Grade(name, None, each) if isinstance(each, Problem) else Grade(name, each)
+            for name, each in zip(due, decisions, strict=True)
+        )
+        different = len({grade.value for grade in grades if grade.value is not None})
+        title = f"panel of {len(panel.weights[rule])}, {rule} weights"
+        excluded = dict.fromkeys(names, "exam_question") | dict(material.lacks)
+        panel.columns.append(Column(title, "", "panel", grades, excluded, different, different))
+    return panel, exam_texts
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
-    """Returns pairs of *texts* that are about one source and by different players.
+    """Returns at most ``settings.games`` pairs of *texts* about one source by different players, in random order.
 
-    The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
-    `SettingsError` if there are no such pairs.
+    Raises `SettingsError` if there are no such pairs.
     """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
         if text.player:
             by_group.setdefault(text.group, []).append(text)
     pairs = [
-        TextPair(
-            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
-        )
+        TextPair(f"{one.item_id} {two.item_id}", one.source, one.player, two.player, one.text, two.text)
         for group in by_group.values()
-        for first, second in combinations(group, 2)
-        if first.player != second.player
+        for one, two in combinations(group, 2)
+        if one.player != two.player
     ]
     if not pairs:
         raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
@@ -243,13 +236,10 @@ def reports(
     settings: PairwiseSettings,
     panel: PanelSettings | None,
     exam_texts: set[str],
-) -> list[Report]:
-    """Returns one report of the games for the humans, and one for each LM.
+) -> list[dict[str, Any]]:
+    """Returns one report of the games for the humans, for each LM, and for each rule of the *panel*'s chair.
 
-    If there is a *panel*, each rule by which its chair weights the votes also gets a report.
-
-    *preferences_of*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores.
-    *exam_texts*: ids of the texts in the panel's exam.
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *exam_texts*: ids of the texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
     ids = [pair.item_id.split(" ") for pair in pairs]
@@ -270,10 +260,9 @@ def reports(
         report["position"] = asdict(position_bias(preferences))
         report["cost"] = asdict(sum((item.cost for item in preferences), FREE))
         if panel is not None:
-            answers = [(score, wanted) for score, wanted, examined in decided if examined]
-            given, wanted = [score for score, _ in answers], [score for _, score in answers]
-            result = exam(name, given, gold=wanted, threshold=panel.threshold) if answers else None
-            exams.append(result or Exam(name, None, None, 0, 0, False))
+            given = [score for score, _, examined in decided if examined]
+            wanted = [score for _, score, examined in decided if examined]
+            exams.append(exam(name, given, wanted, threshold=panel.threshold))
             report["exam"] = asdict(exams[-1])
         rows.append(report)
     if panel is None:
@@ -294,9 +283,11 @@ def reports(
     return rows
 
 
-def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
+def _played(
+    name: str, played: Sequence[Game], settings: PairwiseSettings, problem: str | None = None
+) -> dict[str, Any]:
     """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings."""
-    report: Report = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
+    report: dict[str, Any] = {"name": name, "games": len(played), "elo": [], "bradley_terry": [], "problem": problem}
     if played:
         report["elo"] = [asdict(row) for row in elo_spread(played, settings.orders, settings.seed)]
         try:
@@ -307,10 +298,7 @@ def _played(name: str, played: Sequence[Game], settings: PairwiseSettings, probl
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """Returns the grades that the metric *name* gives to *items*, as one column; each text is compared with its source.
-
-    *embedder*: the settings of the embedder that BERTScore uses.
-    """
+    """Returns the grades that the metric *name* gives to *items*, each compared with its source, as one column."""
     started = time.monotonic()
     metric: Metric
     if name == "bertscore":
@@ -331,10 +319,9 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
 def instructions(
     settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
+    """Has LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
 
-    Returns examiner → written instructions, and examiner → problem if no usable instructions were written. *kind*: the
-    kind of the items to grade. The source is Kotonya et al. 2023, §3.2.
+    Returns examiner → written instructions, and examiner → problem if no usable instructions were written.
     """
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
@@ -350,10 +337,9 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns columns without grades for the examiners that got no usable instructions, one per examiner and LM.
+    """Returns a column without grades for each LM of *models* and each examiner that got no usable instructions.
 
-    *models*: the names of the LMs. *unsound*: examiner → problem that left it without instructions. Each item of a
-    column gives this problem as the reason for the missing grade.
+    *unsound*: examiner → problem that left it without instructions.
     """
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.terminal import markdown_cell, markdown_table
-from gre_bench.examiners.panel import Panel
+from gre_bench.examiners.panel import Exam
 from gre_bench.examiners.results import (
     KINDS,
     Column,
     Difference,
-    Estimate,
     ExaminerResult,
     Sheet,
     differences,
@@ -51,24 +50,33 @@ BEST = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The exams, rule → examiner → its weight, and the chair's decisions as a column of the study for each rule."""
+
+    exams: list[Exam]
+    weights: dict[str, dict[str, float]]
+    columns: list[Column]
+
+
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
-
-    def order(result: ExaminerResult) -> tuple[bool, float]:
-        return result.kendall is None, -(result.kendall.value if result.kendall else 0.0)
-
-    by_first = {(test.family, test.first): test for test in tests}
-    best = {test.second for test in tests if test.family == "best"}
+    beside: dict[tuple[str, str], str] = {}
+    for test in tests:
+        if test.difference is not None:
+            beside[test.family, test.first] = f"{test.difference:+.3f} (p {test.p_holm:.2g})"
+        if test.family == "best":
+            beside["best", test.second] = "best"
     rows = []
-    for result in sorted(results, key=order):
+    for result in sorted(results, key=lambda result: -(result.kendall.value if result.kendall else -2.0)):
         name = title(result.name, result.by)
-        beside = [
-            "best" if family == "best" and name in best else _difference(by_first.get((family, name)))
-            for family in ("best", "length")
+        coefficients = [
+            "–" if each is None else f"{each.value:+.3f} ({each.low:+.3f}, {each.high:+.3f})"
+            for each in (result.kendall, result.spearman, result.pearson)
         ]
-        coefficients = [_estimate(each) for each in (result.kendall, result.spearman, result.pearson)]
         scores = f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
-        rows.append((result.name, result.by or "–", *coefficients, *beside, f"{result.scored} of {result.planned}",
+        less = [beside.get((family, name), "–") for family in ("best", "length")]
+        rows.append((result.name, result.by or "–", *coefficients, *less, f"{result.scored} of {result.planned}",
                      _share(result.tied), scores))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
@@ -96,18 +104,14 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns lines that explain missing numbers.
-
-    Each examiner and LM gets one line per reason why texts have no grade, with the number of texts. One more line says
-    why there is no coefficient, if there is none.
-    """
+    """Returns a line for each reason why texts of an examiner and LM have no grade, and why it has no coefficient."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
 
 
 def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """Returns all *sheets* as Markdown, followed by *reasons*, the lines of `without_grade`."""
+    """Returns *sheets* and *reasons*, the lines of `without_grade`, as Markdown."""
     lines = []
     for sheet in sheets:
         rows = (list(map(markdown_cell, row)) for row in sheet.rows)
@@ -132,10 +136,7 @@ def panel_sheet(panel: Panel) -> Sheet:
 
 
 def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
-    """Yields the table of all LMs' preferences, then one table of the players' ratings for each report.
-
-    *played*: the reports of `panel.reports`.
-    """
+    """Yields the table of all LMs' preferences, then one of the players' ratings for each of the reports *played*."""
     rows = []
     for report in played:
         if "position" not in report:
@@ -169,14 +170,6 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
         yield Sheet(heading, ("Player", "Elo", "Bradley-Terry"), tuple(players), 1, notes)
 
 
-def _estimate(estimate: Estimate | None) -> str:
-    return "–" if estimate is None else f"{estimate.value:+.3f} ({estimate.low:+.3f}, {estimate.high:+.3f})"
-
-
-def _difference(test: Difference | None) -> str:
-    return "–" if test is None or test.difference is None else f"{test.difference:+.3f} (p {test.p_holm:.2g})"
-
-
 def _share(part: float | None) -> str:
     return "–" if part is None else f"{part:.1%}"
 
@@ -185,67 +178,50 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """All results of a study.
+def keep(
+    state: Path, name: str, settings: StudySettings, material: GradedItems, grid: Grid, columns: Sequence[Column],
+    panel: Panel | None, played: Sequence[Mapping[str, Any]], signatures: Mapping[str, Mapping[str, Any]],
+    written: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """Writes the files of the study *name*, and returns ``study.json``; raises `SettingsError` as `study_folder` does.
 
-    - *material*: the study's texts.
-    - *columns*: the grades, one column per examiner and LM.
-    - *played*: the reports of `panel.reports`.
-    - *signatures*: column → how the column was graded.
-    - *written*: examiner → the instructions that an LM wrote for it.
+    *played*: what `job.reports` returns. *signatures*: column → how it was graded. *written*: examiner → the
+    instructions that an LM wrote for it.
     """
-
-    name: str
-    settings: StudySettings
-    material: GradedItems
-    grid: Grid
-    columns: Sequence[Column]
-    panel: Panel | None
-    played: Sequence[Mapping[str, Any]]
-    signatures: Mapping[str, Mapping[str, Any]]
-    written: Mapping[str, str]
-
-
-def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes its files under the folder *state*, and returns the summary.
-
-    The summary is also the contents of ``study.json``. Raises `SettingsError` if the folder holds another study.
-    """
-    folder = study_folder(state, study.name, study.material.source, KIND)
-    texts, settings = study.material.texts, study.settings
+    folder = study_folder(state, name, material.source, KIND)
+    texts = material.texts
     human = {text.item_id: text.human for text in texts if text.human is not None}
     groups = {text.item_id: text.group for text in texts}
     bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
-    outcomes = [outcome(column, human, groups, **bootstrap) for column in study.columns]
-    tests = differences(study.columns, outcomes, human, groups, **bootstrap)
+    outcomes = [outcome(column, human, groups, **bootstrap) for column in columns]
+    tests = differences(columns, outcomes, human, groups, **bootstrap)
     missing, message = sum(item.missing for item in outcomes if item.kind != "panel"), ""
     if missing:
-        problems = (grade.problem for column in study.columns if column.kind != "panel" for grade in column.grades)
+        problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
         problem = next(item for item in problems if item is not None and not item.final)
         message = f"{missing} grades are still missing: {problem.message}; run it again to try them"
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
-    sheets += [panel_sheet(study.panel)] if study.panel else []
-    sheets += pairs_sheets(study.played) if study.played else []
-    sheets += [filled(name, rows, outcomes) for name, rows in study.grid.rows.items()]
+    sheets += [panel_sheet(panel)] if panel else []
+    sheets += pairs_sheets(played) if played else []
+    sheets += [filled(published, rows, outcomes) for published, rows in grid.rows.items()]
     summary = {
-        "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
-        "message": message, "source": dict(study.material.source),
+        "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
+        "message": message, "source": dict(material.source),
         "texts": len(texts), "sources": len(set(groups.values())), "settings": settings.model_dump(mode="json"),
-        "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
-        "instructions": dict(study.written), "outcomes": [asdict(item) for item in outcomes],
+        "signatures": {title: dict(signed) for title, signed in signatures.items()},
+        "instructions": dict(written), "outcomes": [asdict(item) for item in outcomes],
         "differences": [asdict(test) for test in tests],
-        "panel": study.panel and {"exams": list(map(asdict, study.panel.exams)), "weights": study.panel.weights},
-        "pairs": [dict(report) for report in study.played],
-        "rows": {name: dict(rows) for name, rows in study.grid.rows.items()},
+        "panel": panel and {"exams": list(map(asdict, panel.exams)), "weights": panel.weights},
+        "pairs": [dict(report) for report in played],
+        "rows": {published: dict(rows) for published, rows in grid.rows.items()},
         "tables": [asdict(sheet) for sheet in sheets], "lacking": without_grade(outcomes),
     }  # fmt: skip
-    put(folder / "grades.csv", table(_grade_rows(study.columns, human)))
+    put(folder / "grades.csv", table(_grade_rows(columns, human)))
     put(folder / "outcomes.csv", table(map(_flat, outcomes)))
     put(folder / "differences.csv", table(map(asdict, tests)))
     put(folder / "tables.md", markdown(sheets, without_grade(outcomes)))
-    items = study.material.items
-    for column in study.columns:
+    items = material.items
+    for column in columns:
         if column.kind != "examiner":
             continue
         if rows := error_sheet(items, column.grades, settings.rationales, settings.seed):
