@@ -36,6 +36,10 @@ LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
 """The form of a licence's name: up to 100 printable ASCII characters without a comma."""
 
 
+def _field(default: Any, description: str, **limits: Any) -> Any:
+    return Field(default=default, description=description, **limits)
+
+
 class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     @model_validator(mode="before")
     @classmethod
@@ -50,48 +54,32 @@ class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 class EditionSettings(_Group, frozen=True):
     """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
 
-    venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
-    year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")
-    sample: str = Field(default="main", pattern=_NAME, description="name of the sample of papers")
-    domain: str = Field(
-        default="peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="kind of reviewed items; see data/domains.toml"
+    venue: str = _field("SAMPLE", "venue name, such as ICLR", pattern=_NAME)
+    year: int = _field(2026, "year of the venue", ge=1990, le=2100)
+    sample: str = _field("main", "name of the sample of papers", pattern=_NAME)
+    domain: str = _field("peer-review", "kind of reviewed items; see data/domains.toml", pattern=r"^[a-z][a-z0-9-]*$")
+    papers: int = _field(300, "papers to draw; all eligible ones if there are fewer", ge=2, le=1_000_000)
+    seed: int = _field(0, "seed of the sample, and of the choice of human candidate and references", ge=0, le=2**31 - 1)
+    only: Path | None = _field(None, "file of paper ids, one per line, from which the sample is drawn")
+    not_human: Path | None = _field(
+        None, "file of review ids, one per line, that are neither references nor the human candidate"
     )
-    papers: int = Field(
-        default=300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer"
+    avoid_learnt: tuple[str, ...] = _field(
+        (),
+        "draw no paper that these were learnt from: cache-ngram-2, gem-smollm2, rule-judgments-3, or folders with a "
+        "learnt_from.txt",
     )
-    seed: int = Field(
-        default=0,
-        ge=0,
-        le=2**31 - 1,
-        description="seed of the sample, and of the choice of human candidate and references",
+    references: Annotated[int, Field(ge=1, le=100)] | Literal["all"] = _field(
+        2,
+        "human reviews of a paper that candidates are scored against; all: models against every one, the human "
+        "candidate against all others",
     )
-    only: Path | None = Field(
-        default=None, description="file of paper ids, one per line, from which the sample is drawn"
+    min_reviews: int | None = _field(
+        None, "human reviews a paper needs to be eligible; default: references + 1; all: 3", ge=2
     )
-    not_human: Path | None = Field(
-        default=None,
-        description="file of review ids, one per line, that are neither references nor the human candidate",
-    )
-    avoid_learnt: tuple[str, ...] = Field(
-        default=(),
-        description="draw no paper that these were learnt from: cache-ngram-2, gem-smollm2, rule-judgments-3, or "
-        "folders with a learnt_from.txt",
-    )
-    references: Annotated[int, Field(ge=1, le=100)] | Literal["all"] = Field(
-        default=2,
-        description="human reviews of a paper that candidates are scored against; all: models against every one, the "
-        "human candidate against all others",
-    )
-    min_reviews: int | None = Field(
-        default=None, ge=2, description="human reviews a paper needs to be eligible; default: references + 1; all: 3"
-    )
-    roles: Literal["seeded", "slots"] = Field(
-        default="seeded", description="how the human candidate and references are chosen"
-    )
-    candidate_slot: int = Field(default=2, ge=0, le=1000, description="with roles = slots: the human candidate's slot")
-    reference_slots: tuple[int, ...] = Field(
-        default=(1, 3), min_length=1, description="with roles = slots: the slots of the references"
-    )
+    roles: Literal["seeded", "slots"] = _field("seeded", "how the human candidate and references are chosen")
+    candidate_slot: int = _field(2, "with roles = slots: the human candidate's slot", ge=0, le=1000)
+    reference_slots: tuple[int, ...] = _field((1, 3), "with roles = slots: the slots of the references", min_length=1)
 
     @field_validator("reference_slots")
     @classmethod
@@ -135,40 +123,26 @@ class EditionSettings(_Group, frozen=True):
 class SourceSettings(_Group, frozen=True):
     """Files that `refresh` imports first; importing twice changes nothing."""
 
-    papers: Path | None = Field(default=None, description="papers to import (.jsonl, .csv or .parquet)")
-    reviews: Path | None = Field(default=None, description="reviews to import (.jsonl, .csv or .parquet)")
-    reviews_by: str | None = Field(
-        default=None,
-        description="candidate who wrote the reviews, if the file has no candidate column; human: humans",
+    papers: Path | None = _field(None, "papers to import (.jsonl, .csv or .parquet)")
+    reviews: Path | None = _field(None, "reviews to import (.jsonl, .csv or .parquet)")
+    reviews_by: str | None = _field(
+        None, "candidate who wrote the reviews, if the file has no candidate column; human: humans"
     )
-    writer: str | None = Field(default=None, description="writer of the judgments, if the file has no writer column")
-    rows: str | None = Field(
-        default=None, pattern=r"^\d+:\d+$", description="FIRST:END: only rows with FIRST <= row < END"
-    )
-    licence: str | None = Field(
-        default=None,
+    writer: str | None = _field(None, "writer of the judgments, if the file has no writer column")
+    rows: str | None = _field(None, "FIRST:END: only rows with FIRST <= row < END", pattern=r"^\d+:\d+$")
+    licence: str | None = _field(
+        None,
+        "licence of the texts in papers and reviews, such as CC BY 4.0; default: unknown, so releases withhold them. "
+        "Notes state their own",
         pattern=rf"^{LICENCE}$",
-        description="licence of the texts in papers and reviews, such as CC BY 4.0; default: unknown, so releases "
-        "withhold them. Notes state their own",
     )
-    papers_from_reviews: bool = Field(
-        default=False, description="make a bare paper for each unknown paper id in the reviews"
-    )
-    notes: Path | None = Field(
-        default=None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)"
-    )
-    pdfs: Path | None = Field(
-        default=None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes"
-    )
-    texts: Path | None = Field(
-        default=None, description="papers' texts (.parquet, .csv, .jsonl) for papers without a PDF"
-    )
-    snapshot: Path | None = Field(
-        default=None, description="fetched snapshot, or a folder of snapshots, instead of notes and pdfs"
-    )
-    unverified_venue: bool | Literal["confirm"] = Field(
-        default=False,
-        description="accept a venue-year with an unverified form of notes; confirm: only if the form is as expected",
+    papers_from_reviews: bool = _field(False, "make a bare paper for each unknown paper id in the reviews")
+    notes: Path | None = _field(None, "OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
+    pdfs: Path | None = _field(None, "folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
+    texts: Path | None = _field(None, "papers' texts (.parquet, .csv, .jsonl) for papers without a PDF")
+    snapshot: Path | None = _field(None, "fetched snapshot, or a folder of snapshots, instead of notes and pdfs")
+    unverified_venue: bool | Literal["confirm"] = _field(
+        False, "accept a venue-year with an unverified form of notes; confirm: only if the form is as expected"
     )
 
 
@@ -178,51 +152,30 @@ class FetchSettings(_Group, frozen=True):
     Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret).
     """
 
-    host: str | None = Field(
-        default=None, pattern=r"^https?://[^/]+$", description="host to use instead of the venue's"
+    host: str | None = _field(None, "host to use instead of the venue's", pattern=r"^https?://[^/]+$")
+    username: str = _field("env:OPENREVIEW_USERNAME", "env:NAME or block:NAME with the user name", pattern=_SECRET)
+    password: str = _field("env:OPENREVIEW_PASSWORD", "env:NAME or block:NAME with the password", pattern=_SECRET)
+    token: str = _field(
+        "env:OPENREVIEW_TOKEN", "env:NAME or block:NAME with a token, instead of name and password", pattern=_SECRET
     )
-    username: str = Field(
-        default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="env:NAME or block:NAME with the user name"
-    )
-    password: str = Field(
-        default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="env:NAME or block:NAME with the password"
-    )
-    token: str = Field(
-        default="env:OPENREVIEW_TOKEN",
+    mfa_code: str = _field("env:OPENREVIEW_MFA_CODE", "env:NAME or block:NAME with a one-time code", pattern=_SECRET)
+    totp_secret: str = _field(
+        "env:OPENREVIEW_TOTP_SECRET",
+        "env:NAME or block:NAME with the secret that generates one-time codes",
         pattern=_SECRET,
-        description="env:NAME or block:NAME with a token, instead of name and password",
     )
-    mfa_code: str = Field(
-        default="env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="env:NAME or block:NAME with a one-time code"
+    when_paused: Literal["wait", "exit"] = _field(
+        "wait", "what to do when the service allows no more requests: wait, or end the command"
     )
-    totp_secret: str = Field(
-        default="env:OPENREVIEW_TOTP_SECRET",
-        pattern=_SECRET,
-        description="env:NAME or block:NAME with the secret that generates one-time codes",
-    )
-    when_paused: Literal["wait", "exit"] = Field(
-        default="wait",
-        description="what to do when the service allows no more requests: wait, or end the command",
-    )
-    timeout_s: float = Field(
-        default=60.0, gt=0, description="seconds between bytes of an answer; a connection has 10 at most"
-    )
-    whole_s: float = Field(default=900.0, gt=0, description="seconds for a complete answer")
-    attempts: int = Field(default=5, ge=1, le=20, description="tries of a request whose fault may pass")
-    backoff_s: float = Field(
-        default=2.0, ge=0, description="seconds before the second try, doubled for each further one"
-    )
-    page: int = Field(default=1000, ge=1, le=1000, description="submissions per request, with their replies")
-    pdf_batch: int = Field(default=25, ge=1, le=50, description="PDFs per request, under API v2")
-    everything: bool = Field(
-        default=False, description="fetch versions and PDFs of all papers, not only of the sampled ones"
-    )
-    histories: bool = Field(
-        default=True, description="fetch earlier versions of notes that changed after the rebuttal opened"
-    )
-    short_listing: bool = Field(
-        default=False, description="accept a listing that is shorter than the service's count, with a warning"
-    )
+    timeout_s: float = _field(60.0, "seconds between bytes of an answer; a connection has 10 at most", gt=0)
+    whole_s: float = _field(900.0, "seconds for a complete answer", gt=0)
+    attempts: int = _field(5, "tries of a request whose fault may pass", ge=1, le=20)
+    backoff_s: float = _field(2.0, "seconds before the second try, doubled for each further one", ge=0)
+    page: int = _field(1000, "submissions per request, with their replies", ge=1, le=1000)
+    pdf_batch: int = _field(25, "PDFs per request, under API v2", ge=1, le=50)
+    everything: bool = _field(False, "fetch versions and PDFs of all papers, not only of the sampled ones")
+    histories: bool = _field(True, "fetch earlier versions of notes that changed after the rebuttal opened")
+    short_listing: bool = _field(False, "accept a listing that is shorter than the service's count, with a warning")
 
     @field_validator("host")
     @classmethod
@@ -233,65 +186,48 @@ class FetchSettings(_Group, frozen=True):
 class WritingSettings(_Group, frozen=True):
     """Writers of the texts that scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
-    judgments: str | None = Field(
-        default=None, description="writer of the judgments of all reviews; none: only imported judgments"
+    judgments: str | None = _field(None, "writer of the judgments of all reviews; none: only imported judgments")
+    assw: str = _field("rule", "writer of the author-stated strengths and weaknesses (gem_s_assw)")
+    candidates: tuple[str, ...] = _field((), "reviewers: extractive-full, extractive-abstract, or models")
+    models: Path | None = _field(None, "models file; default: data/models.toml")
+    sampling: dict[str, dict[str, float | int | str]] = _field(
+        {}, "sampling by model, instead of that in the models file"
     )
-    assw: str = Field(default="rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
-    candidates: tuple[str, ...] = Field(
-        default=(), description="reviewers: extractive-full, extractive-abstract, or models"
-    )
-    models: Path | None = Field(default=None, description="models file; default: data/models.toml")
-    sampling: dict[str, dict[str, float | int | str]] = Field(
-        default={}, description="sampling by model, instead of that in the models file"
-    )
-    licence: str | None = Field(
-        default=None,
+    licence: str | None = _field(
+        None,
+        "licence under which you give out the reviews that models write for this edition, such as CC BY 4.0; "
+        "default: unknown, so releases withhold them",
         pattern=rf"^{LICENCE}$",
-        description="licence under which you give out the reviews that models write for this edition, such as "
-        "CC BY 4.0; default: unknown, so releases withhold them",
     )
-    chunk: int = Field(default=32, ge=1, description="texts requested and committed together")
-    over_long: Literal["refuse", "truncate"] = Field(
-        default="refuse",
-        description="what to do with a paper that does not fit an LM's context: skip it, or cut its last sections",
+    chunk: int = _field(32, "texts requested and committed together", ge=1)
+    over_long: Literal["refuse", "truncate"] = _field(
+        "refuse", "what to do with a paper that does not fit an LM's context: skip it, or cut its last sections"
     )
 
 
 class EvaluationLMSettings(_Group, frozen=True):
     """The LM whose log-probabilities make the scores."""
 
-    backend: str = Field(default="cache-ngram", description="kind of evaluation LM")
-    folder: Path | None = Field(
-        default=None,
-        description="model folder, or a name from gre-bench models list; cache-ngram and gem-smollm2 need none",
+    backend: str = _field("cache-ngram", "kind of evaluation LM")
+    folder: Path | None = _field(
+        None, "model folder, or a name from gre-bench models list; cache-ngram and gem-smollm2 need none"
     )
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="device of a transformers model")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        default="float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
+    device: Literal["auto", "cpu", "cuda"] = _field("auto", "device of a transformers model")
+    dtype: Literal["float32", "bfloat16", "float16"] = _field(
+        "float32", "dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
     )
-    attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention of a transformers model")
-    engine: Literal["trie", "batches", "one-by-one"] = Field(
-        default="trie",
-        description="engine of a transformers model: shared tokens once, padded batches, or one text at a time",
+    attention: Literal["sdpa", "eager"] = _field("sdpa", "attention of a transformers model")
+    engine: Literal["trie", "batches", "one-by-one"] = _field(
+        "trie", "engine of a transformers model: shared tokens once, padded batches, or one text at a time"
     )
-    token_budget: int | None = Field(
-        default=None, ge=64, description="tokens of one forward pass (trie, batches); default: by device"
-    )
-    max_tokens: int | None = Field(
-        default=None, ge=8, description="longest conversation in tokens; default: the model's limit"
-    )
-    endpoint: str = Field(default="http://127.0.0.1:8000", description="vllm: URL of the server")
-    served_model: str | None = Field(default=None, description="vllm: name of the served model; default: the only one")
-    revision: str | None = Field(
-        default=None, min_length=1, description="vllm: the model's commit, if folder holds no weights"
-    )
-    quantisation: str = Field(
-        default="none", min_length=1, description="none or nf4; vllm: the quantisation of the served model"
-    )
-    parallel: int = Field(default=16, ge=1, le=1024, description="vllm: requests in flight")
-    key_env: str | None = Field(
-        default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: environment variable with the server's key"
-    )
+    token_budget: int | None = _field(None, "tokens of one forward pass (trie, batches); default: by device", ge=64)
+    max_tokens: int | None = _field(None, "longest conversation in tokens; default: the model's limit", ge=8)
+    endpoint: str = _field("http://127.0.0.1:8000", "vllm: URL of the server")
+    served_model: str | None = _field(None, "vllm: name of the served model; default: the only one")
+    revision: str | None = _field(None, "vllm: the model's commit, if folder holds no weights", min_length=1)
+    quantisation: str = _field("none", "none or nf4; vllm: the quantisation of the served model", min_length=1)
+    parallel: int = _field(16, "vllm: requests in flight", ge=1, le=1024)
+    key_env: str | None = _field(None, "vllm: environment variable with the server's key", pattern=r"^[A-Z][A-Z0-9_]*$")
 
     @field_validator("endpoint")
     @classmethod
@@ -307,53 +243,33 @@ class EvaluationLMSettings(_Group, frozen=True):
 class EmbedderSettings(_Group, frozen=True):
     """The embedder of sentences or tokens for BERTScore."""
 
-    backend: str = Field(
-        default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"
-    )
-    folder: Path | None = Field(
-        default=None, description="sentence-transformers: model folder, or a name from gre-bench models list"
-    )
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: device")
+    backend: str = _field("hashed-ngrams", "kind of embedder: hashed-ngrams or sentence-transformers")
+    folder: Path | None = _field(None, "sentence-transformers: model folder, or a name from gre-bench models list")
+    device: Literal["auto", "cpu", "cuda"] = _field("auto", "sentence-transformers: device")
 
 
 class ScoringSettings(_Group, frozen=True):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
-    metrics: tuple[str, ...] = Field(
-        default=("gem", "gem_s_abstract", "gem_raw"),
-        min_length=1,
-        description="metrics; examiner.NAME for one of examiners",
+    metrics: tuple[str, ...] = _field(
+        ("gem", "gem_s_abstract", "gem_raw"), "metrics; examiner.NAME for one of examiners", min_length=1
     )
-    chance: bool = Field(
-        default=True, description="also score each candidate's reviews of other papers, for the score above chance"
+    chance: bool = _field(True, "also score each candidate's reviews of other papers, for the score above chance")
+    chance_seed: int = _field(0, "seed that chooses the reviews to exchange for chance", ge=0, le=2**31 - 1)
+    candidates: tuple[str, ...] | None = _field(None, "candidates; default: all known ones")
+    writer: str | None = _field(None, "writer of the judgments to score; needed if there are several")
+    form: Form = _field("as_written", "judgments unchanged, or stray lines dropped")
+    ascii_fold: bool = _field(False, "fold all texts to ASCII, as the authors of GEM do")
+    authors_compat: bool = _field(False, "gem_raw: leave the marginal's text uncut, as the authors do")
+    prompt: str = _field(
+        "predict_judgments", "prompt of the predictions; default: the domain's", pattern=r"^[a-z0-9_]+$"
     )
-    chance_seed: int = Field(
-        default=0, ge=0, le=2**31 - 1, description="seed that chooses the reviews to exchange for chance"
+    synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = _field(
+        ("abstract",), "parts of an item that make its synopsis; default: the domain's", min_length=1
     )
-    candidates: tuple[str, ...] | None = Field(default=None, description="candidates; default: all known ones")
-    writer: str | None = Field(
-        default=None, description="writer of the judgments to score; needed if there are several"
-    )
-    form: Form = Field(default="as_written", description="judgments unchanged, or stray lines dropped")
-    ascii_fold: bool = Field(default=False, description="fold all texts to ASCII, as the authors of GEM do")
-    authors_compat: bool = Field(
-        default=False, description="gem_raw: leave the marginal's text uncut, as the authors do"
-    )
-    prompt: str = Field(
-        default="predict_judgments",
-        pattern=r"^[a-z0-9_]+$",
-        description="prompt of the predictions; default: the domain's",
-    )
-    synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
-        default=("abstract",),
-        min_length=1,
-        description="parts of an item that make its synopsis; default: the domain's",
-    )
-    examiner: str | None = Field(
-        default=None, description="model of the models file that grades, for lm_examiner and examiners"
-    )
-    examiners: dict[str, dict[str, Any]] = Field(
-        default={}, description="examiners by name, each with its template, granularity, aggregation, ..."
+    examiner: str | None = _field(None, "model of the models file that grades, for lm_examiner and examiners")
+    examiners: dict[str, dict[str, Any]] = _field(
+        {}, "examiners by name, each with its template, granularity, aggregation, ..."
     )
 
     @property
@@ -379,121 +295,100 @@ class ScoringSettings(_Group, frozen=True):
 class ValidationSettings(_Group, frozen=True):
     """How a metric is validated: which changes are made to human reviews, by whom, and what counts as passing."""
 
-    changes: tuple[str, ...] | None = Field(
-        default=None, description="changes of reviews; default: all that the level allows"
+    changes: tuple[str, ...] | None = _field(None, "changes of reviews; default: all that the level allows")
+    level: Literal["review", "judgments"] = _field(
+        "review", "what to change: reviews (their judgments are then written again), or judgments"
     )
-    level: Literal["review", "judgments"] = Field(
-        default="review", description="what to change: reviews (their judgments are then written again), or judgments"
+    completion: str = _field("rule", "writer that completes deleted sentences")
+    abstract_only: str = _field("rule", "writer that reviews abstracts")
+    rephrase: tuple[str, str] = _field(("rule", "rule-2"), "the two writers that rephrase")
+    elongation: str = _field("rule", "writer of the one-line strengths and weaknesses")
+    splitter: Literal["authors", "linguistic"] = _field("authors", "how reviews are split into sentences")
+    headings: tuple[str, ...] | None = _field(None, "headings of the reviews; default: the venue's")
+    seed: int = _field(0, "seed of random choices in changes, and of the bootstrap", ge=0, le=2**31 - 1)
+    resamples: int = _field(10_000, "resamples of the bootstrap by paper", ge=200, le=1_000_000)
+    together_with: tuple[str, ...] = _field(
+        (), "further editions in the state whose pairs count too, such as ICLR-2023"
     )
-    completion: str = Field(default="rule", description="writer that completes deleted sentences")
-    abstract_only: str = Field(default="rule", description="writer that reviews abstracts")
-    rephrase: tuple[str, str] = Field(default=("rule", "rule-2"), description="the two writers that rephrase")
-    elongation: str = Field(default="rule", description="writer of the one-line strengths and weaknesses")
-    splitter: Literal["authors", "linguistic"] = Field(
-        default="authors", description="how reviews are split into sentences"
-    )
-    headings: tuple[str, ...] | None = Field(default=None, description="headings of the reviews; default: the venue's")
-    seed: int = Field(
-        default=0, ge=0, le=2**31 - 1, description="seed of random choices in changes, and of the bootstrap"
-    )
-    resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
-    together_with: tuple[str, ...] = Field(
-        default=(), description="further editions in the state whose pairs count too, such as ICLR-2023"
-    )
-    margin: float = Field(
-        default=0.1, gt=0, description="a manipulation passes if the 95% interval of its effect size d ends below this"
-    )
-    smallest: float = Field(
-        default=0.2,
-        gt=0,
-        description="a degradation fails if the 95% interval of its effect size d excludes a fall of this size",
+    margin: float = _field(0.1, "a manipulation passes if the 95% interval of its effect size d ends below this", gt=0)
+    smallest: float = _field(
+        0.2, "a degradation fails if the 95% interval of its effect size d excludes a fall of this size", gt=0
     )
 
 
 class BoardSettings(_Group, frozen=True):
     """How a board is laid out. These settings change no score."""
 
-    groups: dict[str, tuple[str, ...]] = Field(
-        default={}, description="groups of candidates, each ranked separately: names or patterns such as lab/*"
+    groups: dict[str, tuple[str, ...]] = _field(
+        {}, "groups of candidates, each ranked separately: names or patterns such as lab/*"
     )
-    notes: dict[str, str] = Field(default={}, description="note that readers see beside a candidate, by its name")
-    headline: str | None = Field(
-        default=None, description="metric that the board shows first; default: the first that is validated"
-    )
-    contrasts: Path | None = Field(
-        default=None, description="file of contrasts fixed before the scores; a release publishes them and its digest"
+    notes: dict[str, str] = _field({}, "note that readers see beside a candidate, by its name")
+    headline: str | None = _field(None, "metric that the board shows first; default: the first that is validated")
+    contrasts: Path | None = _field(
+        None, "file of contrasts fixed before the scores; a release publishes them and its digest"
     )
 
 
 class RunSettings(_Group, frozen=True):
     """How the work is divided and scheduled. These settings change no score."""
 
-    chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
-    read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between two copies for readers")
-    runner: Literal["here", "threads", "processes", "ray"] = Field(
-        default="here",
-        description="what runs the evaluation LM; threads: several papers at a time, for an LM behind HTTP",
+    chunk_papers: int = _field(8, "papers scored and committed together", ge=1)
+    read_copy_every_s: float = _field(20.0, "seconds between two copies for readers", ge=0)
+    runner: Literal["here", "threads", "processes", "ray"] = _field(
+        "here", "what runs the evaluation LM; threads: several papers at a time, for an LM behind HTTP"
     )
-    workers: int = Field(
-        default=2, ge=1, le=4096, description="number of threads, or of processes or Ray workers with an LM each"
-    )
-    gpus_per_worker: float = Field(default=0.0, ge=0, le=64, description="ray: GPUs per worker")
-    ray_address: str | None = Field(
-        default=None,
-        pattern=r"^[^@\s]+$",
-        description="ray: address of the cluster; default: one started on this machine",
+    workers: int = _field(2, "number of threads, or of processes or Ray workers with an LM each", ge=1, le=4096)
+    gpus_per_worker: float = _field(0.0, "ray: GPUs per worker", ge=0, le=64)
+    ray_address: str | None = _field(
+        None, "ray: address of the cluster; default: one started on this machine", pattern=r"^[^@\s]+$"
     )
 
 
 class QuerySettings(_Group, frozen=True):
     """The limits of one query of ``gre-bench sql``. They change no score. One MB is 1,000,000 bytes."""
 
-    seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds after which a query is stopped")
-    memory: int = Field(default=2_000, ge=100, description="memory of a query in MB")
-    spill: int = Field(default=4_000, ge=0, description="disk space in MB for data beyond that memory; 0: none")
-    result: int = Field(default=100, ge=1, description="size of a query's result as text, in MB")
+    seconds: float = _field(60.0, "seconds after which a query is stopped", gt=0, le=86_400)
+    memory: int = _field(2_000, "memory of a query in MB", ge=100)
+    spill: int = _field(4_000, "disk space in MB for data beyond that memory; 0: none", ge=0)
+    result: int = _field(100, "size of a query's result as text, in MB", ge=1)
 
 
 class InputSettings(_Group, frozen=True):
     """The limits for each file that comes in: tables, notes, logs, snapshots. They change no score."""
 
-    memory: int = Field(
-        default=int(DEFAULT.memory), ge=1_000, description="memory in MB that the contents of one file may take"
-    )
-    seconds: float = Field(default=DEFAULT.seconds, gt=0, le=86_400, description="seconds to read one file")
+    memory: int = _field(int(DEFAULT.memory), "memory in MB that the contents of one file may take", ge=1_000)
+    seconds: float = _field(DEFAULT.seconds, "seconds to read one file", gt=0, le=86_400)
 
 
 class ReleaseSettings(_Group, frozen=True):
     """What ``gre-bench year`` publishes of metrics that did not prove themselves, and who signs it."""
 
-    unvalidated: Literal["hide", "show", "refuse"] = Field(
-        default="hide",
-        description="if a metric failed validation with this evaluation LM and writer, or was not validated: publish "
-        "without its board, publish its board with the verdict, or publish nothing",
+    unvalidated: Literal["hide", "show", "refuse"] = _field(
+        "hide",
+        "if a metric failed validation with this evaluation LM and writer, or was not validated: publish without its "
+        "board, publish its board with the verdict, or publish nothing",
     )
-    sign: Path | None = Field(
-        default=None,
-        description="file of the Ed25519 key that signs what `year` publishes; absent: not signed. A new release that "
-        "follows a signed one needs it",
+    sign: Path | None = _field(
+        None,
+        "file of the Ed25519 key that signs what `year` publishes; absent: not signed. A new release that follows a "
+        "signed one needs it",
     )
 
 
 class Bounds(_Group, frozen=True):
     """How much may be spent. A limit that is left out does not apply."""
 
-    requests: int | None = Field(default=None, ge=0, description="requests to LMs; 0: use only archived replies")
-    prompt_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs read")
-    reply_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs write, thinking included")
-    usd: float | None = Field(default=None, gt=0, description="USD, at the prices of the models file")
-    hours: float | None = Field(
-        default=None, gt=0, description="hours of work: of all runs, or of requests to one model"
-    )
+    requests: int | None = _field(None, "requests to LMs; 0: use only archived replies", ge=0)
+    prompt_tokens: int | None = _field(None, "tokens that LMs read", ge=1)
+    reply_tokens: int | None = _field(None, "tokens that LMs write, thinking included", ge=1)
+    usd: float | None = _field(None, "USD, at the prices of the models file", gt=0)
+    hours: float | None = _field(None, "hours of work: of all runs, or of requests to one model", gt=0)
 
 
 class BudgetSettings(Bounds, frozen=True):
     """Spending limits for all runs of an edition or study together, and for single models. A run pauses at a limit."""
 
-    models: dict[str, Bounds] = Field(default={}, description="limits for single models of the models file")
+    models: dict[str, Bounds] = _field({}, "limits for single models of the models file")
 
 
 class Settings(_Group, frozen=True):
@@ -513,9 +408,7 @@ class Settings(_Group, frozen=True):
     inputs: InputSettings = InputSettings()
     budget: BudgetSettings = BudgetSettings()
     release: ReleaseSettings = ReleaseSettings()
-    roster: str | None = Field(
-        default=None, min_length=1, description="roster whose settings are used; settings in this file override it"
-    )
+    roster: str | None = _field(None, "roster whose settings are used; settings in this file override it", min_length=1)
 
     @model_validator(mode="before")
     @classmethod
