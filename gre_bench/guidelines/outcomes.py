@@ -93,7 +93,7 @@ def closeness(
     spearman, p = None, None
     if np.ptp(given) and np.ptp(means):
         try:
-            rank = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), LEVEL, resamples, seed)
+            rank = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), resamples, seed)
             spearman, p = Estimate(rank.value, rank.low, rank.high), rank.p
         except ValueError:  # too few papers whose ratings differ for an interval
             pass

@@ -51,12 +51,8 @@ ROLE_NAMES: dict[Role, str] = {
 class Exposure:
     """Whether one model may have learnt from the reviews of an edition; a row of the table ``exposures``.
 
-    - *role*: what the model does in the edition, such as ``candidate`` or ``writer``.
-    - *name*: the model's name in that role.
-    - *status*: ``clean``, ``contaminated``, ``unknown`` or ``none``, as the top of this module defines them.
-    - *family*: the model's family, such as Llama 3.1; None if unknown.
-    - *cutoff*: the model's knowledge cutoff; None if unknown.
-    - *released*: the day on which the edition's reviews were first shown; None if unknown.
+    - *status*: as the top of this module defines them.
+    - *cutoff*: the model's knowledge cutoff. *released*: the day on which the edition's reviews were first shown.
     - *learnt*: the number of the edition's papers that it was learnt from here, of *papers*; None without a register.
     - *register*: the digest of the register; None without one.
     """
@@ -82,11 +78,8 @@ def exposure(
 ) -> Exposure:
     """Returns whether the model *name* may have learnt from reviews that were first shown on the day *released*.
 
-    - *role*: what the model does in the edition.
-    - *models*: the models of the catalogue, by name.
     - *own*: if the model was learnt here, its register, how many papers of the edition it was learnt from, and of how
-      many papers that is known.
-    - *base*: the name of the pretrained base of a model that was learnt here.
+      many papers that is known. *base*: the name of its pretrained base.
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
@@ -108,10 +101,7 @@ def exposure(
 
 
 def learnt_line(signature: Mapping[str, Any], exposures: Sequence[Mapping[str, Any]]) -> str:
-    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown.
-
-    *exposures*: rows of the table ``exposures``.
-    """
+    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown."""
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'], 'paper')}"
         for row in exposures
@@ -122,8 +112,8 @@ def learnt_line(signature: Mapping[str, Any], exposures: Sequence[Mapping[str, A
 def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     """Returns the catalogue's model behind *name*, which names a candidate, a writer or an evaluation LM.
 
-    *models*: the models of the catalogue, by name. Returns None if no model fits, or if several fit that differ in
-    family or knowledge cutoff. These forms of *name* are understood:
+    Returns None if no model fits, or if several fit that differ in family or knowledge cutoff. These forms of *name*
+    are understood:
 
     - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
     - a writer: ``name@revision · prompt ...``;
@@ -134,19 +124,19 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     for spelling in (bare, guided(bare)[0], bare.rpartition("@")[0]):
         if spelling.lower() in known:
             return models[known[spelling.lower()]]
-    wanted = bare.rpartition("@")[0] or bare
-    same = [
-        model
-        for model in models.values()
-        if _last(wanted) in (_last(model.name), _last(model.model)) and _maker_fits(wanted, model)
-    ]
+    maker, _, last = (bare.rpartition("@")[0] or bare).lower().rpartition("/")
+    same = []
+    for model in models.values():
+        spelt = [other.lower().rpartition("/") for other in (model.name, model.model)]
+        if any(one[2] == last for one in spelt) and (not maker or any(one[0] == maker for one in spelt)):
+            same.append(model)
     return same[0] if same and len({(model.family, model.knowledge_cutoff) for model in same}) == 1 else None
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
     """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known.
 
-    *others*: role → name of the evaluation LM or of a writer. *models*: the models of the catalogue, by name.
+    *others*: role → name of the evaluation LM or of a writer.
     """
     own = entry_of(candidate, models)
     if own is None:
@@ -164,12 +154,3 @@ def _kin(first: Model, second: Model) -> bool:
     families = [(model.family or "").split(" ")[0].lower() for model in (first, second)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (first, second)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))
-
-
-def _last(name: str) -> str:
-    return name.rpartition("/")[2].lower()
-
-
-def _maker_fits(name: str, model: Model) -> bool:
-    maker = name.rpartition("/")[0].lower()
-    return not maker or maker in (other.rpartition("/")[0].lower() for other in (model.name, model.model))

@@ -33,12 +33,9 @@ LEVEL = 0.90
 class Shift:
     """How far the lead of one candidate over the human baseline moves if the references change.
 
-    - *what*: the change of the references, in words.
-    - *lead*: the lead before the change, in the metric's unit.
-    - *shift*: the lead after the change less the lead before.
-    - *low*, *high*: the ends of the interval of *shift*; None if there is only one paper.
+    - *what*: the change of the references, in words. *lead*: the lead before it, in the metric's unit.
+    - *shift*: the lead after the change less the lead before. *low*, *high*: its interval; None for only one paper.
     - *rank*, *new_rank*: the candidate's ranks before and after the change; None if ranks are not compared.
-    - *papers*: the number of papers.
     - *upper_bound*: whether *shift* is only the most that the candidate could gain.
     """
 
@@ -57,18 +54,15 @@ class Shift:
 def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
-    Reviewers are told apart by their position among the reviewers of a paper, such as first or second. Each position is
-    left out in turn, on all papers.
-
-    *pairs*: the scores. *position_of*: reference → the position of its reviewer. Returns [] if all have the same
-    position.
+    *position_of*: reference → the position of its reviewer among the reviewers of the paper, such as 1 or 2. Each
+    position is left out in turn, on all papers. Returns [] if all have the same position.
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))
     shifts = []
     for position in known if len(known) > 1 else ():
         kept = pairs.at([index for index, name in enumerate(pairs.references) if position_of[name] != position])
-        old_ranks, new_ranks = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
+        before, after = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
         left = _leads(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
@@ -76,8 +70,9 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
             shifts.append(
-                _shift(f"without reviewer {position}", name, lead, change, old_ranks.get(name), new_ranks.get(name))
-            )
+                Shift(f"without reviewer {position}", name, lead, float(np.mean(change)), *_ends(change),
+                      before.get(name), after.get(name), len(change))
+            )  # fmt: skip
     return shifts
 
 
@@ -93,19 +88,19 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
         change = [TENTH * (after[paper] - before[paper]) for paper in after if paper in before]
         if change:
             lead = float(np.mean([before[paper] for paper in after if paper in before]))
-            own = name == intruder
-            shifts.append(_shift(f"a tenth of the references by {intruder}", name, lead, change, None, None, own))
+            shifts.append(
+                Shift(f"a tenth of the references by {intruder}", name, lead, float(np.mean(change)), *_ends(change),
+                      None, None, len(change), name == intruder)
+            )  # fmt: skip
     return shifts
 
 
 def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
     """Returns how far each candidate's lead over the human baseline depends on whether an LM wrote the references.
 
-    *likelihood*: reference → the likelihood that an LM wrote it. References from *threshold* upwards count as
-    LM-written. References without a likelihood are left out.
-
-    In the result, *lead* is the lead on references below *threshold*. *shift* is the lead on LM-written references less
-    *lead*. A candidate is left out if all its references are on one side of *threshold*.
+    *likelihood*: reference → the likelihood that an LM wrote it; references without one are left out. References from
+    *threshold* upwards count as LM-written. *lead* is that on references below *threshold*, and *shift* that on
+    LM-written ones less *lead*. A candidate is left out if all its references are on one side of *threshold*.
     """
     shifts = []
     for name, leads in _leads(pairs).items():
@@ -127,18 +122,11 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     return shifts
 
 
-def _shift(
-    description: str,
-    name: str,
-    lead: float,
-    change: Sequence[float],
-    rank: int | None,
-    new: int | None,
-    bound: bool = False,
-) -> Shift:
-    test = paired_test(change, LEVEL) if len(change) > 1 else None
-    ends = (test.low, test.high) if test else (None, None)
-    return Shift(description, name, lead, float(np.mean(change)), *ends, rank, new, len(change), bound)
+def _ends(change: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
+    if len(change) < 2:
+        return None, None
+    test = paired_test(change, LEVEL)
+    return test.low, test.high
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:

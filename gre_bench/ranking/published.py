@@ -13,28 +13,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
-Kind = Literal["grades", "effects", "benchmarks", "board", "text"]
-
-_KINDS: dict[str, Kind] = {
-    "table1": "grades",
-    "table5": "benchmarks",
-    "table6": "board",
-    "table7": "board",
-    "table10": "board",
-    "text": "text",
-}
+FOLDER = resource("data", "published")
 LMS = {
     "table6": ("Llama-3.1-70B-Instruct", "openai/gpt-4o"),
     "table7": ("Llama-3.1-8B-Instruct", "openai/gpt-4o"),
     "table10": ("Llama-3.1-8B-Instruct", "meta-llama/llama-3.2-90b-vision-instruct"),
 }
-"""The evaluation LM and the writer of the judgments of each published board."""
+"""The evaluation LM and the writer of the judgments of each published table that is a board."""
 SIZE = "parameters_billion"
 """The `metric` name of the model sizes that a board prints beside the scores."""
 
@@ -43,13 +33,10 @@ SIZE = "parameters_billion"
 class Figure:
     """A number that a paper prints, or the number of a run to be set beside it.
 
-    - *metric*: the metric, such as ``gem_s_abstract``.
     - *item*: what the metric is applied to, such as a change, a model or a benchmark.
-    - *value*: the number. *low*, *high*: the ends of its interval, None if there is no interval.
-    - *p*: the number's p-value, None if there is none.
     - *table*, *row*, *column*: where the number is printed, with the names as printed.
     - *anomaly*: the code of a reason not to take the number at face value, as listed in ``data/published/README.md``.
-    - *note*: that reason in words.
+      *note*: that reason in words.
     """
 
     metric: str
@@ -65,54 +52,32 @@ class Figure:
     note: str = ""
 
 
-def folder() -> Path:
-    """Returns the folder of the published tables."""
-    return resource("data", "published")
-
-
 def tables() -> tuple[str, ...]:
     """Returns the names of the published tables in the paper's order, ``table1`` to ``table14``, then ``text``."""
-    return (*sorted((path.stem for path in folder().glob("table*.csv")), key=lambda name: int(name[5:])), "text")
-
-
-def kind(table: str) -> Kind:
-    """Returns what the numbers of *table* are about.
-
-    - ``grades``: correlations with human grades;
-    - ``effects``: effects of changes of reviews;
-    - ``benchmarks``: correlations with other benchmarks;
-    - ``board``: scores of models;
-    - ``text``: numbers of several kinds, from the running text.
-    """
-    return _KINDS.get(table, "effects")
+    return (*sorted((path.stem for path in FOLDER.glob("table*.csv")), key=lambda name: int(name[5:])), "text")
 
 
 @cache
 def load(table: str) -> tuple[Figure, ...]:
-    """Returns the figures of *table* in printed order, row by row.
-
-    Raises `SettingsError`, which lists the published tables, if *table* is none of them.
-    """
+    """Returns the figures of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
     if table not in tables():
         raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
-    with (folder() / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
-        return tuple(map(_figure, csv.DictReader(lines, strict=True)))
+    with (FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+        figures = []
+        for row in csv.DictReader(lines, strict=True):
+            low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
+            named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
+            figures.append(Figure(row["metric"], row["item"], float(row["value"]), low, high, p, **named))
+        return tuple(figures)
 
 
 def printed_consistency(first: str, second: str) -> dict[str, float]:
-    """Returns metric → Spearman's coefficient that the running text prints between two published boards.
+    """Returns metric → Spearman's coefficient that the running text prints between two published boards, in any order.
 
-    *first*, *second*: the names of the two tables, in any order. The result is empty if the text prints no coefficient
-    for these two.
+    The result is empty if the text prints none for these two.
     """
     pairs = {f"{first}~{second}", f"{second}~{first}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
-
-
-def _figure(row: dict[str, str]) -> Figure:
-    low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
-    named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
-    return Figure(row["metric"], row["item"], float(row["value"]), low, high, p, **named)
 
 
 FEWEST = 3
@@ -121,13 +86,9 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """How well two boards agree on the ranks of models, by one metric.
+    """How well two boards agree on the ranks of the *n* models that are on both, by one metric.
 
-    - *metric*: the name of the metric.
-    - *n*: the number of models on both boards.
-    - *spearman*, *p*: Spearman's coefficient over these models and its p-value. Both are None if *n* is below `FEWEST`,
-      or if all their scores on one board are equal.
-    - *only_first*, *only_second*: the models on the first board only, and on the second board only.
+    *spearman*, *p*: None if *n* is below `FEWEST`, or if all their scores on one board are equal.
     """
 
     metric: str
@@ -140,13 +101,10 @@ class Consistency:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCorrelation:
-    """How closely the models' scores on a board follow their values on another benchmark.
+    """How closely the scores of *n* models on a board follow their values on another benchmark.
 
-    - *metric*: the metric of the board. *benchmark*: the name of the other benchmark.
-    - *n*: the number of models with both a score and a benchmark value.
     - *left_out*: the number of models on the board without a benchmark value.
-    - *spearman*, *pearson*: the coefficients over the *n* models; None if *n* is below `FEWEST` or a variable is
-      constant.
+    - *spearman*, *pearson*: None if *n* is below `FEWEST` or a variable is constant.
     """
 
     metric: str
@@ -159,10 +117,9 @@ class BenchmarkCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A printed figure beside the figure of a run, for one metric and one item (such as a model or a change).
+    """A printed figure beside the figure of a run, for one metric and one item; one of the two may be missing.
 
-    - *printed*, *found*: the figure that the paper prints, and that of the run. Either may be None.
-    - *difference*: the value found less the value printed; None if a figure is missing.
+    - *difference*: the value found less the value printed.
     - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
     - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
       checked; None if neither has one.
@@ -172,22 +129,19 @@ class Beside:
     item: str
     printed: Figure | None
     found: Figure | None
-    difference: float | None
-    overlap: bool | None
-    within: bool | None
+    difference: float | None = None
+    overlap: bool | None = None
+    within: bool | None = None
 
 
 def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consistency]:
-    """Returns how well two boards agree on the ranks of models, one row per metric that is on both boards.
-
-    *left*, *right*: the figures of each board, where items are models. Source: Xu et al. 2025, A.2 and A.3.
-    """
+    """Returns how two boards agree on the ranks of models, one row per metric on both (Xu et al. 2025, A.2, A.3)."""
     first, second = _by_metric(left), _by_metric(right)
     rows = []
     for metric in (name for name in first if name in second):
         a, b = first[metric], second[metric]
         shared = [model for model in a if model in b]
-        rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
+        rho, p = _correlated("spearmanr", [a[model] for model in shared], [b[model] for model in shared])
         apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
         rows.append(Consistency(metric, len(shared), rho, p, *apart))
     return rows
@@ -198,15 +152,15 @@ def with_benchmarks(
 ) -> list[BenchmarkCorrelation]:
     """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
 
-    *board*: the board's figures, each of one metric and one model. *benchmarks*: benchmark → model → value.
+    *benchmarks*: benchmark → model → value.
     """
     rows = []
     for metric, scores in _by_metric(board).items():
         for name, values in benchmarks.items():
             shared = [model for model in scores if model in values]
             x, y = [scores[model] for model in shared], [values[model] for model in shared]
-            rho, left = _spearman(x, y)[0], len(scores) - len(shared)
-            rows.append(BenchmarkCorrelation(metric, name, len(shared), left, rho, _pearson(x, y)))
+            rho, r = (_correlated(kind, x, y)[0] for kind in ("spearmanr", "pearsonr"))
+            rows.append(BenchmarkCorrelation(metric, name, len(shared), len(scores) - len(shared), rho, r))
     return rows
 
 
@@ -217,21 +171,23 @@ def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[Beside
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in computed}
-    return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]
-
-
-def _beside(key: tuple[str, str], printed: Figure | None, computed: Figure | None) -> Beside:
-    if printed is None or computed is None:
-        return Beside(*key, printed, computed, None, None, None)
-    overlap: bool | None = None
-    if printed.low is not None and printed.high is not None and computed.low is not None and computed.high is not None:
-        overlap = printed.low <= computed.high and computed.low <= printed.high
-    held = [
-        first.low <= second.value <= first.high
-        for first, second in ((printed, computed), (computed, printed))
-        if first.low is not None and first.high is not None
-    ]
-    return Beside(*key, printed, computed, computed.value - printed.value, overlap, all(held) if held else None)
+    rows = []
+    for key in dict.fromkeys((*left, *right)):
+        first, second = left.get(key), right.get(key)
+        if first is None or second is None:
+            rows.append(Beside(*key, first, second))
+            continue
+        held = [
+            one.low <= other.value <= one.high
+            for one, other in ((first, second), (second, first))
+            if one.low is not None and one.high is not None
+        ]
+        overlap: bool | None = None
+        if first.low is not None and first.high is not None and second.low is not None and second.high is not None:
+            overlap = first.low <= second.high and second.low <= first.high
+        difference = second.value - first.value
+        rows.append(Beside(*key, first, second, difference, overlap, all(held) if held else None))
+    return rows
 
 
 def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
@@ -242,25 +198,16 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
     return scores
 
 
-def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
-    """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value (t approximation).
+def _correlated(kind: str, x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+    """Returns a coefficient of *x* and *y*, and its two-sided p-value; *kind*: the name of SciPy's test.
 
     Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. The p-value alone is None if it is
     undefined.
     """
-    from scipy.stats import spearmanr
+    from scipy import stats
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None, None
-    result: Any = spearmanr(x, y)
-    rho, p = float(result.statistic), float(result.pvalue)
-    return rho, p if math.isfinite(p) else None
-
-
-def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
-    from scipy.stats import pearsonr
-
-    if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
-        return None
-    result: Any = pearsonr(x, y)
-    return float(result.statistic)
+    result: Any = getattr(stats, kind)(x, y)
+    p = float(result.pvalue)
+    return float(result.statistic), p if math.isfinite(p) else None

@@ -11,14 +11,16 @@ Intervals of scores and differences are 90%, as on the board.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import zip_longest
+from typing import Any
 
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
-from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
+from gre_bench.stats.pair_tests import in_one_family, pair_tests, papers_needed
 from gre_bench.stats.ranks import rank_intervals
 
 POWER = 0.8
@@ -28,35 +30,24 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The scores of one signature, in four columns of equal length.
-
-    Position i of the columns holds the candidate, the paper, the reference and the value of one score.
-    """
+    """The scores of one signature, in four columns of equal length."""
 
     candidates: Sequence[str]
     papers: Sequence[str]
     references: Sequence[str]
     values: Sequence[float]
 
-    def of_candidates(self, names: Sequence[str]) -> Pairs:
-        """Returns the scores of the candidates *names*."""
+    def of_candidates(self, names: Iterable[str]) -> Pairs:
         wanted = set(names)
-        kept = [index for index, name in enumerate(self.candidates) if name in wanted]
-        return self.at(kept)
+        return self.at([index for index, name in enumerate(self.candidates) if name in wanted])
 
     def at(self, indices: Sequence[int]) -> Pairs:
         """Returns the scores at the positions *indices* of the columns, in that order."""
-        names, papers, references = (
-            [column[index] for index in indices] for column in (self.candidates, self.papers, self.references)
-        )
-        return Pairs(names, papers, references, [self.values[index] for index in indices])
+        return replace(self, **{field.name: [getattr(self, field.name)[k] for k in indices] for field in fields(self)})
 
     @property
     def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[float]]:
         return self.candidates, self.papers, self.references, self.values
-
-
-Next = tuple[str | None, float | None, float | None, float | None, float | None, bool | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +58,12 @@ class RankStatistics:
       at once with 95%.
     - *likely_low*, *likely_high*: the bootstrap's 95% interval of the rank, for this candidate alone.
     - *next_candidate*: the candidate that follows on the board; None for the last one.
-    - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: the ends of its 90%
-      interval.
-    - *next_p*: the Holm-corrected p-value of the lead over the next candidate.
-    - *tied*: whether the lead over the next candidate is not significant at 5%.
+    - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: its 90% interval. *next_p*:
+      its Holm-corrected p-value. *tied*: whether it is not significant at 5%.
     - *more_papers*: how many further papers would tell the two apart. It is None if they are not tied, or if even a
       very large number would not.
-    - *difference_p_holm*: the Holm-corrected p-value of the test against the human baseline.
-    - *above_p_holm*: the Holm-corrected p-value of the test against chance.
-    - *tests*: the number of tests that Holm's correction covers.
-    - *problem*: the reason why there are no tests; None if there are.
+    - *difference_p_holm*, *above_p_holm*: Holm-corrected, against the human baseline and against chance.
+    - *tests*: the number of tests that Holm's correction covers. *problem*: the reason why there are none.
     """
 
     candidate_id: str
@@ -114,44 +101,39 @@ def rank_statistics(
             RankStatistics(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
             for name, rank in ranked.items()
         ]
-    kept = pairs.of_candidates(list(ranked))
+    kept = pairs.of_candidates(ranked)
     try:
         tests = pair_tests(kept.values, kept.papers, kept.candidates, kept.references)
         tests, adjusted = in_one_family(tests, list(against_chance.values()))
-        ranks = rank_intervals(
-            kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests
-        )  # fmt: skip
+        ranks = rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests)
     except ValueError as error:
         return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]
     by_name = {result.candidate: result for result in ranks}
     between = {(test.first, test.second): test for test in tests}
     between |= {(test.second, test.first): test.flipped() for test in tests}
     corrected = dict(zip(against_chance, adjusted, strict=True))
-    names = list(ranked)
-    return [
-        RankStatistics(
-            name, rank, by_name[name].surely_low, by_name[name].surely_high, by_name[name].low, by_name[name].high,
-            *_next(between.get((name, names[index + 1])) if index + 1 < len(names) else None),
-            difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
-            above_p_holm=corrected.get(name),
-            tests=len(tests) + len(corrected),
-        )
-        for index, (name, rank) in enumerate(ranked.items())
-    ]  # fmt: skip
-
-
-def _next(test: PairTest | None) -> Next:
-    """Returns the fields of `RankStatistics` from *next_candidate* to *more_papers*, as one tuple.
-
-    *test*: the test of the candidate against the next one on the board. All fields are None if *test* is None.
-    """
-    if test is None:
-        return None, None, None, None, None, None, None
-    # A higher mean is no lead if the test's difference is not positive, however small its p.
-    tied = test.p_holm >= ALPHA or test.difference <= 0
-    needed = papers_needed(test, ALPHA, POWER) if tied else None
-    more = None if needed is None else max(1, needed - test.papers)
-    return test.second, test.difference, test.low, test.high, test.p_holm, tied, more
+    rows = []
+    for (name, rank), after in zip_longest(ranked.items(), list(ranked)[1:]):
+        own = by_name[name]
+        compared: dict[str, Any] = {}
+        if test := between.get((name, after)):
+            # A higher mean is no lead if the test's difference is not positive, however small its p.
+            tied = test.p_holm >= ALPHA or test.difference <= 0
+            needed = papers_needed(test, ALPHA, POWER) if tied else None
+            compared = {
+                "next_candidate": after, "next_difference": test.difference, "next_low": test.low,
+                "next_high": test.high, "next_p": test.p_holm, "tied": tied,
+                "more_papers": None if needed is None else max(1, needed - test.papers),
+            }  # fmt: skip
+        rows.append(
+            RankStatistics(
+                name, rank, own.surely_low, own.surely_high, own.low, own.high, **compared,
+                difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
+                above_p_holm=corrected.get(name),
+                tests=len(tests) + len(corrected),
+            )
+        )  # fmt: skip
+    return rows
 
 
 Words = Mapping[tuple[str, str], int]
@@ -174,12 +156,8 @@ def texts_of(pairs: Pairs, words: Words) -> Texts:
     for name, paper, _, value in zip(*pairs.columns, strict=True):
         if words.get((name, paper)):
             scores.setdefault((name, paper), []).append(value)
-    return Texts(
-        [name for name, _ in scores],
-        [paper for _, paper in scores],
-        [sum(values) / len(values) for values in scores.values()],
-        [words[key] for key in scores],
-    )
+    means = [sum(values) / len(values) for values in scores.values()]
+    return Texts([name for name, _ in scores], [paper for _, paper in scores], means, [words[key] for key in scores])
 
 
 def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
@@ -194,9 +172,7 @@ def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str,
     if not human:
         return None, {}
     at = human_length(human)
-    if len(set(texts.candidates)) < 2:
-        return at, {}
     try:
-        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates).scores
+        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates)
     except ValueError:
         return at, {}

@@ -166,7 +166,7 @@ class Side:
 def from_table(name: str) -> Side:
     """Returns the published table *name*, such as ``table6``."""
     figures = published.load(name)
-    return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
+    return Side(name, "board" if name in published.LMS else "effects", figures)
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:

@@ -200,7 +200,7 @@ def _of_signature(
                 row[name] = _of_test(part_test) | {"p_holm": None}
         row["detectable"] = detectable(test.sd, test.papers, 1 - LEVEL, POWER)
         if slope is not None:
-            row["at_length"] = _at_length(contrast_at_length(slope, *_shared(own, names, words), LEVEL))
+            row["at_length"] = _at_length(contrast_at_length(slope, *_shared(own, names, words)))
     return rows
 
 

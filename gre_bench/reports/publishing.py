@@ -299,7 +299,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
     A published table has no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if
     the drawing packages are not installed, or if *table* is not a board.
     """
-    if published.kind(table) != "board":
+    if table not in published.LMS:
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
     boards = printed_boards(table)
     pictures = _drawn(boards)

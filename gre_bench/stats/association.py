@@ -33,22 +33,17 @@ CELLS = 1 << 22
 
 
 def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* in each resample.
+    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* (n,) in each resample.
 
-    - *x*, *y* (n,): the two values of each item.
-    - *groups* (n,): the index of each item's group.
-    - *size*: the number of groups.
-
-    The counts and coefficients are described at the top of this module.
+    *groups* (n,): the index of each item's group, below *size*.
     """
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* between items of one group.
+    """Returns what `association` does, of items of one group: items of different groups are never compared.
 
-    The parameters and the returned function are those of `association`. Items of different groups are never compared. A
-    group adds nothing if its items are all equal in *x* and all equal in *y*.
+    A group adds nothing if its items are all equal in *x* and all equal in *y*.
 
     - Pearson is computed from each value less the mean of its group.
     - Spearman is computed from each item's midrank within its group, divided by the group's size + 1. The group's mean
@@ -106,8 +101,7 @@ def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
 def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
     """Returns a function from counts (resamples, groups) to the midranks (resamples, n) of *values* in each resample.
 
-    *groups* (n,) holds the index of each value's group, and *size* is the number of groups. A count says how often
-    a resample contains a group. The midranks of values that a resample does not contain have no meaning.
+    The midranks of values that a resample does not contain have no meaning.
     """
     distinct, index = np.unique(values, return_inverse=True)
     untied = len(distinct) == len(values)
@@ -127,9 +121,7 @@ def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Ar
 def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
     """Returns a matrix (groups, groups): entry (g, h) is Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over i in g and j in h.
 
-    Here i runs through the items of group g, and j through those of group h. An entry (g, g) thus counts each pair of
-    items twice, as (i, j) and as (j, i). *groups* (n,) holds the index of each item's group, and *size* is the number
-    of groups.
+    An entry (g, g) thus counts each pair of items twice, as (i, j) and as (j, i).
     """
     order = np.argsort(groups, kind="stable")
     a, b = x[order], y[order]
@@ -144,10 +136,7 @@ def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
 
 
 def _ranks_within(values: Array, groups: Indices) -> Array:
-    """Returns each value's midrank among the values of its group, divided by the group's size + 1, as an array (n,).
-
-    *groups* (n,) holds the index of the group of each of the *values* (n,).
-    """
+    """Returns each value's midrank among the values of its group, divided by the group's size + 1 (n,)."""
     order = np.lexsort((values, groups))
     ordered = groups[order]
     starts = np.flatnonzero(np.r_[True, (np.diff(values[order]) > 0) | (np.diff(ordered) > 0)])

@@ -15,9 +15,7 @@ from gre_bench.stats.samples import Array, Indices, finite, group_indices
 class Separation:
     """The probability that a random score of one sample, *same*, exceeds a random score of another, *other*.
 
-    - *auc*: the probability, which is the area under the ROC curve. Equal scores count half.
-    - *low*, *high*: the ends of its 95% interval, clustered by paper.
-    - *same_pairs*, *other_pairs*: the number of scores in each sample.
+    *low*, *high*: the ends of its 95% interval, clustered by paper.
     """
 
     auc: float
@@ -30,10 +28,9 @@ class Separation:
 def separation(
     same: Sequence[float], same_papers: Sequence[object], other: Sequence[float], other_papers: Sequence[object]
 ) -> Separation:
-    """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
+    """Returns the AUC of the scores *same* against the scores *other*; equal scores count half.
 
-    *same_papers* and *other_papers* hold the paper of each score. Equal scores count half. Raises ValueError for fewer
-    than two scores in a sample, or fewer than two papers in all.
+    Raises ValueError for fewer than two scores in a sample, or fewer than two papers in all.
 
     The placement value of a score is the share of the other sample that lies below the score. The variance sums the
     placement values of each paper over both samples (Obuchowski 1997). The interval is therefore valid even if scores
@@ -54,10 +51,10 @@ def separation(
 class OrderedSeparation:
     """The probability that of two items with different labels, the one with the higher label has the higher score.
 
-    - *auc*: the probability. Equal scores count half. With two labels it is that of `Separation`.
+    - *auc*: equal scores count half. With two labels it is that of `Separation`.
     - *low*, *high*: the ends of its 95% interval, clustered by paper; None if no paper deviates from *auc*, which says
       nothing of the doubt.
-    - *pairs*: the pairs of items that were compared. *papers*: the papers that these belong to.
+    - *pairs*, *papers*: how many pairs of items were compared, and how many papers these belong to.
     """
 
     auc: float
@@ -72,9 +69,9 @@ def ordered_separation(
 ) -> OrderedSeparation:
     """Returns how well *scores* order items by their *labels*, with a 95% interval clustered by paper.
 
-    It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002), and `separation` for two labels. The
-    sequences have one entry per item. *within*: whether only items of the same paper are compared. Raises ValueError
-    for fewer than two items, or if the pairs that can be compared belong to fewer than two papers.
+    It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). *within*: whether only items of the same
+    paper are compared. Raises ValueError for fewer than two items, or if the pairs that can be compared belong to fewer
+    than two papers.
 
     The variance is that of a ratio of two sums over pairs. Each paper's part is the sum over its items of (pairs won −
     auc · pairs). A pair counts for both of its papers; a pair within a paper counts once.

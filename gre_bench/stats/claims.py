@@ -32,12 +32,9 @@ POWER = 0.8
 class Contrast:
     """A quantity that is above zero if the claim is right, such as the mean score difference of two candidates.
 
-    - *name*: the quantity in words.
-    - *value*: its estimate.
     - *error*: the standard error of *value*.
     - *n*: the number of papers, items or pairs behind the estimate; None if unknown.
-    - *freedom*: the degrees of freedom of Student's t. It is infinite if *error* comes from a published or stored
-      interval.
+    - *freedom*: the degrees of freedom of Student's t; infinite if *error* comes from a published or stored interval.
     """
 
     name: str
@@ -46,9 +43,9 @@ class Contrast:
     n: int | None
     freedom: float = math.inf
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Returns the lower and upper end of the two-sided interval at *level*: value ± t·error."""
-        half = _t(0.5 + level / 2, self.freedom) * self.error
+    def interval(self) -> tuple[float, float]:
+        """Returns the ends of the two-sided 95% interval, value ± t·error."""
+        half = _t(0.975, self.freedom) * self.error
         return self.value - half, self.value + half
 
     def p_above(self, margin: float = 0.0) -> float:
@@ -78,11 +75,9 @@ class Contrast:
 class ClaimResult:
     """The outcome of testing a claim, with the *contrasts* that it rests on.
 
-    - *verdict*: what the corrected p-value says.
     - *leaning*: the verdict if *p_holm* is small enough.
     - *p*: the claim's p-value; None if nothing could be compared.
     - *p_holm*: *p* after Holm's correction over *tests* claims, which multiplies it by *counted* at least.
-    - *quantifier*, *margin*: how the contrasts decide.
     - *why*: why the claim cannot be told, in words; empty if the intervals are merely too wide.
     """
 
@@ -117,10 +112,7 @@ class ClaimResult:
 
 
 def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
-    """Returns the mean of *differences*, one number per paper, as a contrast; None for fewer than two papers.
-
-    *name*: the quantity in words.
-    """
+    """Returns the mean of *differences*, one number per paper, as a contrast; None for fewer than two papers."""
     n = len(differences)
     if n < 2:
         return None
@@ -129,13 +121,9 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
     return Contrast(name, mean, math.sqrt(variance / n), n, n - 1)
 
 
-def from_interval(name: str, value: float, low: float, high: float, n: int | None, level: float = 0.95) -> Contrast:
-    """Returns the contrast *name* with the estimate *value* and the two-sided interval from *low* to *high*.
-
-    *level* is the interval's coverage. The standard error follows from the interval's width, by the normal
-    distribution. *n*: the number of papers, items or pairs behind the estimate; None if unknown.
-    """
-    return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
+def from_interval(name: str, value: float, low: float, high: float, n: int | None) -> Contrast:
+    """Returns the contrast whose standard error follows from its 95% interval, by the normal distribution."""
+    return Contrast(name, value, (high - low) / 2 / _t(0.975, math.inf), n)
 
 
 def judge_claim(
@@ -148,11 +136,9 @@ def judge_claim(
 ) -> ClaimResult:
     """Tests the claim that all *contrasts*, or at least one of them, are above −*margin*, by itself.
 
-    - *quantifier*: ``all`` or ``any``.
+    - *why_empty*: why the claim cannot be told if there are no contrasts.
     - *margin*: the claim does not hold only if contrasts are below zero, even if *margin* is positive.
     - *lacking*: why some contrasts are missing. Such a claim may fail, but cannot hold.
-
-    If there are no contrasts, the claim cannot be told, with *why_empty* as its reason.
     """
     if not contrasts:
         return ClaimResult(quantifier=quantifier, why=why_empty)
@@ -172,14 +158,13 @@ def judge_claim(
 def decided(results: Sequence[ClaimResult]) -> list[ClaimResult]:
     """Returns *results*, the claims of one family, with Holm's correction over all that have a p-value."""
     tested = [result.p for result in results if result.p is not None]
-    adjusted = iter(holm(tested))
-    ranks = {p: len(tested) - sum(other < p for other in tested) for p in tested}
+    adjusted = dict(zip(tested, holm(tested), strict=True))
+    counted = {p: len(tested) - sum(other < p for other in tested) for p in tested}
     return [
-        result
-        if result.p is None
-        else replace(result, p_holm=next(adjusted), tests=len(tested), counted=ranks[result.p])
+        replace(result, p_holm=adjusted[p], tests=len(tested), counted=counted[p]) if (p := result.p) is not None
+        else result
         for result in results
-    ]
+    ]  # fmt: skip
 
 
 def _tail(value: float, error: float, freedom: float) -> float:

@@ -60,9 +60,8 @@ NEARLY_ONE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation coefficient with its interval and p-values.
+    """A correlation coefficient with its 95% interval and p-values.
 
-    - *kind*: the coefficient. *value*: its estimate.
     - *low*, *high*, *p*: the interval and the two-sided p-value, by resampling groups.
     - *flat_p*: SciPy's p-value, which treats items as independent. It is None for correlations within groups and for
       partial correlations.
@@ -84,23 +83,20 @@ def correlate(
     scores: Sequence[float],
     grades: Sequence[float],
     groups: Sequence[object],
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
-    """Returns the correlation of *scores* with *grades* over all items.
+    """Returns the correlation of *scores* with *grades* over all items; each sequence has one entry per item.
 
-    - *scores*, *grades* (n,): one number per item.
-    - *groups* (n,): the group of each item. Whole groups are resampled.
-
-    Raises ValueError if the scores or the grades do not vary, for fewer than three items, or for fewer than two groups.
+    Whole *groups* are resampled. Raises ValueError if the scores or the grades do not vary, for fewer than three items,
+    or for fewer than two groups.
     """
     from scipy import stats
 
-    x, y = same_length(scores, grades)
+    x, y = _same_length(scores, grades)
     names, size = group_indices(groups, len(x))
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-    estimated = _by_group(kind, association(kind, x, y, names, size), len(x), size, level, resamples, seed)
+    estimated = _by_group(association(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, float(test(x, y)[1]), len(x), size)
 
 
@@ -109,24 +105,23 @@ def within_groups(
     scores: Sequence[float],
     grades: Sequence[float],
     groups: Sequence[object],
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
 
     Differences between groups, such as easy against hard papers, thus have no influence. `association.within` has the
-    formulas. The parameters are those of `correlate`. The result's *items* and *groups* count only groups in which both
-    the scores and the grades vary. Raises ValueError for fewer than two such groups.
+    formulas. The result's *items* and *groups* count only groups in which both the scores and the grades vary. Raises
+    ValueError for fewer than two such groups.
     """
-    x, y = same_length(scores, grades)
+    x, y = _same_length(scores, grades)
     names, size = group_indices(groups, len(x))
     telling = _varies(x, names, size) & _varies(y, names, size)
     if telling.sum() < 2:
         raise ValueError("a correlation within groups needs two groups whose scores and grades differ")
     kept = telling[names]
     x, y, (names, size) = x[kept], y[kept], group_indices(names[kept].tolist(), int(kept.sum()))
-    estimated = _by_group(kind, within(kind, x, y, names, size), len(x), size, level, resamples, seed)
+    estimated = _by_group(within(kind, x, y, names, size), size, resamples, seed)
     return Correlation(kind, *estimated, None, len(x), size)
 
 
@@ -136,51 +131,42 @@ def partial(
     grades: Sequence[float],
     given: Sequence[float],
     groups: Sequence[object],
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
     """Returns the partial correlation of *scores* and *grades* with a third variable, *given*, held fixed.
 
-    *given* (n,) is for example the logarithm of each text's length. The other parameters are those of `correlate`.
-
-    The partial correlation is (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b that of
-    scores and *given*, and c that of grades and *given*. All three are coefficients of the chosen *kind*. For Kendall,
-    this is Kendall's own formula (1942).
+    *given* (n,) is for example the logarithm of each text's length. The partial correlation is
+    (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b that of scores and *given*, and c
+    that of grades and *given*. All three are coefficients of the chosen *kind*. For Kendall, this is Kendall's own
+    formula (1942).
     """
-    x, y = same_length(scores, grades)
-    z, _ = same_length(given, grades)
+    x, y = _same_length(scores, grades)
+    z, _ = _same_length(given, grades)
     names, size = group_indices(groups, len(x))
-    a, b, c = (association(kind, a_values, b_values, names, size) for a_values, b_values in ((x, y), (x, z), (y, z)))
+    a, b, c = (association(kind, *pair, names, size) for pair in ((x, y), (x, z), (y, z)))
 
     def estimate(counts: Array) -> Array:
         r, s, t = a(counts), b(counts), c(counts)
         left = (1 - s**2) * (1 - t**2)
         return np.asarray(np.clip((r - s * t) / np.sqrt(np.where(left > 1e-9, left, np.nan)), -1.0, 1.0))
 
-    estimated = _by_group(kind, estimate, len(x), size, level, resamples, seed)
-    return Correlation(kind, *estimated, None, len(x), size)
+    return Correlation(kind, *_by_group(estimate, size, resamples, seed), None, len(x), size)
 
 
-def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Checks *scores* and *grades*, and returns them as arrays (n,).
-
-    Raises ValueError if their lengths differ, if there are fewer than three, or if a number is not finite.
-    """
+def _same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array) -> tuple[Array, Array]:
     x, y = finite(scores, at_least=3), finite(grades, at_least=3)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} scores but {len(y)} grades")
     return x, y
 
 
-def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
+def _resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
     """Returns the coefficient of the sample itself, and the coefficients of *resamples* bootstrap resamples.
 
-    - *estimate*: the function from counts of groups to coefficients, as `association` returns it.
-    - *size*: the number of groups.
-
-    Resamples without a finite coefficient are left out. Raises ValueError if these are more than half. Also raises
-    ValueError for fewer than two groups, or if the coefficient of the sample itself is undefined.
+    *estimate*: as `association` returns it. *size*: the number of groups. Resamples without a finite coefficient are
+    left out. Raises ValueError if these are more than half, for fewer than two groups, or if the coefficient of the
+    sample itself is undefined.
     """
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")
@@ -195,42 +181,28 @@ def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
 
 
 def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Returns for each group whether its values differ, as an array (size,).
-
-    *names* (n,) holds the index of the group of each of the *values* (n,), and *size* is the number of groups.
-    """
+    """Returns for each group whether its values differ (size,); *names* (n,): the index of each value's group."""
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, names, values)
     np.maximum.at(high, names, values)
     return np.asarray(high > low)
 
 
-def _by_group(
-    kind: Kind, estimate: Estimate, items: int, size: int, level: float, resamples: int, seed: int
-) -> tuple[float, float, float, float]:
-    """Returns a coefficient, both ends of its interval at *level*, and its two-sided p-value, by resampling groups.
-
-    *estimate*: the function from counts of groups to coefficients, as `association` returns it. *size*: the number of
-    groups.
-    """
-    value, drawn = resampled(estimate, size, resamples, seed)
+def _by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, float, float, float]:
+    """Returns a coefficient, both ends of its 95% interval, and its two-sided p-value, by resampling groups."""
+    value, drawn = _resampled(estimate, size, resamples, seed)
     z = math.atanh(float(np.clip(value, -NEARLY_ONE, NEARLY_ONE)))
     spread = float(np.arctanh(np.clip(drawn, -NEARLY_ONE, NEARLY_ONE)).std(ddof=1)) * math.sqrt(size / (size - 1))
-    low, high, p = student_test(z, spread, size - 1, level)
+    low, high, p = student_test(z, spread, size - 1, 0.95)
     return value, min(value, math.tanh(low)), max(value, math.tanh(high)), p
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The correlations of two scores with the same grades, and the difference of the two correlations.
+    """The correlations of two scores with the same grades, and their difference with its 95% interval.
 
-    - *kind*: the coefficient.
-    - *first*, *second*: the correlation of the first and of the second score with the grades.
-    - *difference*: *first* less *second*.
-    - *low*, *high*, *p*: the interval of *difference* and its two-sided p-value, by resampling groups.
-    - *williams_t*, *williams_p*: Williams' t and its p-value. They are None for Kendall's tau, which the formula does
-      not cover.
-    - *items*, *groups*: the numbers of items and of groups.
+    - *difference*: *first* less *second*. *low*, *high*, *p*: its interval and p-value, by resampling groups.
+    - *williams_t*, *williams_p*: None for Kendall's tau, which the formula does not cover.
     """
 
     kind: Kind
@@ -252,30 +224,26 @@ def compare(
     second: Sequence[float],
     grades: Sequence[float],
     groups: Sequence[object],
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
     """Compares how closely two scores, *first* and *second*, follow the *grades* of the same items.
 
-    - *first*, *second*, *grades* (n,): one number per item.
-    - *groups* (n,): the group of each item. Whole groups are resampled.
-
     The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
     − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom. For Spearman, Williams' t is an
     approximation on ranks.
     """
-    x, y = same_length(first, grades)
-    z, _ = same_length(second, grades)
+    x, y = _same_length(first, grades)
+    z, _ = _same_length(second, grades)
     names, size = group_indices(groups, len(x))
     of_first, of_second, between = (association(kind, a, b, names, size) for a, b in ((x, y), (z, y), (x, z)))
 
     def estimate(counts: Array) -> Array:
         return np.asarray(of_first(counts) - of_second(counts))
 
-    value, drawn = resampled(estimate, size, resamples, seed)
+    value, drawn = _resampled(estimate, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
-    low, high, p = student_test(value, spread, size - 1, level)
+    low, high, p = student_test(value, spread, size - 1, 0.95)
     all_once = np.ones((1, size))
     r1, r2, r12 = (float(coefficient(all_once)[0]) for coefficient in (of_first, of_second, between))
     t, williams_p = (None, None) if kind == "kendall" else williams(r1, r2, r12, len(x))
@@ -285,12 +253,8 @@ def compare(
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
     """Returns Williams' t and its two-sided p-value for two correlations that share a variable, such as the grades.
 
-    - *first*: the correlation of the first score with the grades.
-    - *second*: the correlation of the second score with the grades.
-    - *between*: the correlation of the two scores.
-    - *items*: the number of items.
-
-    Raises ValueError for fewer than four items, or for correlations so close to 1 that t is undefined.
+    *first*, *second*: the two correlations. *between*: that of the two scores. *items*: the number of items. Raises
+    ValueError for fewer than four items, or for correlations so close to 1 that t is undefined.
     """
     from scipy.special import stdtr
 
@@ -309,11 +273,9 @@ def williams(first: float, second: float, between: float, items: int) -> tuple[f
 
 @dataclass(frozen=True, slots=True)
 class PairLogprobs:
-    """Two reviews of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
+    """Two reviews, x and y, of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
-    - *paper*, *x*, *y*: the names of the paper and of the two reviews.
-    - *log_x*, *log_y*: log P(x) and log P(y), the log-probability of each review alone.
-    - *log_y_given_x*, *log_x_given_y*: log P(y | x) and log P(x | y), where the LM has read the other review first.
+    *log_y_given_x*: log P(y | x), where the LM has read the other review first.
     """
 
     paper: str
@@ -327,12 +289,7 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman's coefficients that show how symmetric an evaluation LM is, each with its interval.
-
-    - *joint*: between the two computations of log P(x, y), with each pair in the given order.
-    - *printed*: between the products that the paper prints, with each pair in the given order.
-    - *joint_ordered*, *printed_ordered*: the same two coefficients, with each pair in both orders.
-    """
+    """Spearman's coefficients that show how symmetric an evaluation LM is; the top of this module defines them."""
 
     joint: Correlation
     printed: Correlation
@@ -340,25 +297,12 @@ class Symmetry:
     printed_ordered: Correlation
 
 
-def symmetry(pairs: Sequence[PairLogprobs], level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Symmetry:
-    """Returns how symmetric the log-probabilities of *pairs* are.
-
-    *level*: the coverage of the intervals. *resamples*, *seed*: the number of resamples and the seed of the bootstrap,
-    which resamples papers. Raises ValueError for a pair of reviews that occurs twice, in either order, or for a review
-    paired with itself.
-    """
-    seen: set[tuple[str, str, str]] = set()
-    for pair in pairs:
-        key = (pair.paper, min(pair.x, pair.y), max(pair.x, pair.y))
-        if pair.x == pair.y or key in seen:
-            raise ValueError(
-                f"paper {pair.paper}, reviews {pair.x} and {pair.y}: each pair of two reviews must occur once"
-            )
-        seen.add(key)
+def symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
+    """Returns how symmetric the log-probabilities of *pairs* are; each two reviews of a paper occur once."""
     papers = [pair.paper for pair in pairs]
 
     def spearman(first: list[float], second: list[float], papers: list[str]) -> Correlation:
-        return correlate("spearman", first, second, papers, level, resamples, seed)
+        return correlate("spearman", first, second, papers, resamples, seed)
 
     joint = [p.log_x_given_y + p.log_y for p in pairs], [p.log_y_given_x + p.log_x for p in pairs]
     printed = [p.log_x + p.log_x_given_y for p in pairs], [p.log_y + p.log_y_given_x for p in pairs]

@@ -63,17 +63,17 @@ class FlawScores:
 
 
 def conformal(gains: Sequence[float], nulls: Sequence[float]) -> np.ndarray:
-    """Returns the conformal p-value of each of *gains* (n,) among *nulls* (m,)."""
+    """Returns the conformal p-value (n,) of each of *gains* (n,) among *nulls* (m,)."""
     ordered = np.sort(np.asarray(nulls, dtype=np.float64))
     return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)
 
 
-def detected(scores: Sequence[FlawScores], alpha: float = ALPHA) -> float | None:
-    """Returns the share of flaws that are detected at *alpha*; None for fewer than `FEWEST_NULLS` nulls."""
+def detected(scores: Sequence[FlawScores]) -> float | None:
+    """Returns the share of flaws that are detected at `ALPHA`; None for fewer than `FEWEST_NULLS` nulls."""
     nulls = [null for item in scores for null in item.nulls]
     if len(nulls) < FEWEST_NULLS:
         return None
-    return float((conformal([item.gain for item in scores], nulls) <= alpha + 1e-12).mean())
+    return float((conformal([item.gain for item in scores], nulls) <= ALPHA + 1e-12).mean())
 
 
 def rate(raw: float | None, true: float | None, false: float | None) -> float | None:

@@ -58,9 +58,10 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.stats.intervals import PairedTest, student_test
-from gre_bench.stats.length import Slope, by_paper
+from gre_bench.stats.length import Slope
 from gre_bench.stats.samples import Array, Indices, equal_tailed, finite, group_indices, two_sided, weights
 
+ALPHA = 0.05
 UNDEFINED = 0.01
 """Student's quantiles are used if more than this share of resamples has no standard error."""
 
@@ -71,11 +72,8 @@ _FIRST, _SECOND = np.triu_indices(4)
 class Effect:
     """The standardised mean difference d between the scores after and before a change, with two intervals.
 
-    - *value*: d.
     - *low*, *high*, *p*: the interval by paper and its two-sided p-value.
-    - *flat_low*, *flat_high*, *flat_p*: the published interval and its two-sided p-value, which treat pairs as
-      independent.
-    - *papers*, *pairs*: the numbers of papers and of pairs.
+    - *flat_low*, *flat_high*, *flat_p*: the published ones, which treat pairs as independent.
     - *method*: how the interval by paper was computed. ``Student``: too many resamples had no standard error for the
       bootstrap. ``no change``: all scores are equal before and after.
     """
@@ -96,15 +94,12 @@ def effect(
     before: Sequence[float],
     after: Sequence[float],
     papers: Sequence[object],
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Effect:
-    """Returns the effect of a change of reviews: d, the standardised mean difference of scores *after* and *before* it.
+    """Returns the effect of a change of reviews: d of the scores *after* and *before* it, with 95% intervals.
 
-    - *before*, *after* (n,): the scores of the same (paper, reference) pairs, in the same order.
-    - *papers* (n,): the paper of each pair.
-
+    The sequences (n,) hold the scores of the same (paper, reference) pairs, in the same order, and the paper of each.
     If no pair's score changes, the effect is exactly zero. Raises ValueError for fewer than two papers, a number that
     is not finite, constant scores, or papers that all have the same effect.
     """
@@ -113,17 +108,13 @@ def effect(
     old, new = finite(before, at_least=2), finite(after, at_least=2)
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
-    groups, size = group_indices(papers, len(old))
-    if size < 2:
-        raise ValueError("an effect by paper needs at least two papers")
-    scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
-    if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
-        raise ValueError("the scores do not vary, before or after: their difference has no scale")
+    groups, size = _papers_of(old, papers)
+    scale = _scale(old, new)
     change = (new - old) / scale
     d, error = float(change.mean()), float(change.std(ddof=1)) / math.sqrt(len(change))
     if not change.any():
         return Effect(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, size, len(old), "no change")
-    half = float(ndtri(0.5 + level / 2)) * error
+    half = float(ndtri(0.975)) * error
     flat_p = 2 * float(ndtr(-abs(d) / error)) if error else 0.0
     flat = (d - half, d + half, flat_p)
 
@@ -135,12 +126,12 @@ def effect(
     drawn = [_estimates(block, sums, products, d) for block in weights(size, resamples, seed)]
     values, errors = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     defined = np.isfinite(values) & (errors > least)
-    student = float(stdtrit(size - 1, 0.5 + level / 2))
+    student = float(stdtrit(size - 1, 0.975))
     p = 2 * float(stdtr(size - 1, -abs(d) / se))
     if 1 - defined.mean() > UNDEFINED:
         return Effect(d, d - student * se, d + student * se, p, *flat, size, len(old), "Student")
     t = (values[defined] - d) / errors[defined]
-    below, above = equal_tailed(t, level)
+    below, above = equal_tailed(t, 0.95)
     low, high = d - max(above, student) * se, d + max(-below, student) * se
     return Effect(d, low, high, max(p, two_sided(t, d / se)), *flat, size, len(old), "studentised bootstrap")
 
@@ -151,37 +142,42 @@ def effect_at_length(
     longer: Sequence[float],
     papers: Sequence[object],
     slope: Slope,
-    level: float = 0.95,
 ) -> PairedTest:
-    """Returns the effect d of a change of reviews with the length of the reviews held fixed.
+    """Returns the effect d of a change of reviews with the length of the reviews held fixed, with a 95% interval.
 
-    - *before*, *after*, *papers* (n,): as in `effect`.
+    - *before*, *after*, *papers* (n,): as in `effect`, which has the errors.
     - *longer* (n,): log(tokens after/tokens before) of each pair's review.
     - *slope*: the slope of score on log length, with its uncertainty; its papers may be others.
-
-    Raises ValueError for fewer than two papers, a number that is not finite, or constant scores.
     """
     old, raw, change = (finite(column, at_least=2) for column in (before, after, longer))
     if not len(old) == len(raw) == len(change):
         raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
-    groups, size = group_indices(papers, len(old))
-    if size < 2:
-        raise ValueError("an effect by paper needs at least two papers")
+    groups, size = _papers_of(old, papers)
     new = raw - slope.value * change
-    scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
-    if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
-        raise ValueError("the scores do not vary, before or after: their difference has no scale")
+    scale = _scale(old, new)
     x, y = (old - old.mean()) / scale, (new - new.mean()) / scale
     d = float((new - old).mean()) / scale
     squares = x**2 + y**2
     psi = ((y - x) - d / 4 * (squares - squares.mean())) / len(old)
     moved = change - change.mean()
     by_slope = (-float(change.mean()) + d * float(y @ moved) / (len(old) - 1) / 2) / scale
-    influence = dict.fromkeys(slope.influence, 0.0) | dict(
-        zip(dict.fromkeys(papers), np.bincount(groups, weights=psi, minlength=size).tolist(), strict=True)
-    )
-    total = [own + by_slope * slope.influence.get(paper, 0.0) for paper, own in influence.items()]
-    return PairedTest(d, *student_test(d, by_paper(np.array(total)), size - 1, level), size)
+    own = np.bincount(groups, weights=psi, minlength=size)
+    error = slope.error(dict.fromkeys(papers), own, by_slope)
+    return PairedTest(d, *student_test(d, error, size - 1, 0.95), size)
+
+
+def _papers_of(scores: Array, papers: Sequence[object]) -> tuple[Indices, int]:
+    groups, size = group_indices(papers, len(scores))
+    if size < 2:
+        raise ValueError("an effect by paper needs at least two papers")
+    return groups, size
+
+
+def _scale(old: Array, new: Array) -> float:
+    scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
+    if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
+        raise ValueError("the scores do not vary, before or after: their difference has no scale")
+    return scale
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -214,13 +210,10 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 
 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
-    """Returns the effect d* of each resample and its standard error, both as arrays (resamples,).
+    """Returns the effect d* of each resample and its standard error (resamples,); not finite if no score varies.
 
-    - *rows* (resamples, papers): how often each resample contains each paper.
-    - *sums*, *products*: the arrays that `_sums` returns.
-    - *d*: the effect of the sample itself.
-
-    For a resample whose scores do not vary, neither is finite.
+    *rows* (resamples, papers): how often each resample contains each paper. *sums*, *products*: as `_sums` returns
+    them. *d*: the effect of the sample itself.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n
@@ -240,17 +233,16 @@ Verdict = Literal["pass", "fail", "undecided"]
 ChangeKind = Literal["degradation", "manipulation"]
 
 
-def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
+def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2) -> Verdict:
     """Returns the verdict on a degradation from its *effect* on the scores.
 
-    - *pass*: the score falls, and *p_holm* is below *alpha*.
+    - *pass*: the score falls, and *p_holm* is below 5%.
     - *fail*: the interval of d lies above −*smallest*, so the score does not fall by as much as *smallest*.
-    - *undecided*: all other cases.
 
     *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
-    writer. *smallest* is in the unit of d, standard deviations.
+    writer. *smallest* is in standard deviations, the unit of d.
     """
-    if effect.value < 0 and p_holm < alpha:
+    if effect.value < 0 and p_holm < ALPHA:
         return "pass"
     return "fail" if effect.low > -smallest else "undecided"
 
@@ -258,25 +250,21 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    - *pass*: the interval of d lies below *margin*.
-    - *fail*: the interval lies at or above *margin*.
-    - *undecided*: the interval contains *margin*.
-
-    *margin* is the largest rise that is tolerated, in standard deviations, the unit of d. A metric passes only if every
-    manipulation passes. This is an intersection-union test, so no correction for several tests is needed.
+    It passes if the interval of d lies below *margin*, the largest rise that is tolerated, and fails if it lies at or
+    above. A metric passes only if every manipulation passes. This is an intersection-union test, so no correction for
+    several tests is needed.
     """
     if effect.high < margin:
         return "pass"
     return "fail" if effect.low >= margin else "undecided"
 
 
-def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
-    """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at level *alpha*.
+def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:
+    """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at 5%; it is never undecided.
 
-    A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score
-    significantly. The rule knows no undecided case.
+    A degradation passes if it lowers the score significantly, a manipulation unless it raises it significantly.
     """
-    significant = effect.flat_p < alpha
+    significant = effect.flat_p < ALPHA
     if kind == "degradation":
         return "pass" if significant and effect.value < 0 else "fail"
     return "fail" if significant and effect.value > 0 else "pass"

@@ -30,11 +30,7 @@ from gre_bench.stats.samples import finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval.
-
-    *value*: the estimate. *low*, *high*: the ends of its interval. *units*: the number of independent units, such as
-    papers, behind the estimate.
-    """
+    """An estimate with its confidence interval; *units*: the number of independent units, such as papers, behind it."""
 
     value: float
     low: float
@@ -44,11 +40,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """A mean difference with its confidence interval, tested against zero by Student's t.
-
-    *value*: the mean difference. *low*, *high*: the ends of its interval. *p*: the two-sided p-value. *units*: the
-    number of independent units, such as papers, behind the test.
-    """
+    """A mean difference with its interval and its two-sided p-value, tested against zero by Student's t."""
 
     value: float
     low: float
@@ -60,8 +52,7 @@ class PairedTest:
 def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
     """Returns the mean of *values*, one per pair, with the published interval: mean ± z·sd(ddof=1)/√n.
 
-    Source: Xu et al. 2025, figure 4. The interval treats pairs as independent, even those of one paper. *level*: the
-    coverage of the interval.
+    Source: Xu et al. 2025, figure 4. The interval treats pairs as independent, even those of one paper.
     """
     from scipy.special import ndtri
 
@@ -73,21 +64,16 @@ def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
 def clustered_interval(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> Interval:
     """Returns the mean of all *values* with a cluster-robust interval by Student's t.
 
-    - *values* (n,): the numbers. *clusters* (n,): the cluster of each, such as its paper.
-
-    For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
-    is valid however the values of one cluster depend on each other. Raises ValueError for fewer than two clusters.
+    *clusters* (n,): the cluster of each value, such as its paper. For G clusters, t has G − 1 degrees of
+    freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval is valid however the values of one
+    cluster depend on each other. Raises ValueError for fewer than two clusters.
     """
     test = clustered_test(values, clusters, level)
     return Interval(test.value, test.low, test.high, test.units)
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *values* is zero, where values of one cluster may depend on each other.
-
-    The parameters, and the interval in the result, are those of `clustered_interval`. If all values are zero, the
-    p-value is 1. Raises ValueError for fewer than two clusters.
-    """
+    """Tests whether the mean of *values* is zero, as `clustered_interval` does; if all are zero, the p-value is 1."""
     scores = finite(values, at_least=2)
     error, size = _clustered(scores, clusters)
     mean = float(scores.mean())
@@ -107,18 +93,12 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the cluster-robust standard error of the mean of *values*, by the formula of `clustered_interval`.
-
-    *clusters* (n,) holds the cluster of each of the *values* (n,). Raises ValueError for fewer than two clusters.
-    """
+    """Returns the standard error of the mean of *values* by the formula of `clustered_interval`, with its errors."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
 def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
-    """Returns the cluster-robust standard error of the mean of *scores*, and the number of clusters.
-
-    *clusters* (n,) holds the cluster of each of the *scores* (n,). `clustered_interval` has the formula.
-    """
+    """Returns the standard error of the mean of *scores*, and the number of clusters."""
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
@@ -129,8 +109,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
     """Tests by Student's t whether the mean of *differences*, one number per paper, is zero.
 
-    The result includes the interval of the mean; *level* is its coverage. The p-value is NaN if all differences are
-    equal. Raises ValueError for fewer than two differences.
+    The p-value is NaN if all differences are equal. Raises ValueError for fewer than two differences.
     """
     values = finite(differences, at_least=2)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
@@ -140,10 +119,9 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 @cache
 def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
-    """Returns a table of Student's t with one row for each number of degrees of freedom from 1 to *most*.
+    """Returns a table of Student's t with one row for each number of degrees of freedom *df* from 1 to *most*.
 
-    - *df*: the degrees of freedom.
-    - *q90*, *q95*: the half-widths of the two-sided 90% and 95% intervals, in standard errors.
+    *q90*, *q95*: the half-widths of the two-sided 90% and 95% intervals, in standard errors.
     """
     from scipy.special import stdtrit
 
@@ -156,11 +134,8 @@ def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
 class AboveChance:
     """How far a candidate's scores lie above its scores by chance; means and interval are in the metric's unit.
 
-    - *chance*: the mean score by chance.
-    - *above*: the mean score less *chance*.
-    - *low*, *high*: the ends of the 90% interval of *above*; None for fewer than two units.
-    - *p*: the two-sided p-value of *above*; None for fewer than two units.
-    - *papers*: the number of papers.
+    - *chance*: the mean score by chance. *above*: the mean score less *chance*.
+    - *low*, *high*, *p*: the 90% interval of *above* and its two-sided p-value; None for fewer than two units.
     - *swaps*: the number of units, the groups of papers that exchange reviews.
     """
 
@@ -178,14 +153,8 @@ def above_chance(
 ) -> AboveChance:
     """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
 
-    Both means are over papers, each the mean of its pairs.
-
-    - *values* (n,): the score of each pair.
-    - *differences* (n,): the score of each pair less its score by chance.
-    - *papers* (n,): the paper of each pair.
-    - *units* (n,): the unit of each pair, which is a group of papers that exchange reviews.
-
-    Raises ValueError if there are no values.
+    Both means are over papers, each the mean of its pairs. All sequences have one entry per pair. *differences*: the
+    score less the score by chance. Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")
@@ -206,10 +175,7 @@ def above_chance(
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The mean of one set of papers.
-
-    *mean*: the mean. *se*: the standard error of the mean. *units*: the number of papers.
-    """
+    """The mean of one set of papers, its standard error, and the number of papers."""
 
     mean: float
     se: float
@@ -218,10 +184,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How far a mean has changed between two sets of papers.
-
-    *value*: the second mean less the first. *low*, *high*: the ends of its interval. *p*: its two-sided p-value.
-    """
+    """How far a mean has changed between two sets of papers: the second less the first, with its 90% interval."""
 
     value: float
     low: float
@@ -229,11 +192,10 @@ class Change:
     p: float
 
 
-def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
+def change(first: Moment, second: Moment) -> Change:
     """Returns how far the mean has changed from the set *first* to the set *second*, by Welch's test.
 
-    *level*: the coverage of the interval. Raises ValueError for fewer than two papers in a set, or if both standard
-    errors are zero.
+    Raises ValueError for fewer than two papers in a set, or if both standard errors are zero.
     """
     if min(first.units, second.units) < 2:
         raise ValueError("a change needs at least two papers on either side")
@@ -243,4 +205,4 @@ def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
         raise ValueError("neither side varies: the spread of the change cannot be estimated")
     df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
     value = second.mean - first.mean
-    return Change(value, *student_test(value, math.sqrt(total), df, level))
+    return Change(value, *student_test(value, math.sqrt(total), df, 0.90))

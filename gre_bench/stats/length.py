@@ -34,7 +34,7 @@ at equal length is told only if both forms tell it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,31 +51,19 @@ Then equal length is extrapolation, and no difference is told."""
 class Slope:
     """The slope β of score on log(tokens), in the metric's unit.
 
-    - *value*: β. *papers*: the number of papers behind it.
-    - *influence*: paper → its influence on β. These sum to zero, and β's variance is P/(P − 1)·Σ influence².
+    *influence*: paper → its influence on β. These sum to zero, and β's variance is P/(P − 1)·Σ influence².
     """
 
     value: float
-    papers: int
     influence: dict[object, float]
 
-    def interval(self, level: float = 0.90) -> Interval:
-        """Returns β with its cluster-robust interval, by Student's t with *papers* − 1 degrees of freedom."""
-        error = by_paper(np.array(list(self.influence.values())))
-        low, high, _ = student_test(self.value, error, self.papers - 1, level)
-        return Interval(self.value, low, high, self.papers)
+    def error(self, papers: Iterable[object], own: Array, times: float) -> float:
+        """Returns the standard error of an estimate that depends on β.
 
-
-@dataclass(frozen=True, slots=True)
-class LengthControl:
-    """The scores that candidates would have if their reviews were *at* tokens long.
-
-    *scores*: candidate → mean score at that length.
-    """
-
-    at: float
-    slope: Slope
-    scores: dict[str, Interval]
+        *own* (papers,): the influence of each of *papers* at a known β. *times*: the estimate's derivative by β.
+        """
+        influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
+        return by_paper(np.array([psi + times * self.influence.get(paper, 0.0) for paper, psi in influence.items()]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +106,7 @@ FEWEST = 10
 
 
 def human_length(tokens: Sequence[float]) -> float:
-    """Returns the geometric mean of *tokens*, the lengths of the human reviews.
-
-    Raises ValueError for a review without tokens.
-    """
+    """Returns the geometric mean of *tokens*; raises ValueError for a review without tokens."""
     return math.exp(float(_logs(tokens).mean()))
 
 
@@ -132,15 +117,11 @@ def length_slope(
     groups: Sequence[object] | None = None,
     candidates: Sequence[str] | None = None,
 ) -> Slope:
-    """Returns the slope β of the model, with each paper's influence on it.
+    """Returns the slope β of the model, with each paper's influence on it; all sequences have one entry per score.
 
-    - *values*, *tokens* (n,): the scores, and the lengths of the reviews that they belong to.
-    - *papers* (n,): the paper of each score. Papers are independent.
-    - *groups* (n,): the group of each score; None: its paper.
-    - *candidates* (n,): the candidate of each score; None: no candidate has an effect of its own.
-
-    Raises ValueError for fewer than two papers or a review without tokens. Also raises it if no group has reviews of
-    different lengths, apart from the candidates' effects.
+    *groups*: None means the papers. *candidates*: None means that none has an effect of its own. Raises ValueError for
+    fewer than two papers, a review without tokens, or if no group has reviews of different lengths, apart from the
+    candidates' effects.
     """
     scores, logs = finite(values, at_least=3), _logs(tokens)
     names = [""] * len(scores) if candidates is None else list(candidates)
@@ -159,7 +140,7 @@ def length_slope(
         )
     slope = math.fsum(length * score) / information
     influence = np.bincount(owners, weights=length * (score - slope * length) / information, minlength=size)
-    return Slope(slope, size, dict(zip(dict.fromkeys(papers), influence.tolist(), strict=True)))
+    return Slope(slope, dict(zip(dict.fromkeys(papers), influence.tolist(), strict=True)))
 
 
 def length_controlled(
@@ -168,15 +149,10 @@ def length_controlled(
     papers: Sequence[object],
     at: float,
     candidates: Sequence[str],
-    level: float = 0.90,
-) -> LengthControl:
-    """Returns the mean score that each candidate would have if its reviews were *at* tokens long.
+) -> dict[str, Interval]:
+    """Returns candidate → mean score if its reviews were *at* tokens long, with a 90% interval.
 
-    - *values* (n,): the scores of pairs.
-    - *tokens* (n,): the length of each pair's candidate review.
-    - *papers*, *candidates* (n,): the paper and the candidate of each pair.
-
-    The intervals take the length *at* as known. Raises ValueError as `length_slope` does.
+    The intervals take the length *at* as known. The sequences are those of `length_slope`, which has the errors.
     """
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
@@ -193,8 +169,8 @@ def length_controlled(
         own = np.where(mine, moved - moved[mine].mean(), 0.0) / mine.sum()
         error = by_paper(np.bincount(owners, weights=own, minlength=size) - away * by_slope)
         value = float(scores[mine].mean()) - slope.value * away
-        controlled[name] = Interval(value, *student_test(value, error, size - 1, level)[:2], size)
-    return LengthControl(at, slope, controlled)
+        controlled[name] = Interval(value, *student_test(value, error, size - 1, 0.90)[:2], size)
+    return controlled
 
 
 def contrast_at_length(
@@ -204,13 +180,11 @@ def contrast_at_length(
     second: Sequence[float],
     first_tokens: Sequence[float],
     second_tokens: Sequence[float],
-    level: float = 0.95,
 ) -> LengthContrast:
-    """Returns the difference of two candidates, *first* less *second*, if their reviews were equally long.
+    """Returns the difference of two candidates, *first* less *second*, at equal length, with 95% intervals.
 
     - *slope*: β of the board, from all its candidates and these *papers* among others.
-    - *papers* (n,): the papers that both candidates reviewed, each once.
-    - *first*, *second*, *first_tokens*, *second_tokens* (n,): the two candidates' scores and lengths on these papers.
+    - *papers* (n,): the papers that both candidates reviewed, each once. The other sequences follow them.
 
     Raises ValueError for fewer than two papers or a review without tokens.
     """
@@ -222,28 +196,12 @@ def contrast_at_length(
     difference, longer = scores - other_scores, logs - other_logs
     away = float(longer.mean())
     moved = difference - slope.value * longer
-    influence = dict.fromkeys(slope.influence, 0.0) | dict(
-        zip(papers, ((moved - moved.mean()) / count).tolist(), strict=True)
-    )
-    psi = np.array([own - away * slope.influence.get(paper, 0.0) for paper, own in influence.items()])
-    value, freedom = float(moved.mean()), count - 1
-    low, high, p = student_test(value, by_paper(psi), freedom, level)
+    value, error = float(moved.mean()), slope.error(papers, (moved - moved.mean()) / count, -away)
     below = float((other_logs[None, :] < logs[:, None]).mean())
     equal = float((other_logs[None, :] == logs[:, None]).mean())
-    longer_share = below + equal / 2
-    overlap = 2 * min(longer_share, 1 - longer_share)
-    return LengthContrast(
-        PairedTest(value, low, high, p, count), _own_slopes(difference, logs, other_logs, level), overlap
-    )
-
-
-def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
-    """Returns the scores *values* (n,) as they would be if each review were `control.at` tokens long.
-
-    *tokens* (n,) holds the length of each score's review. With the slope β of *control*, a score changes by
-    −β·(log(tokens) − log(at)).
-    """
-    return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
+    share = below + equal / 2
+    common = PairedTest(value, *student_test(value, error, count - 1, 0.95), count)
+    return LengthContrast(common, _own_slopes(difference, logs, other_logs), 2 * min(share, 1 - share))
 
 
 def by_paper(influence: Array) -> float:
@@ -251,7 +209,7 @@ def by_paper(influence: Array) -> float:
     return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
 
 
-def _own_slopes(difference: Array, logs: Array, other_logs: Array, level: float) -> PairedTest | None:
+def _own_slopes(difference: Array, logs: Array, other_logs: Array) -> PairedTest | None:
     """Returns the *difference* (papers,) at the middle of the mean log lengths, where each candidate has its own slope.
 
     *logs*, *other_logs* (papers,): the log lengths of the two candidates.
@@ -272,7 +230,7 @@ def _own_slopes(difference: Array, logs: Array, other_logs: Array, level: float)
     residual = (difference - columns @ estimate) / (1 - leverage)
     error = math.sqrt(float(((columns @ inverse[0]) * residual) @ ((columns @ inverse[0]) * residual)))
     value = float(estimate[0])
-    return PairedTest(value, *student_test(value, error, count - 3, level), count)
+    return PairedTest(value, *student_test(value, error, count - 3, 0.95), count)
 
 
 def _logs(tokens: Sequence[float]) -> Array:
@@ -285,8 +243,7 @@ def _logs(tokens: Sequence[float]) -> Array:
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
     """Returns what remains of *column* (n,) when the effects of groups and candidates are removed by least squares.
 
-    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone. *groups*, *kinds* (n,): the
-    indices of each value's group, of *size*, and candidate, of *number*.
+    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone.
     """
     members = np.bincount(groups, minlength=size)
 

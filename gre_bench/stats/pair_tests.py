@@ -24,7 +24,7 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, cell_sums, finite, group_indices, ratio
 
 MOST_PAPERS = 1_000_000
 """A difference that would need more papers than this counts as none."""
@@ -34,10 +34,7 @@ MOST_PAPERS = 1_000_000
 class PairTest:
     """A test of two candidates: the mean over papers of the score of *first* less the score of *second*.
 
-    - *first*, *second*: the names of the candidates.
-    - *difference*: the mean difference. *low*, *high*: the ends of its interval.
     - *sd*: the standard deviation, over papers, of the difference on one paper.
-    - *p*: the two-sided p-value. *p_holm*: the p-value after Holm's correction.
     - *counted*: the factor by which Holm's correction multiplies *p*. This is the number of tests in the family whose
       p-value is at least as large, this test included.
     - *papers*: the number of papers that both candidates have.
@@ -71,18 +68,21 @@ def pair_tests(
 ) -> list[PairTest]:
     """Returns one test for every two candidates, with Holm's correction over all of these tests.
 
-    - *values* (n,): the scores.
-    - *papers*, *candidates*, *references* (n,): the paper, the candidate and the reference of each score. If
-      *references* is None, the scores of a candidate are averaged over each paper before candidates are compared.
-
-    Raises ValueError if two candidates have fewer than two papers in common.
+    All sequences have one entry per score. If *references* is None, the scores of a candidate are averaged over each
+    paper before candidates are compared. Raises ValueError if two candidates have fewer than two papers in common.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
     owners, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
-    units, of_unit = _units(owners, references, len(scores))
-    table = _means(scores, units, kinds, len(of_unit), number)
+    # Units, which candidates are compared on, are pairs of a paper and a reference, or papers.
+    units, of_unit = owners, np.arange(size)
+    if references is not None:
+        units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), len(scores))
+        of_unit = np.empty(count, dtype=np.intp)
+        of_unit[units] = owners
+    # The mean score of each unit and candidate; NaN where none is.
+    table = ratio(*cell_sums(scores, units, len(of_unit), kinds, number))
     tests = []
     for i in range(number):
         for j in range(i + 1, number):
@@ -109,10 +109,10 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
 
 
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
-    """Returns how many papers *test* needs to find its difference with probability *power*.
+    """Returns how many papers *test* needs to find its difference with probability *power*, at level *alpha*.
 
-    *alpha* is the level of the test. The difference and its standard deviation are assumed to stay as they are now. If
-    *test* has few papers, both are uncertain, and so is the result. Returns None if more than `MOST_PAPERS` are needed.
+    The difference and its standard deviation are assumed to stay as they are now. If *test* has few papers, both are
+    uncertain, and so is the result. Returns None if more than `MOST_PAPERS` are needed.
     """
     from scipy.special import stdtrit
 
@@ -142,28 +142,6 @@ def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) 
 
     quantiles = stdtrit(papers - 1, 1 - alpha / 2) + stdtrit(papers - 1, power)
     return float(quantiles) * sd / math.sqrt(papers)
-
-
-def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's unit (n,) and of each unit's paper (units,). *owners*: each value's paper.
-
-    Units are (paper, reference) pairs, or papers if *references* is None.
-    """
-    if references is None:
-        return owners, np.arange(owners.max() + 1)
-    units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), length)
-    of_unit = np.empty(count, dtype=np.intp)
-    of_unit[units] = owners
-    return units, of_unit
-
-
-def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns the mean score of each of *size* units and *number* candidates (units, candidates); NaN where none is."""
-    cells = units * number + kinds
-    counts = np.bincount(cells, minlength=size * number).astype(np.float64)
-    sums = np.bincount(cells, weights=scores, minlength=size * number)
-    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return np.asarray(means.reshape(size, number))
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:

@@ -33,14 +33,13 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.pair_tests import PairTest, pair_tests
-from gre_bench.stats.samples import Array, equal_tailed, finite, group_indices, weights
+from gre_bench.stats.samples import Array, cell_sums, equal_tailed, finite, group_indices, ratio, weights
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The rank of a candidate by its mean score, with two intervals of the rank.
+    """The rank of a candidate by its *mean* over papers of the paper's mean score, with two intervals of the rank.
 
-    - *mean*: the mean over papers of the paper's mean score. *rank*: its rank, 1 for the highest mean.
     - *low*, *high*: the bootstrap interval, for this candidate alone.
     - *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
     """
@@ -56,12 +55,9 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Rank correlations between two boards, over the candidates that are on both.
+    """Spearman's coefficient and Kendall's tau-b between two boards, over the *shared* candidates that are on both.
 
-    - *spearman*, *spearman_p*: Spearman's coefficient and its p-value.
-    - *kendall*, *kendall_p*: Kendall's tau-b and its p-value.
-    - *shared*: the number of candidates on both boards.
-    - *left_out*: the names of the candidates on one board only.
+    *left_out*: the names of the candidates on one board only.
     """
 
     spearman: float
@@ -83,11 +79,9 @@ def rank_intervals(
 ) -> list[Rank]:
     """Returns the rank of each candidate by its mean score, with two intervals; the best candidate is first.
 
-    - *values* (n,): the scores. *papers*, *candidates* (n,): the paper and the candidate of each score.
-    - *tests*: the results of `pair_tests` on the same scores; None: they are computed.
-
-    Means that are equal to nine decimals share the better rank. Raises ValueError for fewer than two papers or
-    candidates, or if two candidates have fewer than two papers in common.
+    *tests*: the results of `pair_tests` on the same scores; None: they are computed. Means that are equal to nine
+    decimals share the better rank. Raises ValueError for fewer than two papers or candidates, or if two candidates have
+    fewer than two papers in common.
     """
     names = list(dict.fromkeys(candidates))
     sums, counts = _sums(values, papers, candidates)
@@ -95,15 +89,20 @@ def rank_intervals(
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
     # Papers weigh alike, however many references they have.
-    sums, counts = _ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
+    sums, counts = ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
     means = sums.sum(axis=0) / counts.sum(axis=0)
-    drawn = np.concatenate([_ranks(_ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
+    drawn = np.concatenate([_ranks(ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.nanquantile(drawn, tails, axis=0, method="inverted_cdf")
-    better, worse = _sure(tests or pair_tests(values, papers, candidates), names, 1 - level)
+    better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for test in tests or pair_tests(values, papers, candidates):
+        if test.p_holm < 1 - level:
+            upper, lower = (test.first, test.second) if test.difference > 0 else (test.second, test.first)
+            better[lower] += 1
+            worse[upper] += 1
     ranks = _ranks(means[None])[0]
     intervals = [
-        Rank(name, float(means[k]), *map(int, (ranks[k], low[k], high[k], 1 + better[k], number - worse[k])))
+        Rank(name, float(means[k]), *map(int, (ranks[k], low[k], high[k], 1 + better[name], number - worse[name])))
         for k, name in enumerate(names)
     ]
     return sorted(intervals, key=lambda interval: (interval.rank, interval.candidate))
@@ -129,11 +128,6 @@ def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Cons
     return Consistency(*rho_tau, len(shared), left_out)
 
 
-def _ratio(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
-    """Returns *sums* divided by *counts*; *otherwise* where a count is zero."""
-    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, otherwise), where=counts > 0))
-
-
 def _ranks(means: Array) -> Array:
     """Returns the rank of each candidate within each row of *means* (rows, candidates); rank 1 has the highest mean.
 
@@ -144,25 +138,9 @@ def _ranks(means: Array) -> Array:
     return np.where(np.isnan(means), np.nan, 1.0 + above)
 
 
-def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
-    """Returns for each of *names* how many candidates are significantly better, and how many significantly worse."""
-    better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    for test in tests:
-        if test.p_holm < alpha:
-            upper, lower = (test.first, test.second) if test.difference > 0 else (test.second, test.first)
-            better[lower] += 1
-            worse[upper] += 1
-    return list(better.values()), list(worse.values())
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Rank correlations between the candidates' means by one measure and their means by another.
-
-    - *spearman*: Spearman's coefficient. *low*, *high*: the ends of its interval.
-    - *kendall*: Kendall's tau-b.
-    - *candidates*: the number of candidates.
-    """
+    """Rank correlations of the candidates' means by two measures; *low*, *high*: Spearman's 90% interval."""
 
     spearman: float
     low: float
@@ -175,11 +153,8 @@ class Agreement:
 class Orders:
     """How many pairs of candidates differ significantly by each of two measures.
 
-    - *both*: the number of pairs that differ by both measures and have the same order.
-    - *only_first*, *only_second*: the number of pairs that differ by the first measure only, and by the second only.
-    - *neither*: the number of pairs that differ by neither measure.
-    - *contradict*: the pairs that differ by both measures in opposite orders. Each is (better, worse) by the first
-      measure.
+    *both*: by both measures, in the same order. *contradict*: the pairs that differ by both in opposite orders, each as
+    (better, worse) by the first measure.
     """
 
     both: int
@@ -194,14 +169,10 @@ def agreement(
     second: Sequence[float],
     papers: Sequence[object],
     candidates: Sequence[str],
-    level: float = 0.90,
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Returns the rank correlations between the candidates' means by two measures.
-
-    - *first*, *second* (n,): the scores of the same pairs by the first and by the second measure.
-    - *papers*, *candidates* (n,): the paper and the candidate of each pair.
+    """Returns the rank correlations between the candidates' means by two measures of the same pairs.
 
     Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """
@@ -213,15 +184,14 @@ def agreement(
         _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
         for block in weights(len(tables[0][0]), resamples, seed)
     ]
-    low, high = equal_tailed(np.concatenate(drawn), level)
+    low, high = equal_tailed(np.concatenate(drawn), 0.90)
     return Agreement(result.spearman, low, high, result.kendall, result.shared)
 
 
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """Counts how many pairs of candidates differ significantly by both measures, by one measure, or by neither.
+    """Counts how many pairs of candidates differ significantly, at *alpha*, by both measures, by one, or by neither.
 
-    *first_tests* and *second_tests* are the results of `pair_tests` by the first and by the second measure. They hold
-    the same pairs of candidates in the same order. *alpha*: the level of the tests.
+    *first_tests*, *second_tests*: by each measure, `pair_tests` of the same pairs of candidates in the same order.
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
@@ -237,21 +207,17 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 
 def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
-    """Returns candidate → rank by mean score; rank 1 has the highest mean.
-
-    *values*, *papers* and *candidates* (n,) hold each score, its paper and its candidate. Means that are equal to nine
-    decimals share the better rank.
-    """
+    """Returns candidate → rank by mean score; means that are equal to nine decimals share the better rank."""
     sums, counts = _sums(values, papers, candidates)
-    means = np.round(sums.sum(0) / counts.sum(0), 9)
-    return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}
+    places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
+    return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     """Returns how far each candidate's mean lies above that of the candidate *baseline*, in standard errors.
 
-    The standard error is that of the mean difference over papers. *tests*: the results of `pair_tests`. The result
-    leaves out the baseline, and candidates whose difference from the baseline is the same on all papers.
+    The standard error is that of the mean difference over papers. Candidates whose difference from the baseline is the
+    same on all papers are left out.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
     against = [test if test.second == baseline else test.flipped() for test in involved]
@@ -259,17 +225,9 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates).
-
-    *papers* and *candidates* (n,) hold the paper and the candidate of each of the *values* (n,).
-    """
+    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates)."""
     scores = finite(values, at_least=2)
-    groups, size = group_indices(papers, len(scores))
-    kinds, number = group_indices(candidates, len(scores))
-    cells = groups * number + kinds
-    sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
-    counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
-    return np.asarray(sums, dtype=np.float64), counts
+    return cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
 
 
 def _spearman(first: Array, second: Array) -> Array:

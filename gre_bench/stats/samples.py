@@ -19,10 +19,7 @@ Indices = np.ndarray[Any, np.dtype[np.intp]]
 
 
 def finite(values: Sequence[float] | Array, at_least: int) -> Array:
-    """Returns *values* as an array (n,) of finite numbers.
-
-    Raises ValueError for fewer than *at_least* values, or if a value is NaN or infinite.
-    """
+    """Returns *values* as an array (n,); raises ValueError for fewer than *at_least*, or for NaN or an infinite one."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
         raise ValueError(f"needs at least {at_least} values, got {numbers.shape}")
@@ -34,8 +31,8 @@ def finite(values: Sequence[float] | Array, at_least: int) -> Array:
 def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
     """Returns the index of each value's group, as an array (length,), and the number of groups.
 
-    *groups* holds a label for each of the *length* values: equal labels mean the same group. Groups are numbered in
-    order of their first appearance. Raises ValueError if *groups* does not have *length* labels.
+    Equal labels in *groups* mean the same group; groups are numbered in order of their first appearance. Raises
+    ValueError if *groups* does not have *length* labels.
     """
     if len(groups) != length:
         raise ValueError(f"{length} values but {len(groups)} groups")
@@ -43,16 +40,31 @@ def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
     return np.array([names[name] for name in groups], dtype=np.intp), len(names)
 
 
+def cell_sums(values: Array, rows: Indices, size: int, columns: Indices, number: int) -> tuple[Array, Array]:
+    """Returns the sum and the number of the *values* of each cell, as two arrays (*size*, *number*).
+
+    *rows*, *columns* (n,): the cell of each value.
+    """
+    cells = rows * number + columns
+    sums = np.bincount(cells, weights=values, minlength=size * number).reshape(size, number)
+    counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
+    return np.asarray(sums, dtype=np.float64), counts
+
+
+def ratio(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
+    """Returns *sums* divided by *counts*; *otherwise* where a count is zero."""
+    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, otherwise), where=counts > 0))
+
+
 BLOCK = 1 << 21
 """Largest number of weights in a block (16 MiB)."""
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields blocks (rows, groups) of bootstrap counts, with *resamples* rows in all blocks together.
+    """Yields blocks (rows, *groups*) of bootstrap counts, with *resamples* rows in all blocks together.
 
-    A row says how often one resample contains each group; its counts are multinomial. *groups*: the number of groups.
-    Equal arguments give equal rows. Statistics with the same number of groups and the same *seed* thus use the same
-    resamples.
+    A row says how often one resample contains each group. Equal arguments give equal rows: statistics with the same
+    number of groups and the same *seed* use the same resamples.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
@@ -77,8 +89,8 @@ def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
 def two_sided(drawn: Array, observed: float) -> float:
     """Returns the two-sided p-value of the value *observed*, given values *drawn* under the null hypothesis.
 
-    The p-value is 2·(1 + k)/(1 + n), at most 1. Here n is the number of drawn values. k counts the drawn values at or
-    above *observed*, or those at or below it, whichever are fewer.
+    It is 2·(1 + k)/(1 + n), at most 1, for n drawn values. k counts the drawn values at or above *observed*, or those
+    at or below it, whichever are fewer.
     """
     above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

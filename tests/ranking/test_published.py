@@ -98,7 +98,7 @@ def test_models_bear_the_names_of_the_models_file():
 
 
 def test_each_anomaly_is_explained():
-    readme = (published.folder() / "README.md").read_text()
+    readme = (published.FOLDER / "README.md").read_text()
     found = {figure.anomaly for table in SIZES for figure in load(table)} - {""}
     assert found and all(f"`{anomaly}`" in readme for anomaly in found)
 
