@@ -50,8 +50,8 @@ class Score:
     - *nats*: the pointwise mutual information (PMI) of the two texts, in nats.
     - *tokens*: the text of each token of the reference, end of turn included. None if the evaluation LM's tokenizer is
       not available.
-    - *conditional*: the log-probability of each of these tokens given the candidate's judgments, in nats.
-    - *marginal*: the log-probability of each of these tokens without the candidate's judgments, in nats.
+    - *conditional*, *marginal*: the log-probability of each of these tokens given the candidate's judgments, and
+      without them, in nats.
     """
 
     nats: float
@@ -77,7 +77,6 @@ class OpenedLM:
 
 @contextmanager
 def _errors_for_python() -> Iterator[None]:
-    """Rewords the errors that the block raises: command-line options become the matching Python parameters."""
     try:
         yield
     except GreBenchError as error:
@@ -122,13 +121,18 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     GEM-S.
 
     Warns if *candidate* or *reference* has no line in the form of a judgment. Only judgments should be compared,
-    because raw reviews share style as well as content. Raises `SettingsError` for a blank text. Raises `SpanError` for
-    a text that the LM cannot score, such as one that is too long.
+    because raw reviews share style as well as content. Raises `SettingsError` for a blank text, and `SpanError` for
+    one that the LM cannot score, such as one that is too long.
     """
     if not isinstance(lm, OpenedLM):
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
     x, y = _text("candidate", candidate), _text("reference", reference)
-    conditional, marginal = _spans(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)])
+    spans: list[SpanLogprob] = []
+    for span in map(checked, lm.lm.logprob([Prediction(x, synopsis, y), Prediction(None, synopsis, y)])):
+        if isinstance(span, SpanError):
+            raise span
+        spans.append(span)
+    conditional, marginal = spans
     tokens = lm.pieces(y, conditional.ids) if lm.pieces else None
     return Score(
         nats=conditional.total - marginal.total,
@@ -169,12 +173,14 @@ def pairs(
     errors of `leaderboard`.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
-        return _pairs(release_pairs(folder, metric, candidate))
-    store = _edition(edition, state)
-    (signature,) = shown_signatures(store, [metric])
-    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-    names = [the_candidate(store, candidate)] if candidate else known
-    return _pairs(store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names))
+        rows = release_pairs(folder, metric, candidate)
+    else:
+        store = _edition(edition, state)
+        (signature,) = shown_signatures(store, [metric])
+        known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
+        names = [the_candidate(store, candidate)] if candidate else known
+        rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names)
+    return _frame(rows).rename(columns={"candidate_id": "candidate"})
 
 
 @_errors_for_python()
@@ -222,17 +228,7 @@ def rank(
     return _frame(one_candidate(store, name)["rows"])
 
 
-def _spans(lm: EvaluationLM, predictions: Sequence[Prediction]) -> list[SpanLogprob]:
-    spans = []
-    for span in map(checked, lm.logprob(predictions)):
-        if isinstance(span, SpanError):
-            raise span
-        spans.append(span)
-    return spans
-
-
 def _known_lms(name: str) -> str:
-    """Returns the end of an error message: the evaluation LMs whose names resemble *name*, else all evaluation LMs."""
     own = [known for known in catalog.BACKENDS if known not in ("transformers", "vllm")]
     return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
 
@@ -254,10 +250,6 @@ def _edition(name: str | Path, state: str | Path) -> Store:
     if not store.exists:
         raise no_edition(Path(state), store.key)
     return store
-
-
-def _pairs(rows: Sequence[Row]) -> pandas.DataFrame:
-    return _frame(rows).rename(columns={"candidate_id": "candidate"})
 
 
 def _frame(rows: Sequence[Row]) -> pandas.DataFrame:

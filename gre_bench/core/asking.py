@@ -19,11 +19,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of replies and tokens that chats took.
+    """The number of replies, of tokens as the endpoint states them, and of replies that could not be read.
 
-    - *unparsable*: the number of replies that could not be read.
-    - *prompt_tokens*, *reply_tokens*: the numbers of tokens, as the endpoint states them.
-    - *hallucinated*: the number of replies with an "Answer:" that nobody requested.
+    *hallucinated*: the number of replies with an "Answer:" that nobody requested.
     """
 
     replies: int = 0
@@ -43,8 +41,7 @@ FREE = Cost()
 class ChatOutcome(Generic[T]):
     """The outcome of one chat: the value *read* from the last reply, or the problem that replaces it.
 
-    - *cost*: the cost of all attempts.
-    - *text*: the last reply; empty if there was no usable reply.
+    *cost*: of all attempts. *text*: the last usable reply.
     """
 
     read: T | Problem

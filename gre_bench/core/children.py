@@ -11,16 +11,12 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 
 
-def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process receive the signal *sign* when its parent process ends; does nothing except on Linux.
-
-    *parent*: the process id of the parent. If the parent has already ended, this process exits at once.
-    """
-    dying_with(parent, sign)()
-
-
 def dying_with(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
-    """Returns a function that does what `die_with` does. It is safe to call between fork and exec (``preexec_fn``)."""
+    """Returns a function by which a process receives the signal *sign* when its parent process ends.
+
+    *parent*: the process id of the parent; if it has already ended, the process exits at once. The function does
+    nothing except on Linux. It is safe to call between fork and exec (``preexec_fn``).
+    """
     if not sys.platform.startswith("linux"):
         return lambda: None
     libc = ctypes.CDLL(None, use_errno=True)

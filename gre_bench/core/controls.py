@@ -35,9 +35,5 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item that lies half the list's length after *index*; the start of the list follows its end.
-
-    In a list of 300, this is the item 150 positions later. In a list of two or more, the item at *index* itself is
-    never returned.
-    """
+    """Returns the item that lies half the list's length after *index*; the start of the list follows its end."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -23,6 +23,7 @@ bug, and nothing catches it.
 
 from __future__ import annotations
 
+import difflib
 import errno
 import math
 import os
@@ -31,33 +32,24 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The user (Ctrl-C) or the operator (SIGTERM) stopped the run.
-
-    It is not a failure, so ``except Exception`` does not catch it.
-    """
+    """The user (Ctrl-C) or the operator (SIGTERM) stopped the run. No failure: ``except Exception`` does not see it."""
 
 
 class GreBenchError(Exception):
     """Base of all expected errors; ``str(error)`` is one line that tells the user what to do."""
 
 
-class SettingsError(GreBenchError):
-    """A setting, option or edition that cannot be used as asked."""
+class SettingsError(GreBenchError): ...
 
 
-class SourceError(GreBenchError):
-    """A file or record from outside that cannot be read."""
+class SourceError(GreBenchError): ...
 
 
-class ServiceDown(SourceError):
-    """A service gave no usable answer after several tries; everything received is kept."""
+class ServiceDown(SourceError): ...
 
 
 class Paused(GreBenchError):
-    """An outside service allows no request before *until* (epoch seconds).
-
-    Nothing failed: the run continues at that time.
-    """
+    """*until*: epoch seconds."""
 
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
@@ -65,26 +57,19 @@ class Paused(GreBenchError):
 
 
 class BudgetReached(Paused):
-    """A spending limit in the settings is reached: nothing more is paid for, and finished work is kept.
-
-    The run continues once the limit is raised.
-    """
-
     def __init__(self, message: str):
         GreBenchError.__init__(self, message)
         self.until = math.inf
 
 
-class PromptError(GreBenchError):
-    """An unusable prompt file, or unusable values for it."""
+class PromptError(GreBenchError): ...
 
 
-class ReplyError(GreBenchError):
-    """An LM's reply that cannot be used."""
+class ReplyError(GreBenchError): ...
 
 
 class ChangeError(GreBenchError):
-    """A review cannot be changed as requested. ``code``: the reason, stored in place of the changed text."""
+    """*code*: the reason, stored in place of the changed text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -92,11 +77,10 @@ class ChangeError(GreBenchError):
 
 
 class SpanError(GreBenchError):
-    """The log-probability of a reply cannot be trusted. Functions return this error in place of the log-probability.
+    """Functions return this error in place of the log-probability.
 
-    *code*: the reason, stored with the pair.
-    *final*: whether another try cannot help.
-    *broken*: whether the evaluation LM itself misbehaves, which a run reports as a fault.
+    *code*: the reason, stored with the pair. *final*: whether another try cannot help. *broken*: whether the evaluation
+    LM itself misbehaves, which a run reports as a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -106,31 +90,22 @@ class SpanError(GreBenchError):
         self.broken = broken
 
 
-class LMError(GreBenchError):
-    """An evaluation LM or endpoint that cannot be opened or reached."""
+class LMError(GreBenchError): ...
 
 
-class StoreError(GreBenchError):
-    """An edition's store that cannot be used: it is of another version, damaged or read-only."""
+class StoreError(GreBenchError): ...
 
 
-class Clash(StoreError):
-    """A row to be added already exists; nothing of its transaction was stored."""
+class Clash(StoreError): ...
 
 
-class UnfinishedError(GreBenchError):
-    """The requested result is not complete yet: a run did not finish, or no run has stored results.
-
-    A later run may help.
-    """
+class UnfinishedError(GreBenchError): ...
 
 
-class NothingCommitted(StoreError, UnfinishedError):
-    """No run has stored any results of this edition yet."""
+class NothingCommitted(StoreError, UnfinishedError): ...
 
 
-class LockedError(StoreError):
-    """Another process is writing this edition."""
+class LockedError(StoreError): ...
 
 
 def no_file(path: Path | str) -> SourceError:
@@ -138,8 +113,6 @@ def no_file(path: Path | str) -> SourceError:
 
     If *path* is a folder, the error says so.
     """
-    import difflib
-
     given, absolute = Path(path), Path(path).absolute()
     if given.is_dir():
         return SourceError(f"{given} is a folder, where a file is expected")
@@ -159,7 +132,6 @@ OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
 """Error numbers that the machine causes, never a bug: a full, failing or read-only disk, no memory, no file handles."""
-
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}

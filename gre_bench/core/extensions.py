@@ -75,5 +75,5 @@ def _unusable(point: EntryPoint, why: str) -> SettingsError:
 
 
 def extended() -> bool:
-    """Returns whether an installed package adds to any catalogue."""
+    """Whether an installed package adds to any catalogue."""
     return any(group.startswith("gre_bench.") for group in entry_points().groups)

@@ -63,7 +63,6 @@ def limited(memory: float, seconds: float) -> Iterator[None]:
 
 
 def limits() -> FileLimits:
-    """Returns the limits that hold now."""
     return _LIMITS.get()
 
 
@@ -91,14 +90,12 @@ class Meter:
 
 
 def too_large(name: str) -> SourceError:
-    """Returns the error for the file *name*, which needs more memory than ``inputs.memory`` allows."""
     return SourceError(
         f"{name} needs more than {limits().memory:,g} MB of memory; split it, or allow more (inputs.memory, in MB)"
     )
 
 
 def too_slow(name: str) -> SourceError:
-    """Returns the error for the file *name*, which takes longer than ``inputs.seconds`` allows."""
     return SourceError(f"{name} takes more than {limits().seconds:,g} s to read; split it, or raise inputs.seconds")
 
 
@@ -151,10 +148,7 @@ def check_name(path: Path) -> None:
 
 
 def read_bytes(path: Path, most: float | None = None) -> bytes:
-    """Returns the contents of the regular file *path*.
-
-    Raises `SourceError` for more than *most* bytes (None: ``inputs.memory``), and as `regular` does.
-    """
+    """Returns the file's contents; raises `SourceError` for more than *most* bytes (None: ``inputs.memory``)."""
     most = limits().memory * MB if most is None else most
     with regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -169,7 +163,7 @@ def read_bytes(path: Path, most: float | None = None) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """Returns the text of the regular file *path*, at most `LONGEST_TEXT` bytes; errors are those of `read_bytes`."""
+    """Returns the text of the file *path*, at most `LONGEST_TEXT` bytes; errors are those of `read_bytes`."""
     return read_bytes(path, LONGEST_TEXT).decode(encoding).replace("\r\n", "\n")
 
 
@@ -239,9 +233,9 @@ class _Metered(io.RawIOBase):
 
 
 def irregular(path: Path) -> str | None:
-    """Returns why *path*, an entry of a folder that a user named, is not read: it is no regular file of that folder.
+    """Returns why *path*, an entry of a folder that a user named, is not read; None for a regular file.
 
-    Returns None for a regular file. A link is never followed, wherever it leads.
+    A link is never followed, wherever it leads.
     """
     kind = os.lstat(path).st_mode
     if stat.S_ISREG(kind):

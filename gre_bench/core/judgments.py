@@ -20,7 +20,6 @@ def count(text: str) -> tuple[int, int]:
 
 
 def is_judgment(line: str) -> bool:
-    """Whether *line* starts with one of the four phrases in `OPENINGS`, after optional blanks."""
     return line.lstrip().startswith(OPENINGS)
 
 
@@ -40,18 +39,11 @@ def strict(text: str) -> str:
 
 
 def prepared(text: str, form: Form, ascii_fold: bool) -> str:
-    """Returns the judgments *text* as it is scored.
-
-    *form*: ``as_written`` keeps all lines, ``strict`` keeps only judgments. *ascii_fold*: first convert the text to
-    ASCII.
-    """
+    """Returns the judgments *text* as it is scored: ``as_written`` keeps all lines, ``strict`` only judgments."""
     text = folded(text) if ascii_fold else text
     return strict(text) if form == "strict" else text
 
 
 def folded(text: str) -> str:
-    """Returns *text* converted to ASCII in the same way as the GEM authors' code.
-
-    Characters are decomposed (NFKD), characters beyond ASCII are dropped, and double quotes become single quotes.
-    """
+    """Returns *text* in ASCII as the GEM authors' code has it: NFKD, the rest dropped, double quotes as single ones."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

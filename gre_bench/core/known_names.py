@@ -46,11 +46,7 @@ def listed(names: Iterable[str], most: int = SHOWN) -> str:
 
 
 def resolved(name: str, known: Iterable[str], subject: str) -> str:
-    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
-
-    The comparison is case-sensitive. *subject*: the start of the error message, before the name.
-    Raises `SettingsError` if no known name or several fit.
-    """
+    """Returns what `whole` does; raises `SettingsError`, which begins with *subject*, if no known name fits."""
     names = set(known)
     if match := whole(name, names):
         return match
@@ -58,9 +54,9 @@ def resolved(name: str, known: Iterable[str], subject: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
+    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``; else None.
 
-    Returns None if no known name fits. Raises `SettingsError` if several fit.
+    Raises `SettingsError` if several fit.
     """
     names = set(known)
     if name in names:

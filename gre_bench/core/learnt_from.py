@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,12 +55,7 @@ class PaperTexts:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What the artefact *name* was learnt from.
-
-    - *entries*: the lines of the register; None if it is unknown what the artefact was learnt from.
-    - *digest*: the digest of the register; None if unknown.
-    - *problem*: why it is unknown: one line; else None.
-    """
+    """What the artefact *name* was learnt from: the lines of its register, or the *problem* why that is unknown."""
 
     name: str
     entries: frozenset[str] | None
@@ -86,11 +81,7 @@ def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[
 
 
 def read_register(folder: Path, name: str) -> Register:
-    """Returns the register of the artefact *name* in *folder*.
-
-    If the register is missing, damaged, or of other weights, its entries are None and *problem* says why: what the
-    artefact was learnt from is then unknown.
-    """
+    """Returns the register of the artefact in *folder*; what is missing, damaged, or of other weights is unknown."""
     path = folder / FILE
     try:
         stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_weights(folder)))
@@ -100,10 +91,7 @@ def read_register(folder: Path, name: str) -> Register:
 
 
 def named_registers(names: Iterable[str]) -> list[Register]:
-    """Returns the registers of artefacts: of included ones by name, of others by folder.
-
-    Raises `SettingsError` if what one of them was learnt from is unknown.
-    """
+    """Returns the registers of artefacts, of included ones by name, of others by folder; `SettingsError` if unknown."""
     registers = [read_register(INCLUDED.get(name, Path(name)), name) for name in names]
     for register in registers:
         if register.problem:
@@ -115,21 +103,18 @@ def named_registers(names: Iterable[str]) -> list[Register]:
 def _read(folder: Path, name: str, _: object) -> Register:
     try:
         lines = read_bytes(folder / FILE).decode().splitlines()
-        by_kind: Mapping[str, set[str]] = {"artefact": set(), "register": set()}
-        for line in lines:
-            if match := _LINE.fullmatch(line):
-                by_kind.get(match[1], set()).add(match[2])
-            else:
-                raise ValueError
         entries = {line for line in lines if not line.startswith("register ")}
-        if by_kind["register"] != {_sealed(entries)} or lines != sorted(set(lines)):
+        kept = frozenset(line for line in entries if not line.startswith("artefact "))
+        seal = _sealed(entries)
+        if set(lines) - entries != {f"register {seal}"} or lines != sorted(set(lines)):
             raise ValueError
-        if by_kind["artefact"] != {_artefact(folder)}:
+        if not all(map(_LINE.fullmatch, lines)):
+            raise ValueError
+        if entries - kept != {f"artefact {_artefact(folder)}"}:
             return _unknown(name, f"its {FILE} is that of other weights")
     except (OSError, ValueError, SourceError):
         return _unknown(name, f"its {FILE} is damaged: restore it")
-    kept = frozenset(line for line in entries if not line.startswith("artefact "))
-    return Register(name, kept, next(iter(by_kind["register"])))
+    return Register(name, kept, seal)
 
 
 def _unknown(name: str, why: str) -> Register:

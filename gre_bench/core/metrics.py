@@ -22,13 +22,11 @@ class Recipe:
     """The catalogue's entry of one metric.
 
     *title*: the metric's name on pages.
-    *source*: whether the metric reads reviews as written or as judgments.
-    *synopsis*: which text about the paper the metric also reads.
+    *source*, *synopsis*: whether the metric reads reviews as written or judgments, and which text about the paper.
     *asks*: the kind of model that computes the metric; ``nothing``: none.
     *formula*: how log-probabilities become a score; None for a metric without log-probabilities. ``specific`` subtracts
     the score of the candidate's review of another paper.
     *needs_reference*: True: one score per (candidate's review, reference); False: one score per candidate's review.
-    *unit*: the unit of the score.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """
 
@@ -57,6 +55,7 @@ def _specific(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
 
 
 _WORDS = "gre_bench.metrics.overlap"
+_LENGTH = Recipe("length", "Length", "review", "none", "nothing", None, False, "words", f"{_WORDS}:LENGTH")
 _OWN = (
     Recipe("gem", "GEM", "judgments", formula="pmi"),
     Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
@@ -71,24 +70,8 @@ _OWN = (
     Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
     Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
     Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
-    Recipe(
-        "length",
-        "Length",
-        "review",
-        asks="nothing",
-        needs_reference=False,
-        unit="words",
-        measure=f"{_WORDS}:LENGTH",
-    ),
-    Recipe(
-        "judgments_length",
-        "Length of judgments",
-        "judgments",
-        asks="nothing",
-        needs_reference=False,
-        unit="words",
-        measure=f"{_WORDS}:LENGTH",
-    ),
+    _LENGTH,
+    replace(_LENGTH, name="judgments_length", title="Length of judgments", source="judgments"),
 )
 METRICS = Catalogue(
     "gre_bench.metrics",
@@ -103,14 +86,14 @@ EXAMINER = "examiner."
 
 
 def is_known(name: str) -> bool:
-    """Returns whether `recipe_of` has an entry of the metric *name*; one of another package may be missing here."""
+    """Whether `recipe_of` has an entry of the metric *name*; one of another package may be missing here."""
     return name.startswith(EXAMINER) or name in METRICS
 
 
 def recipe_of(name: str) -> Recipe:
     """Returns the catalogue's entry of the metric *name*; raises `SettingsError` for an unknown name.
 
-    ``examiner.NAME`` stands for the examiner NAME of the settings. It is not checked whether that examiner exists.
+    It is not checked whether the examiner NAME of ``examiner.NAME`` exists.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"
@@ -127,17 +110,12 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def specific_of(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the id of the signature in *signatures* that is the chance-corrected form of *signature*.
+    """Returns the id of the signature in *signatures* that is the specific form of *signature*; None without one.
 
-    The chance-corrected form of a metric is the score less the score by chance. The score by chance is that of the
-    candidate's reviews of other papers. The two signatures differ only in the metric. Returns None if *signatures* has
-    no such signature.
+    The two signatures differ only in the metric and in *chance*.
     """
-    wanted = signature["metric"] + SPECIFIC
     rest = signature.keys() - {"metric", "chance", "signature_id"}
-    matching = (
-        row["signature_id"]
-        for row in signatures
-        if row["metric"] == wanted and all(row.get(name) == signature.get(name) for name in rest)
-    )
-    return next(matching, None)
+    for row in signatures:
+        if row["metric"] == signature["metric"] + SPECIFIC and all(row.get(key) == signature[key] for key in rest):
+            return row["signature_id"]
+    return None

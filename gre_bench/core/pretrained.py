@@ -68,15 +68,12 @@ class Pretrained(strict.NamedEntry, frozen=True):
 
 
 def entries() -> dict[str, Pretrained]:
-    """Returns name → pretrained model for all entries of `FILE`; raises `SettingsError` for a wrong entry."""
+    """Returns name → pretrained model; raises `SettingsError` for a wrong entry of `FILE`."""
     return _read(FILE)
 
 
 def entry_of(name: str) -> Pretrained:
-    """Returns the pretrained model *name*.
-
-    Raises `SettingsError` for an unknown name; the message names the most similar model, or all models.
-    """
+    """Returns the pretrained model *name*; the `SettingsError` for another name tells the most similar, or all."""
     known = entries()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
@@ -97,15 +94,9 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A fetched model in the cache.
-
-    *made_of*: SHA-256 of the file that the model was made from.
-    *digest*: the digest that identifies the model in signatures.
-    *files*: file name → SHA-256.
-    """
+    """A fetched model in the cache: its *digest* in signatures, and file name → SHA-256."""
 
     folder: Path
-    made_of: str
     digest: str
     files: dict[str, str]
 
@@ -166,13 +157,13 @@ def held(entry: Pretrained) -> Held | None:
     files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
     if made is None or not files or made[1] != entry.member_sha256:
         raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.to_get}")
-    return Held(folder, made[1], made[2], files)
+    return Held(folder, made[2], files)
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes the file `SUMS` with the SHA-256 of every file in *folder*, in a form that ``sha256sum -c`` can check.
+    """Writes the file `SUMS` of the model in *folder*, in a form that ``sha256sum -c`` can check.
 
-    *entry*: the model that *folder* holds. *digest*: the model's digest in signatures, written into the first line.
+    *digest*: the model's digest in signatures, written into the first line.
     """
     lines = [_HEAD.format(name=entry.name, member=entry.member_sha256, digest=digest)]
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -191,18 +182,14 @@ def placed(value: str | Path, beside: Path) -> Path:
 
 
 def named(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model that *folder* names; None if *folder* is a path.
-
-    *folder*: a result of `placed`.
-    """
+    """Returns the pretrained model that *folder*, a result of `placed`, names; None if it is a path."""
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
 def located(folder: Path, kind: Kind) -> Path:
-    """Returns the path of the model's folder. A pretrained model's name gives the model's folder in the cache.
+    """Returns the path of the model's folder, that in the cache if *folder*, a result of `placed`, is a name.
 
-    *folder*: a result of `placed`. *kind*: the kind of model that is needed.
-    Raises `LMError` if the pretrained model is of another kind, was not fetched, or is incomplete.
+    Raises `LMError` if the pretrained model is not of the *kind* that is needed, was not fetched, or is incomplete.
     """
     entry = named(folder)
     if entry is None:
@@ -219,10 +206,7 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if *folder* is that of a model in the cache whose recorded digest differs from *digest*.
-
-    *digest*: the digest of the model's files now.
-    """
+    """Raises `LMError` if *folder* is a model in the cache whose recorded digest is not *digest*, that of now."""
     entry = entries().get(folder.name) if folder.parent == cache() else None
     model = held(entry) if entry else None
     if entry and model and model.digest != digest:
@@ -230,15 +214,11 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """Returns the end of an error message, ``; did you mean ...?``, if *folder* resembles a pretrained model's name.
-
-    Only the last part of the path is compared. Returns an empty text if no name is similar.
-    """
+    """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else nothing."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file *path* (64 hex digits)."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

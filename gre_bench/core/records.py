@@ -53,8 +53,7 @@ class Edition:
 class Paper:
     """A submission.
 
-    *text*: its body without references and appendices; None if there is none.
-    *source_row*: the number of its row in the imported file; None if not stated.
+    *text*: its body without references and appendices. *source_row*: the number of its row in the imported file.
     """
 
     paper_id: str
@@ -72,13 +71,10 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review of one paper.
+    """One review of one paper, by `HUMAN` or a candidate.
 
-    *candidate*: who wrote the review: `HUMAN`, or the name of a candidate.
-    *text*: None if there is none.
-    *slot*: its number among the paper's human reviews, if the source states one.
-    *rating*: the reviewer's rating of the paper.
-    *grade*: a grade that somebody gave to the review.
+    *slot*: its number among the paper's human reviews, if the source states one. *rating*: the reviewer's rating of the
+    paper. *grade*: a grade that somebody gave to the review.
     """
 
     review_id: str
@@ -92,11 +88,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Judgments:
-    """A review rewritten as judgments.
-
-    *writer*: identity of the writer that rewrote the review.
-    *text*: exactly what the writer returned, normally one judgment per line.
-    """
+    """A review rewritten as judgments; *text* is exactly what the writer returned, normally one judgment per line."""
 
     review_id: str
     writer: str
@@ -107,7 +99,6 @@ class Judgments:
 class Candidate:
     """An author whose reviews are scored. Fields that do not apply are None.
 
-    *prompt*, *guideline*: names of the prompt and the guideline that a model got.
     *change*: for a control or a changed review, what was done to the human review.
     """
 
@@ -130,13 +121,10 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to be scored: a candidate's review of a paper, and a reference for the same paper.
+    """One pair to be scored: the texts of a candidate's review of a paper, and of a reference for the same paper.
 
-    *source*: whether the texts are reviews as written or judgments.
-    *candidate*: the text of the candidate's review. *reference*: the text of the reference.
-    *synopsis*: the text of the synopsis; None if the metric reads none.
-    *moved*: the text of the candidate's review of another paper. The metric subtracts the score of this text as chance.
-    None if the metric subtracts nothing.
+    *synopsis*: None if the metric reads none.
+    *moved*: the candidate's review of another paper, whose score the metric subtracts as chance; None if it does not.
     """
 
     paper_id: str
@@ -160,9 +148,8 @@ class Signature:
 
     A field that does not apply is ``none``.
     *lm_digest*: digest of the evaluation LM's files. *template_digest*: digest of its chat template.
-    *writer*: identity of the writer of the judgments. *synopsis_writer*: who wrote the synopses.
     *form*: whether stray lines of judgments are kept or dropped; ``original`` if the metric reads reviews as written.
-    *text_cut*: how reviews as written are shortened. *ascii_fold*: whether texts are converted to ASCII.
+    *text_cut*: how reviews as written are shortened.
     *engine_version*: version of the code that computes log-probabilities.
     *chance*: the rule and seed that choose the review of another paper whose score is subtracted.
     """
@@ -185,10 +172,7 @@ class Signature:
 
     @property
     def signature_id(self) -> str:
-        """The signature's id: the first 16 hex digits of the SHA-256 of all fields.
-
-        *chance* is left out if it is ``none``, so that older signatures keep their ids.
-        """
+        """The signature's id: the first 16 hex digits of the SHA-256 of all fields."""
         return _signature_id(self)
 
 
@@ -254,10 +238,8 @@ def missing_text(case: Case) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an evaluation LM computes a log-probability of: the text *reply*, given the other texts.
+    """What an evaluation LM computes a log-probability of: the text *reply*, given a review *x* and a *synopsis*.
 
-    *x*: the review that the LM reads first; None: no review.
-    *synopsis*: the text about the paper that the LM reads; None: none.
     *prompt*: the name of the prompt that presents these texts.
     """
 
@@ -269,7 +251,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The messages of one conversation with an LM: a system message, a user message and a reply.
+    """The messages of one conversation with an LM.
 
     *reply*: the reply whose log-probability is computed; empty if the LM is to write the reply.
     """
@@ -297,8 +279,7 @@ class Reply:
     """What an LM wrote, without its thinking, or why there is no usable text.
 
     *text*: set for the outcome ``ok``, and for ``cut`` (the text before the token limit).
-    *detail*: the outcome in words.
-    *final*: whether another try cannot help.
+    *detail*: the outcome in words. *final*: whether another try cannot help.
     *model*: the model that the endpoint says it used.
     *thinking*: the number of characters of thinking that were removed.
     *prompt_tokens*, *reply_tokens*: as the endpoint counts them; None if it does not state them.
@@ -334,9 +315,8 @@ class Writer(Protocol):
 class Written:
     """A text that was requested from a writer, or the reason why there is none.
 
-    *item*: the name of the requested text, such as a review's id.
-    *outcome*: ``ok``, or a code for the reason.
-    The other fields are those of the `Reply` that the text comes from.
+    *item*: the name of the requested text, such as a review's id. *outcome*: ``ok``, or a code for the reason. The
+    other fields are those of the `Reply` that the text comes from.
     """
 
     item: str
@@ -352,10 +332,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """The log-probability of a reply, in nats.
+    """The log-probability of a reply, in nats: the *total*, and by token.
 
-    *total*: the sum over the reply's tokens.
-    *ids*: the id of each token. *logprobs*: the log-probability of each token, in the same order.
     *escaped*: how many control tokens occurred in the texts and were treated as plain text.
     """
 
@@ -367,10 +345,7 @@ class SpanLogprob:
 
 @dataclass(frozen=True, slots=True)
 class LMIdentity:
-    """The part of a signature that identifies an evaluation LM.
-
-    *digest*: digest of the model's files. *template_digest*: digest of its chat template.
-    """
+    """The part of a signature that identifies an evaluation LM; *digest* is that of the model's files."""
 
     name: str
     digest: str
@@ -382,7 +357,6 @@ class LMIdentity:
 
     @property
     def lm_id(self) -> str:
-        """An id made from all fields: the first 16 hex digits of their SHA-256."""
         return digest(asdict(self))[:16]
 
 

@@ -56,8 +56,7 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
 def assw(text: str) -> tuple[list[str], list[str]]:
     """Returns (strengths, weaknesses) as the paper's authors state them, each as a list of points.
 
-    *text*: the reply of an LM that was asked for them. Raises ``ReplyError("no_assw")`` if one of the two tags is
-    missing or there are no points.
+    Raises ``ReplyError("no_assw")`` if one of the two tags is missing or there are no points.
     """
     parts = tagged(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):

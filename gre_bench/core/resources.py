@@ -14,10 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
-    """Returns the path of a file or folder that comes with the program; it works in a checkout and in an installation.
-
-    *name*: the top-level folder or file. *parts*: the rest of the path.
-    """
+    """Returns the path of a file or folder that comes with the program, in a checkout and in an installation."""
     return _folder(PACKAGE, name).joinpath(*parts)
 
 

@@ -13,19 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal[
-    "summary",
-    "strengths",
-    "weaknesses",
-    "mixed",
-    "questions",
-    "aspects",
-    "verdict",
-    "minor",
-    "update",
-    "references",
-    "other",
-]
+Kind = Literal["summary", "strengths", "weaknesses", "mixed", "questions", "aspects", "verdict", "minor", "update",
+               "references", "other"]  # fmt: skip
 """Kinds of sections; *aspects* is clarity, novelty and the like, *verdict* the summary of the review."""
 
 
@@ -117,14 +106,9 @@ _NAMES: tuple[tuple[Kind, str], ...] = (
     ("aspects", rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*"),
 )
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
-_TAGS: dict[str, Kind] = {
-    "summary": "summary",
-    "strengths": "strengths",
-    "weaknesses": "weaknesses",
-    "questions": "questions",
-}
+_TAGS: tuple[Kind, ...] = ("summary", "strengths", "weaknesses", "questions")
 _LINE = re.compile(r"[^\n]*\n?")
-_TAG = re.compile(r"[ \t]*(?:<(/?)(summary|strengths|weaknesses|questions)>\s*)+", re.IGNORECASE)
+_TAG = re.compile(rf"[ \t]*(?:<(/?)({'|'.join(_TAGS)})>\s*)+", re.IGNORECASE)
 _WHOLE = re.compile(r"[ \t]*(#{1,6})[ \t]*\S")
 _INLINE = re.compile(
     r"([ \t]*(?:[-+*•#]+[ \t]+|\d{1,2}[.)][ \t]+)?(?:(?:\*\*|__|\*|_|\[)[ \t]*)?"
@@ -151,9 +135,12 @@ _BLANKS = re.compile(r"[ \t]*")
 
 def split(text: str) -> tuple[Section, ...]:
     """Returns the sections of *text* in order; joined together, they give the whole text unchanged."""
-    marks: list[tuple[int, int, Kind]] = [
-        (start, _end(_SPACE.match(text, end), end), kind) for start, end, kind in _headings(text)
-    ]
+    marks: list[tuple[int, int, Kind]] = []
+    kind: Kind = "other"
+    for line in _LINE.finditer(text):
+        if heading := _heading(line[0], kind):
+            end, kind = line.start() + heading[0], heading[1]
+            marks.append((line.start(), _end(_SPACE.match(text, end), end), kind))
     starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     return tuple(
@@ -164,10 +151,7 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*; the inverse of `split`.
-
-    It also works if sentences were removed or changed after `split`.
-    """
+    """Returns the text of *sections*; the inverse of `split`, also if sentences were removed or changed."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -182,28 +166,15 @@ def sentences(text: str) -> list[str]:
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
     """Returns (length, kind of section) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
 
-    *before*: the kind of the section before the sentence. Returns (0, *before*) if there is no heading.
+    Returns (0, *before*), the kind of the section before the sentence, if there is no heading.
     """
     return _heading(sentence, before) or (0, before)
 
 
-def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
-    """Yields (start, end, kind of section) for every heading; start and end are positions in *text*."""
-    kind: Kind = "other"
-    for line in _LINE.finditer(text):
-        heading = _heading(line[0], kind)
-        if heading:
-            length, kind = heading
-            yield line.start(), line.start() + length, kind
-
-
 def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
-    """Returns (length, kind of section) of the heading at the start of *line*; None if there is none.
-
-    *before*: the kind of the section before the line.
-    """
+    """Returns (length, kind of section) of the heading at the start of *line*; None if there is none."""
     if tag := _TAG.match(line):
-        return tag.end(), "other" if tag[1] else _TAGS[tag[2].lower()]
+        return tag.end(), "other" if tag[1] else next(kind for kind in _TAGS if kind == tag[2].lower())
     if not line.strip():
         return None
     if len(line) <= _LONGEST_HEADING:
@@ -220,11 +191,9 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _below(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns the kind of the section that a heading opens. It is *kind* in all cases but one.
+    """Returns the kind of the section that a heading opens, which is *kind*, that of its words, in all cases but one.
 
-    The exception: a single aspect, such as "Clarity", within strengths, weaknesses or questions continues that section.
-    *kind*: the kind of the heading by its words. *before*: the kind of the section before it. *core*: the heading's
-    words.
+    A single aspect, such as "Clarity", within strengths, weaknesses or questions continues that section, *before*.
     """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
@@ -20,29 +20,20 @@ METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 """Metrics of a roster that names none."""
 
 
-class RosterModel(BaseModel):
-    """One model of a roster.
+class RosterModel(BaseModel, frozen=True, extra="forbid"):
+    """One model of a roster, by its name in the models file.
 
-    *name*: the model's name in the models file.
-    *guideline*: the name of a shipped guideline that the model gets; None: none.
+    *guideline*: the name of a shipped guideline that the model gets.
     *sampling*: sampling settings, such as ``temperature``, that replace those in the models file.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1)
     guideline: str | None = Field(default=None, min_length=1)
     sampling: dict[str, float | int | str] = {}
 
 
-class Roster(BaseModel):
-    """The contents of a roster file.
-
-    *about*: what the roster is for. *model*: the models to rank. *controls*: names of candidates made by rule.
-    The other fields are groups of the settings: setting → value.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Roster(BaseModel, frozen=True, extra="forbid"):
+    """The contents of a roster file: what it is for, the models to rank, candidates made by rule, and settings."""
 
     about: str = Field(min_length=1)
     model: tuple[RosterModel, ...] = ()
@@ -53,36 +44,25 @@ class Roster(BaseModel):
     validation: dict[str, Any] = {}
 
     def tree(self) -> dict[str, Any]:
-        """Returns the settings that a run with this roster gets: group → setting → value."""
         names = [f"{model.name}@{model.guideline}" if model.guideline else model.name for model in self.model]
         sampling = {model.name: model.sampling for model in self.model if model.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
         writing |= {"sampling": sampling} if sampling else {}
-        tree = {"evaluation_lm": dict(self.evaluation_lm), "validation": dict(self.validation)}
-        tree = {name: group for name, group in tree.items() if group}
+        tree = {name: group for name in ("evaluation_lm", "validation") if (group := dict(getattr(self, name)))}
         return tree | {"writing": writing | self.writing, "scoring": {"metrics": list(METRICS)} | self.scoring}
 
 
 def roster_names() -> list[str]:
-    """Returns the names of the shipped rosters."""
     return sorted(path.stem for path in resource("data", "rosters").glob("*.toml"))
 
 
 def roster_file(name: str, beside: Path) -> Path:
-    """Returns the path of the file of the roster *name*.
-
-    *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder *beside*.
-    """
-    if not name.endswith(".toml"):
-        return resource("data", "rosters", f"{name}.toml")
-    return beside / name
+    """Returns the file of the roster *name*: a shipped one, or a file ``*.toml`` relative to the folder *beside*."""
+    return beside / name if name.endswith(".toml") else resource("data", "rosters", f"{name}.toml")
 
 
 def roster_tree(file: Path) -> dict[str, Any]:
-    """Returns the settings that the roster *file* sets: group → setting → value.
-
-    Raises `SettingsError` if the file is missing or wrong.
-    """
+    """Returns group → setting → value of the roster *file*; `SettingsError` if it is missing or wrong."""
     try:
         roster = Roster.model_validate(strict.read_table(file, "roster"))
     except FileNotFoundError:
@@ -102,10 +82,7 @@ def roster_tree(file: Path) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings *below*, overridden by *above*. Both map group → setting → value.
-
-    Settings of a group that *above* does not state keep their values.
-    """
+    """Returns the settings *below* (group → setting → value), overridden by those that *above* states."""
     tree = dict(below)
     for name, value in above.items():
         mine = tree.get(name)

@@ -437,9 +437,9 @@ _PATHS = {
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings of the TOML file *path*, with *overrides* such as ``edition.papers=20``.
 
-    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults.
-    A relative path in the file starts from the file's folder. A relative path in an override starts from the current
-    folder. Raises `SettingsError` for a missing file or a wrong setting.
+    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults. A relative
+    path starts from the file's folder, in an override from the current one. Raises `SettingsError` for a missing file
+    or a wrong setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -448,65 +448,46 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 
 
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings in *tree*, such as those recorded by an earlier run, with *overrides* (``group.key=value``).
+    """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
 
-    *tree*: group → setting → value. An override that names a snapshot replaces recorded notes, PDFs and texts, and the
-    reverse. Raises `SettingsError` for a wrong setting.
+    An override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Raises `SettingsError`
+    for a wrong setting.
     """
-    tree = tree | {"sources": _not_replaced(tree.get("sources", {}), {text.partition("=")[0] for text in overrides})}
+    overridden = {text.partition("=")[0] for text in overrides}
+    files, snapshot = {"sources.notes", "sources.pdfs", "sources.texts"}, {"sources.snapshot"}
+    replaced = (files if overridden & snapshot else set()) | (snapshot if overridden & files else set())
+    sources = tree.get("sources", {}).items()
+    kept = {name: value for name, value in sources if f"sources.{name}" not in replaced - overridden}
+    tree = tree | {"sources": kept}
     for override in overrides:
         _override(tree, override)
     return parse(tree)
 
 
-def _not_replaced(sources: dict[str, Any], overridden: set[str]) -> dict[str, Any]:
-    """Returns *sources* without the settings for which an overridden one stands.
-
-    *overridden*: the names of the overridden settings, such as ``sources.snapshot``.
-    """
-    files, snapshot = {"sources.notes", "sources.pdfs", "sources.texts"}, {"sources.snapshot"}
-    replaced = (files if overridden & snapshot else set()) | (snapshot if overridden & files else set())
-    return {name: value for name, value in sources.items() if f"sources.{name}" not in replaced - overridden}
+# Of commands that read no settings file: the defaults of one group, changed by overrides of this group alone.
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
-    """Returns the budget *given*, changed by *overrides* such as ``budget.usd=5``.
-
-    Commands that read no settings file use it. Raises `SettingsError` for an override of a setting outside the budget.
-    """
     tree = {"budget": given.model_dump(exclude_unset=True)}
-    return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
+    return _bounded(tree, overrides, "limits", "budget.usd=5").budget
 
 
 def query_of(overrides: tuple[str, ...]) -> QuerySettings:
-    """Returns the default limits of a query, changed by *overrides* such as ``query.seconds=600``.
-
-    Raises `SettingsError` for an override of a setting outside these limits.
-    """
-    return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
+    return _bounded({}, overrides, "limits", "query.seconds=600").query
 
 
 def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
-    """Returns the default limits of a file, changed by *overrides* such as ``inputs.memory=8000``.
-
-    Raises `SettingsError` for an override of a setting outside these limits.
-    """
-    return parse(_bounded({}, overrides, "inputs.", "inputs.memory=8000")).inputs
+    return _bounded({}, overrides, "limits", "inputs.memory=8000").inputs
 
 
 def evaluation_lm_of(overrides: tuple[str, ...]) -> EvaluationLMSettings:
-    """Returns the default evaluation LM, changed by *overrides* such as ``evaluation_lm.dtype=bfloat16``.
-
-    Raises `SettingsError` for an override of a setting outside this group.
-    """
-    return parse(_bounded({}, overrides, "evaluation_lm.", "evaluation_lm.dtype=bfloat16", "the LM")).evaluation_lm
+    return _bounded({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
 
 
 def edition_parts(key: str) -> dict[str, str]:
-    """Returns the parts of an edition's name, such as ``ICLR-2025-pilot``: ``venue``, ``year`` and ``sample``.
+    """Returns ``venue``, ``year`` and ``sample`` of an edition's name, such as ``ICLR-2025-pilot``, written as in TOML.
 
-    Each value is written as in TOML, so texts are in quotes. The sample is ``main`` if the name states none.
-    Raises `SettingsError` for a name of another form.
+    The sample is ``main`` if the name states none. Raises `SettingsError` for a name of another form.
     """
     venue, _, rest = key.partition("-")
     year, _, sample = rest.partition("-")
@@ -516,19 +497,13 @@ def edition_parts(key: str) -> dict[str, str]:
 
 
 def edition_of(key: str) -> Edition:
-    """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition.
-
-    Raises `SettingsError` for a name of another form.
-    """
+    """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition."""
     parts = edition_parts(key)
     return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
-    """Returns the settings in *tree* (group → setting → value), checked.
-
-    *origin*: where the settings come from, for the error message. Raises `SettingsError` for a wrong setting.
-    """
+    """Returns the settings in *tree* (group → setting → value); the `SettingsError` for a wrong one names *origin*."""
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -551,10 +526,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Makes the relative paths in *tree* absolute, starting from *folder*, and returns *tree*.
-
-    *tree*: group → setting → value.
-    """
+    """Makes the relative paths in *tree* absolute, starting from *folder*, and returns *tree*."""
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
@@ -563,29 +535,18 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_roster(name: str, beside: Path) -> dict[str, Any]:
-    """Returns the settings of a roster: group → setting → value, with absolute paths.
-
-    *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder *beside*.
-    """
+    """Returns the settings of the roster *name*, as `roster_file` takes it, with absolute paths."""
     file = roster_file(name, beside).resolve()
     return _rooted(roster_tree(file), file.parent)
 
 
-def _bounded(
-    tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str, what: str = "limits"
-) -> dict[str, Any]:
-    """Applies *overrides* to *tree* (group → setting → value) and returns *tree*.
-
-    - *group*: the start that every override must have, such as ``budget.``.
-    - *example*, *what*: an allowed override and what such overrides set, for the error message.
-
-    Raises `SettingsError` for any other override.
-    """
+def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
+    """Returns the settings in *tree*, changed by *overrides* of the group of *example*, else `SettingsError`."""
     for override in overrides:
-        if not override.startswith(group):
+        if not override.startswith(example.partition(".")[0] + "."):
             raise SettingsError(f"--set {override}: only {what} can be set here, such as {example}")
         _override(tree, override)
-    return tree
+    return parse(tree)
 
 
 def _override(tree: dict[str, Any], override: str) -> None:
@@ -593,7 +554,10 @@ def _override(tree: dict[str, Any], override: str) -> None:
     if key.strip() == "roster" and value:
         tree |= merged(tree, _of_roster(value, Path.cwd()))
         return
-    parts = _path(key.strip())
+    parts = key.strip().split(".")
+    if parts[:2] == ["budget", "models"] and len(parts) > 3:
+        # A model's name may contain dots.
+        parts = [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
     if not sign or len(parts) != (4 if parts[:2] == ["budget", "models"] and len(parts) > 2 else 2):
         raise SettingsError(f"--set {override}: write it as group.key=value, such as edition.papers=20")
     group = tree
@@ -602,37 +566,23 @@ def _override(tree: dict[str, Any], override: str) -> None:
         if not isinstance(group, dict):
             raise SettingsError(f"--set {override}: {part} is not a group of settings")
     setting = parts[0], parts[1]
-    group[parts[-1]] = _absolute(setting, value, Path.cwd()) if setting in _PATHS else _value(value)
+    if setting in _PATHS:
+        group[parts[-1]] = _absolute(setting, value, Path.cwd())
+        return
+    try:
+        group[parts[-1]] = strict.load_toml(f"value = {value}")["value"]
+    except strict.TOMLDecodeError:  # it is a text
+        group[parts[-1]] = value
 
 
 def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
     """Returns the path *value* as an absolute path; a relative path starts from the folder *beside*.
 
-    *setting*: (group, key). The name of a pretrained model is returned unchanged, so that recorded settings work on
-    every machine.
+    The name of a pretrained model is returned unchanged, so that recorded settings work on every machine.
     """
     if "\0" in value:
         raise SettingsError(f"setting {'.'.join(setting)}: a path holds no NUL")
     return str(placed(value, beside) if setting in _MODELS else (beside / value).resolve())
-
-
-def _path(key: str) -> list[str]:
-    """Returns the parts of the setting's name *key*, split at its dots.
-
-    In ``budget.models.NAME.bound``, NAME may contain dots and stays one part.
-    """
-    parts = key.split(".")
-    if parts[:2] == ["budget", "models"] and len(parts) > 3:
-        return [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
-    return parts
-
-
-def _value(text: str) -> Any:
-    """Returns the TOML value that *text* states, such as a number or a list; *text* itself if it is no TOML value."""
-    try:
-        return strict.load_toml(f"value = {text}")["value"]
-    except strict.TOMLDecodeError:
-        return text
 
 
 def _line(error: Mapping[str, Any]) -> str:

@@ -49,18 +49,14 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Returns the table of the TOML file *path*.
-
-    Raises `SourceError` for a device, a pipe or a huge file, OSError, UnicodeDecodeError, and as `load_toml` does.
-    """
+    """Returns the table of the TOML file *path*; errors are those of `read_text` and `load_toml`."""
     return load_toml(read_text(path))
 
 
 def read_table(path: Path, title: str) -> dict[str, Any]:
-    """Returns the table of the TOML file *path*, which is part of the settings, as `read_toml` does.
+    """Returns the table of the TOML file *path*, which messages call *title*, such as ``claims file``.
 
-    *title*: what messages call the file, such as ``claims file``. Raises `SettingsError` if the file cannot be read,
-    and FileNotFoundError.
+    Raises `SettingsError` if the file cannot be read, and FileNotFoundError.
     """
     try:
         return read_toml(path)

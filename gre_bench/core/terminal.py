@@ -23,10 +23,7 @@ def without_controls(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Returns *number* followed by its noun, such as ``1 row`` or ``2,000 rows``.
-
-    *plural*: the plural of *noun*; empty: *noun* with an s.
-    """
+    """Returns *number* followed by its noun, such as ``1 row`` or ``2,000 rows``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

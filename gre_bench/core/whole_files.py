@@ -16,9 +16,8 @@ READ_ONLY = 0o444
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
     """Writes *data* to the file *path*, by way of a temporary file in the same folder that is then renamed.
 
-    *mode*: the file's permissions.
-    *keep*: sync the data to disk before renaming.
-    Raises `SourceError` if the file cannot be written; an existing file then stays unchanged.
+    *keep*: sync the data to disk before renaming. Raises `SourceError` if the file cannot be written; an existing file
+    then stays unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -36,7 +35,6 @@ def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
 
 
 def unwritten(path: Path, error: OSError) -> SourceError:
-    """Returns the error for the file *path*, which could not be written because of *error*."""
     return SourceError(f"{path} cannot be written: {error.strerror}; earlier files are kept; fix that and run again")
 
 

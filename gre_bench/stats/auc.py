@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.samples import Array, Indices, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,7 @@ class Separation:
     other_pairs: int
 
 
-def separation(
-    same: Sequence[float], same_papers: Sequence[object], other: Sequence[float], other_papers: Sequence[object]
-) -> Separation:
+def separation(same: Values, same_papers: Keys, other: Values, other_papers: Keys) -> Separation:
     """Returns the AUC of the scores *same* against the scores *other*; equal scores count half.
 
     Raises ValueError for fewer than two scores in a sample, or fewer than two papers in all.
@@ -64,9 +61,7 @@ class OrderedSeparation:
     papers: int
 
 
-def ordered_separation(
-    scores: Sequence[float], labels: Sequence[float], papers: Sequence[object], within: bool = False
-) -> OrderedSeparation:
+def ordered_separation(scores: Values, labels: Values, papers: Keys, within: bool = False) -> OrderedSeparation:
     """Returns how well *scores* order items by their *labels*, with a 95% interval clustered by paper.
 
     It is (D + 1) / 2 for Somers' D of the score given the label (Newson 2002). *within*: whether only items of the same

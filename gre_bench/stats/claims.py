@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gre_bench.stats.effects import holm
+from gre_bench.stats.samples import Values
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 Quantifier = Literal["all", "any"]
@@ -111,7 +112,7 @@ class ClaimResult:
         return (max if self.quantifier == "all" else min)(needs, default=None)
 
 
-def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
+def contrast_of(name: str, differences: Values) -> Contrast | None:
     """Returns the mean of *differences*, one number per paper, as a contrast; None for fewer than two papers."""
     n = len(differences)
     if n < 2:

@@ -52,7 +52,7 @@ import numpy as np
 
 from gre_bench.stats.association import Estimate, Kind, association, within
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, finite, group_indices, weights
+from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices, weights
 
 NEARLY_ONE = 1 - 1e-6
 """Correlations are cut here, because Fisher's z is infinite at 1."""
@@ -79,12 +79,7 @@ class Correlation:
 
 
 def correlate(
-    kind: Kind,
-    scores: Sequence[float],
-    grades: Sequence[float],
-    groups: Sequence[object],
-    resamples: int = 10_000,
-    seed: int = 0,
+    kind: Kind, scores: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
     """Returns the correlation of *scores* with *grades* over all items; each sequence has one entry per item.
 
@@ -101,12 +96,7 @@ def correlate(
 
 
 def within_groups(
-    kind: Kind,
-    scores: Sequence[float],
-    grades: Sequence[float],
-    groups: Sequence[object],
-    resamples: int = 10_000,
-    seed: int = 0,
+    kind: Kind, scores: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
     """Returns the correlation of *scores* with *grades* among items of the same group, pooled over groups.
 
@@ -126,13 +116,7 @@ def within_groups(
 
 
 def partial(
-    kind: Kind,
-    scores: Sequence[float],
-    grades: Sequence[float],
-    given: Sequence[float],
-    groups: Sequence[object],
-    resamples: int = 10_000,
-    seed: int = 0,
+    kind: Kind, scores: Values, grades: Values, given: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Correlation:
     """Returns the partial correlation of *scores* and *grades* with a third variable, *given*, held fixed.
 
@@ -154,7 +138,7 @@ def partial(
     return Correlation(kind, *_by_group(estimate, size, resamples, seed), None, len(x), size)
 
 
-def _same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array) -> tuple[Array, Array]:
+def _same_length(scores: Values | Array, grades: Values | Array) -> tuple[Array, Array]:
     x, y = finite(scores, at_least=3), finite(grades, at_least=3)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} scores but {len(y)} grades")
@@ -219,13 +203,7 @@ class Comparison:
 
 
 def compare(
-    kind: Kind,
-    first: Sequence[float],
-    second: Sequence[float],
-    grades: Sequence[float],
-    groups: Sequence[object],
-    resamples: int = 10_000,
-    seed: int = 0,
+    kind: Kind, first: Values, second: Values, grades: Values, groups: Keys, resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
     """Compares how closely two scores, *first* and *second*, follow the *grades* of the same items.
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import PairedTest, clustered_test
+from gre_bench.stats.samples import Values
 
 ALPHA = 0.05
 FEWEST_NULLS = 100
@@ -62,7 +63,7 @@ class FlawScores:
         return self.other - self.plain, self.plain - self.again
 
 
-def conformal(gains: Sequence[float], nulls: Sequence[float]) -> np.ndarray:
+def conformal(gains: Values, nulls: Values) -> np.ndarray:
     """Returns the conformal p-value (n,) of each of *gains* (n,) among *nulls* (m,)."""
     ordered = np.sort(np.asarray(nulls, dtype=np.float64))
     return (1 + len(ordered) - np.searchsorted(ordered, np.asarray(gains), side="left")) / (len(ordered) + 1)

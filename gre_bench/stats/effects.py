@@ -51,7 +51,7 @@ increase as robustness, however few the papers. The rule also makes no correctio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,7 +59,7 @@ import numpy as np
 
 from gre_bench.stats.intervals import PairedTest, student_test
 from gre_bench.stats.length import Slope
-from gre_bench.stats.samples import Array, Indices, equal_tailed, finite, group_indices, two_sided, weights
+from gre_bench.stats.samples import Array, Indices, Keys, Values, equal_tailed, finite, group_indices, weights
 
 ALPHA = 0.05
 UNDEFINED = 0.01
@@ -90,13 +90,7 @@ class Effect:
     method: Literal["studentised bootstrap", "Student", "no change"]
 
 
-def effect(
-    before: Sequence[float],
-    after: Sequence[float],
-    papers: Sequence[object],
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Effect:
+def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
     """Returns the effect of a change of reviews: d of the scores *after* and *before* it, with 95% intervals.
 
     The sequences (n,) hold the scores of the same (paper, reference) pairs, in the same order, and the paper of each.
@@ -133,16 +127,12 @@ def effect(
     t = (values[defined] - d) / errors[defined]
     below, above = equal_tailed(t, 0.95)
     low, high = d - max(above, student) * se, d + max(-below, student) * se
-    return Effect(d, low, high, max(p, two_sided(t, d / se)), *flat, size, len(old), "studentised bootstrap")
+    rarer = min(int((t >= d / se).sum()), int((t <= d / se).sum()))
+    p = max(p, min(1.0, 2 * (1 + rarer) / (1 + len(t))))
+    return Effect(d, low, high, p, *flat, size, len(old), "studentised bootstrap")
 
 
-def effect_at_length(
-    before: Sequence[float],
-    after: Sequence[float],
-    longer: Sequence[float],
-    papers: Sequence[object],
-    slope: Slope,
-) -> PairedTest:
+def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys, slope: Slope) -> PairedTest:
     """Returns the effect d of a change of reviews with the length of the reviews held fixed, with a 95% interval.
 
     - *before*, *after*, *papers* (n,): as in `effect`, which has the errors.
@@ -166,7 +156,7 @@ def effect_at_length(
     return PairedTest(d, *student_test(d, error, size - 1, 0.95), size)
 
 
-def _papers_of(scores: Array, papers: Sequence[object]) -> tuple[Indices, int]:
+def _papers_of(scores: Array, papers: Keys) -> tuple[Indices, int]:
     groups, size = group_indices(papers, len(scores))
     if size < 2:
         raise ValueError("an effect by paper needs at least two papers")
@@ -180,7 +170,7 @@ def _scale(old: Array, new: Array) -> float:
     return scale
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Values) -> list[float]:
     """Returns *p_values*, adjusted for multiple tests by Holm's method (1979), in the given order.
 
     The k-th smallest of m p-values is multiplied by m − k + 1. An adjusted p-value is at most 1, and at least that of

@@ -19,13 +19,12 @@ the mean m, the standard error se and the number n of papers of each set:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from gre_bench.stats.samples import finite, group_indices
+from gre_bench.stats.samples import Keys, Values, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class PairedTest:
     units: int
 
 
-def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
+def flat_interval(values: Values, level: float = 0.90) -> Interval:
     """Returns the mean of *values*, one per pair, with the published interval: mean ± z·sd(ddof=1)/√n.
 
     Source: Xu et al. 2025, figure 4. The interval treats pairs as independent, even those of one paper.
@@ -61,7 +60,7 @@ def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
     return Interval(float(scores.mean()), float(scores.mean() - half), float(scores.mean() + half), len(scores))
 
 
-def clustered_interval(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> Interval:
+def clustered_interval(values: Values, clusters: Keys, level: float = 0.90) -> Interval:
     """Returns the mean of all *values* with a cluster-robust interval by Student's t.
 
     *clusters* (n,): the cluster of each value, such as its paper. For G clusters, t has G − 1 degrees of
@@ -72,7 +71,7 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
     return Interval(test.value, test.low, test.high, test.units)
 
 
-def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
+def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> PairedTest:
     """Tests whether the mean of *values* is zero, as `clustered_interval` does; if all are zero, the p-value is 1."""
     scores = finite(values, at_least=2)
     error, size = _clustered(scores, clusters)
@@ -92,12 +91,12 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
     return value - half, value + half, p
 
 
-def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
+def clustered_error(values: Values, clusters: Keys) -> float:
     """Returns the standard error of the mean of *values* by the formula of `clustered_interval`, with its errors."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
-def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
+def _clustered(scores: np.ndarray, clusters: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *scores*, and the number of clusters."""
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
@@ -106,7 +105,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
     return math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores), size
 
 
-def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
+def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     """Tests by Student's t whether the mean of *differences*, one number per paper, is zero.
 
     The p-value is NaN if all differences are equal. Raises ValueError for fewer than two differences.
@@ -148,9 +147,7 @@ class AboveChance:
     swaps: int
 
 
-def above_chance(
-    values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
-) -> AboveChance:
+def above_chance(values: Values, differences: Values, papers: Keys, units: Keys) -> AboveChance:
     """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
 
     Both means are over papers, each the mean of its pairs. All sequences have one entry per pair. *differences*: the

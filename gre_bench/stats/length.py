@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gre_bench.stats.intervals import Interval, PairedTest, student_test
-from gre_bench.stats.samples import Array, Indices, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
 
 LEAST_OVERLAP = 0.1
 """Lengths overlap less than this if their means lie more than 2.3 standard deviations apart (for normal log lengths).
@@ -105,16 +105,16 @@ FEWEST = 10
 """Own slopes need at least this many papers."""
 
 
-def human_length(tokens: Sequence[float]) -> float:
+def human_length(tokens: Values) -> float:
     """Returns the geometric mean of *tokens*; raises ValueError for a review without tokens."""
     return math.exp(float(_logs(tokens).mean()))
 
 
 def length_slope(
-    values: Sequence[float],
-    tokens: Sequence[float],
-    papers: Sequence[object],
-    groups: Sequence[object] | None = None,
+    values: Values,
+    tokens: Values,
+    papers: Keys,
+    groups: Keys | None = None,
     candidates: Sequence[str] | None = None,
 ) -> Slope:
     """Returns the slope β of the model, with each paper's influence on it; all sequences have one entry per score.
@@ -144,11 +144,7 @@ def length_slope(
 
 
 def length_controlled(
-    values: Sequence[float],
-    tokens: Sequence[float],
-    papers: Sequence[object],
-    at: float,
-    candidates: Sequence[str],
+    values: Values, tokens: Values, papers: Keys, at: float, candidates: Sequence[str]
 ) -> dict[str, Interval]:
     """Returns candidate → mean score if its reviews were *at* tokens long, with a 90% interval.
 
@@ -174,12 +170,7 @@ def length_controlled(
 
 
 def contrast_at_length(
-    slope: Slope,
-    papers: Sequence[object],
-    first: Sequence[float],
-    second: Sequence[float],
-    first_tokens: Sequence[float],
-    second_tokens: Sequence[float],
+    slope: Slope, papers: Keys, first: Values, second: Values, first_tokens: Values, second_tokens: Values
 ) -> LengthContrast:
     """Returns the difference of two candidates, *first* less *second*, at equal length, with 95% intervals.
 
@@ -233,7 +224,7 @@ def _own_slopes(difference: Array, logs: Array, other_logs: Array) -> PairedTest
     return PairedTest(value, *student_test(value, error, count - 3, 0.95), count)
 
 
-def _logs(tokens: Sequence[float]) -> Array:
+def _logs(tokens: Values) -> Array:
     counts = finite(tokens, at_least=1)
     if not (counts > 0).all():
         raise ValueError("a review has no tokens: its length has no logarithm")

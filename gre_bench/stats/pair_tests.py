@@ -24,7 +24,7 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, cell_sums, finite, group_indices, ratio
+from gre_bench.stats.samples import Array, Indices, Keys, Values, cell_sums, finite, group_indices, ratio
 
 MOST_PAPERS = 1_000_000
 """A difference that would need more papers than this counts as none."""
@@ -60,10 +60,10 @@ class PairTest:
 
 
 def pair_tests(
-    values: Sequence[float] | Array,
-    papers: Sequence[object],
+    values: Values | Array,
+    papers: Keys,
     candidates: Sequence[str],
-    references: Sequence[object] | None = None,
+    references: Keys | None = None,
     level: float = 0.90,
 ) -> list[PairTest]:
     """Returns one test for every two candidates, with Holm's correction over all of these tests.
@@ -95,7 +95,7 @@ def pair_tests(
     return in_one_family(tests, ())[0]
 
 
-def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
+def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
     """Applies Holm's correction to the pair tests *tests* and to further p-values, *others*, all together.
 
     Returns the pair tests with their new *p_holm* and *counted*, and the further p-values after correction.

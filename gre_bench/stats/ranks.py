@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.pair_tests import PairTest, pair_tests
-from gre_bench.stats.samples import Array, cell_sums, equal_tailed, finite, group_indices, ratio, weights
+from gre_bench.stats.samples import Array, Keys, Values, cell_sums, equal_tailed, finite, group_indices, ratio, weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Consistency:
 
 
 def rank_intervals(
-    values: Sequence[float],
-    papers: Sequence[object],
+    values: Values,
+    papers: Keys,
     candidates: Sequence[str],
     level: float = 0.90,
     resamples: int = 10_000,
@@ -165,12 +165,7 @@ class Orders:
 
 
 def agreement(
-    first: Sequence[float],
-    second: Sequence[float],
-    papers: Sequence[object],
-    candidates: Sequence[str],
-    resamples: int = 2000,
-    seed: int = 0,
+    first: Values, second: Values, papers: Keys, candidates: Sequence[str], resamples: int = 2000, seed: int = 0
 ) -> Agreement:
     """Returns the rank correlations between the candidates' means by two measures of the same pairs.
 
@@ -206,7 +201,7 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
     )
 
 
-def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
+def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, int]:
     """Returns candidate → rank by mean score; means that are equal to nine decimals share the better rank."""
     sums, counts = _sums(values, papers, candidates)
     places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
@@ -224,7 +219,7 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
-def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
+def _sums(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
     """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates)."""
     scores = finite(values, at_least=2)
     return cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))

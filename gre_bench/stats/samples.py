@@ -16,9 +16,11 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Indices = np.ndarray[Any, np.dtype[np.intp]]
+Values = Sequence[float]
+Keys = Sequence[object]
 
 
-def finite(values: Sequence[float] | Array, at_least: int) -> Array:
+def finite(values: Values | Array, at_least: int) -> Array:
     """Returns *values* as an array (n,); raises ValueError for fewer than *at_least*, or for NaN or an infinite one."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
@@ -28,7 +30,7 @@ def finite(values: Sequence[float] | Array, at_least: int) -> Array:
     return numbers
 
 
-def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
+def group_indices(groups: Keys, length: int) -> tuple[Indices, int]:
     """Returns the index of each value's group, as an array (length,), and the number of groups.
 
     Equal labels in *groups* mean the same group; groups are numbered in order of their first appearance. Raises
@@ -84,13 +86,3 @@ def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
     """Returns the quantiles (1 − level)/2 and (1 + level)/2 of the resampled values *drawn*."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def two_sided(drawn: Array, observed: float) -> float:
-    """Returns the two-sided p-value of the value *observed*, given values *drawn* under the null hypothesis.
-
-    It is 2·(1 + k)/(1 + n), at most 1, for n drawn values. k counts the drawn values at or above *observed*, or those
-    at or below it, whichever are fewer.
-    """
-    above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
-    return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

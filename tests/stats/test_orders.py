@@ -24,10 +24,6 @@ def simulation(seed: int = 0, papers: int = 40, number: int = 6):
     return columns, [f"p{k}" for k in p], [names[k] for k in c], [f"r{k}" for k in r]
 
 
-def by_paper_tests(column, papers, candidates, references):
-    return pair_tests(column, papers, candidates, references)
-
-
 def test_agreement_is_spearman_and_kendall_of_the_means():
     (one, other), papers, candidates, _ = simulation()
     found = agreement(one, other, papers, candidates)
@@ -57,7 +53,7 @@ def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
 def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
     (one, _), papers, candidates, references = simulation(seed, papers=8, number=4)
     other = [scale * value + shift for value in one]
-    tests = [by_paper_tests(column, papers, candidates, references) for column in (one, other)]
+    tests = [pair_tests(column, papers, candidates, references) for column in (one, other)]
     said = orders(*tests)
     assert said.only_first == said.only_second == len(said.contradict) == 0 and said.both + said.neither == 6
     assert ranks(one, papers, candidates) == ranks(other, papers, candidates)
@@ -67,7 +63,7 @@ def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
 
 def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
     (one, _), papers, candidates, references = simulation()
-    tests = [by_paper_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
+    tests = [pair_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
     said = orders(*tests)
     sure = {(t.first, t.second) if t.difference > 0 else (t.second, t.first) for t in tests[0] if t.p_holm < 0.05}
     assert len(sure) > 5 and set(said.contradict) == sure
@@ -76,13 +72,13 @@ def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
 
 def test_every_two_candidates_are_counted_once():
     columns, papers, candidates, references = simulation(3, papers=10)
-    said = orders(*(by_paper_tests(column, papers, candidates, references) for column in columns))
+    said = orders(*(pair_tests(column, papers, candidates, references) for column in columns))
     assert said.both + said.only_first + said.only_second + said.neither + len(said.contradict) == 15
 
 
 def test_a_lead_is_students_t_by_paper():
     (one, _), papers, candidates, references = simulation()
-    found = leads(by_paper_tests(one, papers, candidates, references), "human")
+    found = leads(pair_tests(one, papers, candidates, references), "human")
     assert set(found) == {f"model-{k}" for k in range(1, 6)}
     by_paper = {
         name: [np.mean([v for v, p, c in zip(one, papers, candidates, strict=True) if (p, c) == (f"p{k}", name)])

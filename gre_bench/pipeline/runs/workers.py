@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from gre_bench.core.children import die_with
+from gre_bench.core.children import dying_with
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
@@ -314,7 +314,7 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    die_with(parent, signal.SIGKILL)
+    dying_with(parent, signal.SIGKILL)()
     if devices:
         with count.get_lock():
             index = count.value
