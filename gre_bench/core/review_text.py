@@ -52,60 +52,47 @@ _ASPECT = (
     r"(?:technical |overall )?(?:clarity|quality|novelty|originality|significance|reproducibility|soundness|"
     r"presentation|contributions?|correctness|importance|impact|writing|readability|rigou?r)"
 )
-_NAMES: tuple[tuple[Kind, str], ...] = (
-    (
-        "verdict",
+_NAMES: dict[Kind, str] = {
+    "verdict": (
         r"(?:overall )?(?:summary|conclusion) of (?:the |my )?review|justification.*|recommendation|"
-        r"(?:overall )?(?:evaluation|assessment|rating|verdict)|conclusions?|overall|final (?:remarks|"
-        r"thoughts)",
+        r"(?:overall )?(?:evaluation|assessment|rating|verdict)|conclusions?|overall|final (?:remarks|thoughts)"
     ),
-    (
-        "summary",
+    "summary": (
         r"(?:brief |short |paper )?summary(?: of (?:the |this )?(?:paper|work|submission|contributions?))?|"
-        r"summary and contributions?|(?:main )?contributions? of the paper",
+        r"summary and contributions?|(?:main )?contributions? of the paper"
     ),
-    (
-        "mixed",
+    "mixed": (
         r"(?:main )?(?:strengths?|pros?)(?: ?and | ?& ?| ?/ ?|, ?)(?:the )?(?:weakness(?:es)?|cons?|weak points)|"
-        r"(?:main )?(?:review|comments|evaluation of the paper|detailed (?:review|comments|feedback)|"
-        r"(?:major|main|general|other|additional|further) comments)",
+        r"(?:main )?(?:review|comments|evaluation of the paper|detailed (?:review|comments|feedback)|(?:major|main|"
+        r"general|other|additional|further) comments)"
     ),
-    (
-        "strengths",
-        r"(?:the |main |major |key |paper )*(?:str?engh?t?hs?|strengthes|pros?|advantages?|positives?|"
-        r"(?:strong|positive|good) (?:points?|aspects?|sides?)|reasons to accept|merits|things (?:that )?i "
-        r"liked?)"
-        r"(?: of the paper)?(?: ?\(.*)?",
+    "strengths": (
+        r"(?:the |main |major |key |paper )*(?:str?engh?t?hs?|strengthes|pros?|advantages?|positives?|(?:strong|"
+        r"positive|good) (?:points?|aspects?|sides?)|reasons to accept|merits|"
+        r"things (?:that )?i liked?)(?: of the paper)?(?: ?\(.*)?"
     ),
-    (
-        "weaknesses",
+    "weaknesses": (
         r"(?:the |main |major |key |minor |paper |some )*(?:weakne?ss?e?s?|cons?|disadvantages?|negatives?|"
-        r"drawbacks?|limitations?|concerns?|issues|problems|(?:weak|negative|bad) (?:points?|aspects?|"
-        r"sides?)|"
-        r"(?:points|room|areas?|suggestions) (?:to|for) improve(?:ment)?|reasons to reject)"
-        r"(?: of the paper| ?\(.*| ?(?:-|and|&|/) ?(?:questions?|comments|suggestions|limitations))?",
+        r"drawbacks?|limitations?|concerns?|issues|problems|(?:weak|negative|bad) (?:points?|aspects?|sides?)|"
+        r"(?:points|room|areas?|suggestions) (?:to|for) improve(?:ment)?|reasons to reject)(?: of the paper| ?\(.*|"
+        r" ?(?:-|and|&|/) ?(?:questions?|comments|suggestions|limitations))?"
     ),
-    (
-        "questions",
-        r"(?:some |other |additional |minor |open |detailed |further )*(?:questions?|clarifications?)"
-        r"(?: (?:for|to) (?:the )?authors?| and .{1,30}| during rebuttal.*)?",
+    "questions": (
+        r"(?:some |other |additional |minor |open |detailed |further )*(?:questions?|clarifications?)(?: (?:for|"
+        r"to) (?:the )?authors?| and .{1,30}| during rebuttal.*)?"
     ),
-    (
-        "minor",
-        r"(?:other |some |very |more )*(?:minor|small)(?: ?(?:points?|comments?|issues?|remarks?|things?|"
-        r"details?|"
-        r"suggestions?|corrections?|edits?|and typos))?s?|typos?.{0,20}|nit(?:s|picks?)|corrections?|"
-        r"suggestions?",
+    "minor": (
+        r"(?:other |some |very |more )*(?:minor|small)(?: ?(?:points?|comments?|issues?|remarks?|things?|details?|"
+        r"suggestions?|corrections?|edits?|and typos))?s?|typos?.{0,20}|nit(?:s|picks?)|corrections?|suggestions?"
     ),
-    ("references", r"(?:missing )?(?:references?|refs?|bibliography|citations?)"),
-    (
-        "update",
+    "references": r"(?:missing )?(?:references?|refs?|bibliography|citations?)",
+    "update": (
         r".{0,10}\b(?:update|(?:post|after)[ -](?:the )?(?:rebuttal|discussion|(?:author )?response)|"
-        r"post-?rebuttal)\b.{0,30}",
+        r"post-?rebuttal)\b.{0,30}"
     ),
-    ("aspects", rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*"),
-)
-_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
+    "aspects": rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*",
+}
+_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _NAMES.items()}
 _TAGS: tuple[Kind, ...] = ("summary", "strengths", "weaknesses", "questions")
 _LINE = re.compile(r"[^\n]*\n?")
 _TAG = re.compile(rf"[ \t]*(?:<(/?)({'|'.join(_TAGS)})>\s*)+", re.IGNORECASE)
@@ -200,7 +187,7 @@ def _below(kind: Kind, before: Kind, core: str) -> Kind:
 
 
 def _kind(core: str) -> Kind | None:
-    return next((kind for kind, pattern in _PATTERNS if pattern.fullmatch(core)), None)
+    return next((kind for kind, pattern in _PATTERNS.items() if pattern.fullmatch(core)), None)
 
 
 def _core(heading: str) -> str:
