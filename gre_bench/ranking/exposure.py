@@ -128,7 +128,7 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     same = []
     for model in models.values():
         spelt = [other.lower().rpartition("/") for other in (model.name, model.model)]
-        if any(one[2] == last for one in spelt) and (not maker or any(one[0] == maker for one in spelt)):
+        if any(name[2] == last for name in spelt) and (not maker or any(name[0] == maker for name in spelt)):
             same.append(model)
     return same[0] if same and len({(model.family, model.knowledge_cutoff) for model in same}) == 1 else None
 

@@ -178,9 +178,9 @@ def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[Beside
             rows.append(Beside(*key, first, second))
             continue
         held = [
-            one.low <= other.value <= one.high
-            for one, other in ((first, second), (second, first))
-            if one.low is not None and one.high is not None
+            figure.low <= other.value <= figure.high
+            for figure, other in ((first, second), (second, first))
+            if figure.low is not None and figure.high is not None
         ]
         overlap: bool | None = None
         if first.low is not None and first.high is not None and second.low is not None and second.high is not None:

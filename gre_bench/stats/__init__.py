@@ -1,6 +1,6 @@
 """Statistics on plain numbers: no function here knows what its numbers mean, and none reads or writes files.
 
-In all modules, a sequence has one entry per item, such as a score, *level* is the coverage of an interval, *low* and
+In all modules, a sequence has one entry per item, such as a score. *level* is the coverage of an interval, *low* and
 *high* are its ends, and *p* is a two-sided p-value. *resamples* and *seed* are those of the bootstrap.
 
 samples      checks of the numbers that a statistic takes; the bootstrap, which resamples whole groups

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from gre_bench.core.records import Edition, LMIdentity, Problem, Score, Signature
+from gre_bench.core.records import LMIdentity, Problem, Score, Signature
 
 SIGNATURE = Signature(
     "gem", "p", "lm", "d", "float32", "none", "sdpa", "t", "writer", "none", "as_written", "none", False, "1"
@@ -34,8 +34,3 @@ def test_a_signature_id_is_the_same_on_every_machine():
 
 def test_identities_of_different_dtypes_differ():
     assert LMIdentity("m", "d", "1", "float32").lm_id != LMIdentity("m", "d", "1", "bfloat16").lm_id
-
-
-def test_edition_keys():
-    assert Edition("ICLR", 2025).key == "ICLR-2025"
-    assert Edition("ICLR", 2025, "pilot").key == "ICLR-2025-pilot"

@@ -10,18 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.replies import (
-    ASSW_PARTS,
-    LOOP,
-    REVIEW_PARTS,
-    TAIL,
-    TIMES,
-    assw,
-    judgments,
-    repeats_itself,
-    tagged,
-    without_thinking,
-)
+from gre_bench.core.replies import ASSW_PARTS, LOOP, REVIEW_PARTS, TAIL, TIMES, assw, judgments
+from gre_bench.core.replies import repeats_itself, tagged, without_thinking
 
 STRONG, WEAK = ASSW_PARTS
 
@@ -64,10 +54,18 @@ def test_judgments_stay_as_the_writer_left_them(text):
     assert judgments(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "I cannot do that.", "the reviewer suggests x", "x The reviewer suggests y."])
-def test_a_reply_without_judgments_is_an_error(text):
-    with pytest.raises(ReplyError, match="^no_judgments$"):
-        judgments(text)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *((judgments, text) for text in ("I cannot do that.", "the reviewer suggests x", "x The reviewer suggests y.")),
+        *((read, text) for read in (judgments, assw) for text in ("", "fast, small")),
+        *((assw, f"<{name}>fast</{name}>") for name in ASSW_PARTS),
+        (assw, f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>"),
+    ],
+)
+def test_a_reply_without_what_was_asked_for_is_an_error(read, text):
+    with pytest.raises(ReplyError, match=f"^no_{read.__name__}$"):
+        read(text)
 
 
 @pytest.mark.parametrize(
@@ -85,19 +83,6 @@ def test_strengths_and_weaknesses_are_read(text, lists):
     assert assw(text) == lists
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "fast, small",
-        f"<{STRONG}>fast</{STRONG}>",
-        f"<{WEAK}>slow</{WEAK}>",
-        f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>",
-    ],
-)
-def test_a_reply_without_both_lists_is_an_error(text):
-    with pytest.raises(ReplyError, match="^no_assw$"):
-        assw(text)
 
 
 @pytest.mark.parametrize(
@@ -175,28 +160,11 @@ def test_a_loop_is_what_its_definition_says(before, passage, times, after):
     assert repeats_itself(text) == by_every_period(text)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<think>",
-        "</think>",
-        "a<think>",
-        "<think></think>",
-        "\n<think>",
-        "</think> \t",
-        "<",
-        "<summary",
-        "<summary ",
-        "<summary>",
-        "</summary>",
-        "- ",
-        " ",
-        "\n",
-        "The reviewer ",
-        "<think>\n</think>",
-        "\t\n ",
-    ],
-)
+THINKING = ("<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<think>\n</think>")
+TAGGED = ("<", "<summary", "<summary ", "<summary>", "</summary>")
+
+
+@pytest.mark.parametrize("piece", [*THINKING, *TAGGED, "- ", " ", "\n", "The reviewer ", "\t\n "])
 def test_hostile_replies_take_linear_time(piece):
     text = piece * (2_000_000 // len(piece))
     started = time.process_time()

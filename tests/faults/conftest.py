@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.faults.report import Trial, as_markdown, table
+from tests.flows.refreshing import refreshed, tables
 
 TRIALS: list[Trial] = []
-
-
 FAILED = pytest.StashKey[bool]()
 
 
@@ -24,6 +24,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or not report.passed
     return report
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, ...]]]:
+    """The tables that a refresh of the sample leaves if nothing disturbs it."""
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed")))
 
 
 @pytest.fixture

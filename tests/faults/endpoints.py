@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from gre_bench.pipeline.runs import spending
 from gre_bench.store import Store
 from gre_bench.writing import http_writer
 from tests.cli.calling import call
+from tests.faults.commands import MODELS
 from tests.flows.refreshing import DEMO, EDITION, query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
@@ -34,13 +36,6 @@ SALT = "d"
 """With this one `some_chats` are a review, judgments and a synopsis, and each metric keeps a human review."""
 CODES = {"done": 0, "fault": 1, "incomplete": 3}
 """Exit code by outcome of a run."""
-
-MODELS = """
-[[model]]
-name = "scripted"
-endpoint = "{url}"
-model = "{model}"
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +76,13 @@ def said(*arguments: object) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+def refused(*arguments: object, says: str, code: int = 2) -> str:
+    """The one line, which *says* so, by which a command ends with *code*; it writes nothing else."""
+    found, out, err = said(*arguments)
+    assert (found, out, err.count("\n")) == (code, "", 1) and says in err, (arguments, found, out, err)
+    return err
+
+
 def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...] = (), limit: int = 2) -> Ended:
     """A refresh of the sample edition: candidate, judgments and synopses by *server*, scored by the scripted LM."""
     use(OverlapLM())
@@ -89,11 +91,19 @@ def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...]
     models.write_text(MODELS.format(url=server.url, model=MODEL))
     chosen = ("evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
               "writing.assw=scripted", "writing.candidates=['scripted']", "scoring.metrics=['gem', 'gem_s_assw', 'gem_raw']", *sets)  # fmt: skip
-    options = [part for one in chosen for part in ("--set", one)]
-    code, out, line = call(
-        "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", limit, "--json", "--state", state, *more
-    )
+    return refresh_by(chosen, limit, state, *more)
+
+
+def refresh_by(chosen: Iterable[str], limit: int, state: Path, *more: str) -> Ended:
+    """A refresh of the first papers of the sample edition with the settings *chosen*."""
+    options = (*with_settings(*chosen), "--limit", limit, "--json", "--state", state)
+    code, out, line = call("refresh", "--no-prefect", "--settings", DEMO, *options, *more)
     return Ended(code, json.loads(out) if out.strip() else {}, line)
+
+
+def with_settings(*chosen: str) -> list[str]:
+    """The options that set what is *chosen*."""
+    return [part for setting in chosen for part in ("--set", setting)]
 
 
 def outcomes(state: Path) -> dict[str, int]:

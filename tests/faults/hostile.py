@@ -28,43 +28,13 @@ TEXTS = {
 }  # fmt: skip
 """What titles, abstracts, bodies, reviews, judgments and replies hold, one kind a paper."""
 
-PAPERS = [
-    "..etc/passwd",
-    "...",
-    ".a",
-    "etc/passwd",
-    "-rf",
-    "a/..b/c.",
-    "con.html",
-    "CON.html",
-    "+1+1",
-    "@x",
-    "x" * 200,
-    "_.:/@+-",
-]
+PAPERS = [*"..etc/passwd ... .a etc/passwd -rf a/..b/c. con.html CON.html +1+1 @x".split(), "x" * 200, "_.:/@+-"]
 """Ids that an import takes, for they hold none but plain characters."""
 
 CANDIDATES = ["..x/x..", "+1+1", "@y", "-2-3"]
 REFUSED = [
-    "../../../etc/passwd",
-    "..",
-    ".",
-    "/etc/passwd",
-    "a/../../b",
-    "a\nb",
-    "a\x00b",
-    "\x1b[2J",
-    "a b",
-    "=1+1",
-    "<b>",
-    "[red]x",
-    "\u202ex",
-    "x" * 201,
-    "é",
-    "a|b",
-    "'",
-    " ",
-    "\ud800",
+    *"../../../etc/passwd .. . /etc/passwd a/../../b".split(),
+    *("a\nb", "a\x00b", "\x1b[2J", "a b", "=1+1", "<b>", "[red]x", "\u202ex", "x" * 201, "é", "a|b", "'", " ", "\ud800"),
 ]
 """Names that no import takes."""
 
@@ -86,12 +56,8 @@ def files(folder: Path) -> tuple[Path, Path]:
         found += [_review(paper, None, text, slot) for slot in range(1, 4)]
         found += [_review(paper, candidate, text) for candidate in CANDIDATES]
     found += [_review(PAPERS[0], name, "x") for name in REFUSED if name.strip()]
-    found += [
-        _review(PAPERS[0], "lone", "a \ud800 surrogate"),
-        _review(PAPERS[0], "empty", " \n\t "),
-        _review("nobody", "x", "x"),
-    ]
-    found += [_review(PAPERS[0], "writer", "x") | {"writer": "a\x1b[2J"}]
+    found += [_review(PAPERS[0], "lone", "a \ud800 surrogate"), _review(PAPERS[0], "empty", " \n\t ")]
+    found += [_review("nobody", "x", "x"), _review(PAPERS[0], "writer", "x") | {"writer": "a\x1b[2J"}]
     _write(reviews, found)
     return papers, reviews
 

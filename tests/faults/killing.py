@@ -28,6 +28,7 @@ from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
+from tests.faults.commands import DEMO, MODELS
 from tests.faults.points import armed
 from tests.flows.refreshing import EDITION, tables, use
 from tests.forks import CONTEXT
@@ -35,13 +36,10 @@ from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
-DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 GIVEN = ROOT / "tests" / "flows" / "given_judgments.toml"
 """The sample with the judgments that ship with it: no PDF is read, a refresh takes a third of the time."""
 SMALL_STEPS = ("run.chunk_papers=6", "run.read_copy_every_s=0", "writing.chunk=16")
 """Scores are committed in three parts, with a copy for readers after each."""
-MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
-
 T = TypeVar("T")
 
 
@@ -213,10 +211,21 @@ def _session(pid: int) -> int | None:
 def children(pid: int) -> list[int]:
     """Process ids of the direct children of *pid*."""
     try:
-        return [
-            int(child)
-            for part in Path(f"/proc/{pid}/task").iterdir()
-            for child in (part / "children").read_text().split()
-        ]
+        threads = [(part / "children").read_text() for part in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return []
+    return [int(child) for thread in threads for child in thread.split()]
+
+
+def descendants(pid: int) -> set[int]:
+    """Processes that *pid* started, and those that they started."""
+    own = set(children(pid))
+    return own | {further for child in own for further in descendants(child)}
+
+
+def gone(pids: Iterable[int], within_s: float) -> None:
+    """Waits until none of the processes *pids* is there any more."""
+    deadline = time.monotonic() + within_s
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline, "a process was left behind"
+        time.sleep(0.02)

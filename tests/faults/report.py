@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 WIDTHS = (46, 7, 52, 6)
@@ -25,18 +25,9 @@ def merged(trials: Iterable[Trial]) -> list[Trial]:
     """One trial a (fault, invariant), in the order of the faults' first; it held where all did."""
     rows: dict[tuple[str, str], Trial] = {}
     for one in trials:
-        before = rows.get((one.fault, one.invariant))
-        rows[one.fault, one.invariant] = (
-            Trial(
-                one.fault,
-                before.times + one.times,
-                one.invariant,
-                before.held and one.held,
-                before.seconds + one.seconds,
-            )
-            if before
-            else one
-        )
+        before = rows.get((one.fault, one.invariant), Trial(one.fault, 0, one.invariant, True, 0.0))
+        times, seconds = before.times + one.times, before.seconds + one.seconds
+        rows[one.fault, one.invariant] = replace(one, times=times, held=before.held and one.held, seconds=seconds)
     return sorted(rows.values(), key=lambda row: (row.fault.split(":")[0], row.fault))
 
 

@@ -18,22 +18,15 @@ from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.canaries import CANARIES, forms, leaks
-from tests.faults.endpoints import said
+from tests.faults.endpoints import said, with_settings
 from tests.faults.invariants import assert_accounted
 from tests.flows.fetching import QUICK, served
 from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-ECHOES = (
-    "echo_key",
-    "echo_key_text",
-    "echo_key_base64",
-    "echo_key_quoted",
-    "echo_key_escaped",
-    "echo_key_429",
-    "echo_key_401",
-)
+WRITINGS = ("text", "base64", "quoted", "escaped", "429", "401")
+ECHOES = ("echo_key", *(f"echo_key_{writing}" for writing in WRITINGS))
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
 ENTRY = endpoints.MODELS + 'key_env = "SCRIPTED_KEY"\n'
@@ -53,7 +46,7 @@ def planted(monkeypatch):
 def options(models) -> list[str]:
     chosen = ("evaluation_lm.backend=scripted", "evaluation_lm.key_env=EVALUATION_KEY", f"writing.models={models}", "writing.judgments=scripted",
               "writing.assw=scripted", "writing.candidates=['scripted']", "scoring.metrics=['gem', 'gem_s_assw']")  # fmt: skip
-    return ["--settings", str(DEMO), *(part for one in chosen for part in ("--set", one))]
+    return ["--settings", str(DEMO), *with_settings(*chosen)]
 
 
 def test_a_canary_is_found_in_each_of_its_writings(tmp_path, trial):
@@ -98,10 +91,10 @@ def test_logins_at_openreview_are_in_nothing_that_a_fetch_leaves_or_says(way, pl
     if way != "token":
         monkeypatch.delenv("OPENREVIEW_TOKEN")
     password = CANARIES["OPENREVIEW_PASSWORD"] if way == "password" else "another one"
-    sets = [part for one in (*QUICK, "fetch.backoff_s=0.01") for part in ("--set", one)]
     with echoing() if way == "echoing" else served(account=Account(USER, password)) as host:
         url = host if isinstance(host, str) else host.v2
-        told = [said("fetch", "SAMPLE", "2026", "--no-prefect", "--set", f"fetch.host={url}", *sets, "--state", state)]
+        sets = with_settings(*QUICK, "fetch.backoff_s=0.01", f"fetch.host={url}")
+        told = [said("fetch", "SAMPLE", "2026", "--no-prefect", *sets, "--state", state)]
     assert (told[0][0] == 0) == (way == "password"), told
     told += [said("status", "--state", state)]
     assert leaks(planted, [text for _, *texts in told for text in texts], [tmp_path]) == []
@@ -117,18 +110,8 @@ def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monk
         code, _, _ = said("refresh", "--no-prefect", *options(models), "--limit", 1, "--state", tmp_path / "state")
         assert code == 3 and ASKED == [], ASKED
         monkeypatch.delenv("OPENREVIEW_TOKEN")
-        sets = [part for one in QUICK for part in ("--set", one)]
-        code, _, err = said(
-            "fetch",
-            "SAMPLE",
-            "2026",
-            "--no-prefect",
-            "--set",
-            f"fetch.host={url}",
-            *sets,
-            "--state",
-            tmp_path / "other",
-        )
+        sets = with_settings(*QUICK, f"fetch.host={url}")
+        code, _, err = said("fetch", "SAMPLE", "2026", "--no-prefect", *sets, "--state", tmp_path / "other")
         assert code in (1, 2, 3) and "Traceback" not in err
     assert leaks(planted, ASKED, []) == []
 
@@ -145,16 +128,12 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
               "evaluation_lm.dtype=float32", "evaluation_lm.key_env=EVALUATION_KEY", "scoring.metrics=['gem']"]  # fmt: skip
     told = []
     with scripted_vllm(given="absent") as server:
-        asked = [part for one in (*chosen, f"evaluation_lm.endpoint={server.url}") for part in ("--set", one)]
+        asked = ("--settings", DEMO, *with_settings(*chosen, f"evaluation_lm.endpoint={server.url}"))
         for behaviour in ("ok", "key"):
             server.script, server.then = ["ok"] * 3, behaviour
-            told.append(
-                said(
-                    "refresh", "--no-prefect", "--settings", DEMO, *asked, "--limit", 1, "--state", tmp_path / behaviour
-                )
-            )
+            told.append(said("refresh", "--no-prefect", *asked, "--limit", 1, "--state", tmp_path / behaviour))
         server.script, server.then = [], "key"
-        told.append(said("doctor", "--settings", DEMO, *asked, "--state", tmp_path / "doctor"))
+        told.append(said("doctor", *asked, "--state", tmp_path / "doctor"))
         assert {headers.get("authorization") for headers in server.headers} == {f"Bearer {CANARIES['EVALUATION_KEY']}"}
     assert [code for code, *_ in told[:2]] == [0, 1], told
     assert leaks(planted, [text for _, *texts in told for text in texts], [tmp_path]) == []
@@ -170,11 +149,8 @@ def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tm
     )
     state, models = tmp_path / "state", tmp_path / "models.toml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment |= CANARIES | {
-        "OPENREVIEW_USERNAME": USER,
-        "PREFECT_LOGGING_LEVEL": "DEBUG",
-        "PREFECT_HOME": str(state / "prefect"),
-    }
+    environment |= CANARIES | {"OPENREVIEW_USERNAME": USER, "PREFECT_LOGGING_LEVEL": "DEBUG"}
+    environment["PREFECT_HOME"] = str(state / "prefect")
     del environment["OPENREVIEW_TOKEN"], environment["PREFECT_API_AUTH_STRING"]
     told = []
     with (
@@ -182,11 +158,10 @@ def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tm
         served(account=Account(USER, CANARIES["OPENREVIEW_PASSWORD"])) as host,
     ):
         models.write_text(ENTRY.format(url=server.url, model=MODEL))
-        sets = [part for one in QUICK for part in ("--set", one)]
         for then, arguments in (
             ("echo_key_401", ["refresh", *options(models), "--limit", "1"]),
             ("ok", ["refresh", *options(models), "--limit", "1"]),
-            ("ok", ["fetch", "SAMPLE", "2026", "--set", f"fetch.host={host.v2}", *sets]),
+            ("ok", ["fetch", "SAMPLE", "2026", *with_settings(*QUICK, f"fetch.host={host.v2}")]),
         ):
             server.then = then
             found = subprocess.run([sys.executable, "-m", "tests.pipeline.runs.killed", *arguments, "--state", str(state)],
@@ -226,11 +201,8 @@ def _server(answer, keep: bool = True):
             status, headers, body = answer(sent)
             content = (b'{"name": "Error", "message": ' + json.dumps(body).encode() + b"}") if status == 400 else b""
             self.send_response(status)
-            for name, value in {
-                "Content-Type": "application/json" if content else "text/plain",
-                **headers,
-                "Content-Length": str(len(content)),
-            }.items():
+            headers |= {"Content-Type": "application/json" if content else "text/plain"}
+            for name, value in (headers | {"Content-Length": str(len(content))}).items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)

@@ -24,7 +24,7 @@ from gre_bench.store import edition as stores
 from gre_bench.store.queries import CURRENT_SIGNATURES, LAST_SETTINGS
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
-from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use
+from tests.flows.refreshing import DEMO, EDITION, query, run, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
@@ -50,14 +50,6 @@ use(Busy())
 main()
 """
 """``gre-bench`` with a scripted evaluation LM that is slow without a sleep, which libfaketime refuses in some versions."""
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
 
 
 class HandSet:
@@ -178,5 +170,4 @@ def test_hours_that_are_bounded_are_those_that_passed(hand_set, tmp_path, trial)
     use(JumpingLM(hand_set, 400 * DAY))
     with pytest.raises(BudgetReached, match="paused at budget.hours"):
         run(tmp_path, "budget.hours=1e-6")
-    assert run(tmp_path, "budget.hours=1", "run.chunk_papers=1")["outcome"] == "done"
     trial("clock (set by hand) forward during scoring", SAME)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -75,8 +76,17 @@ def lm():
     use(OverlapLM())
 
 
-def one_line(error: GreBenchError, file: Path | str) -> None:
-    assert "\n" not in str(error) and Path(file).name in str(error), error
+def one_line(error: GreBenchError, file: Path | str, says: str = "") -> None:
+    assert "\n" not in str(error) and Path(file).name in str(error) and says in str(error), error
+
+
+def damaged(file: Path, found: Iterable[Damage]) -> Iterator[str]:
+    """Does each damage to *file*, to its whole bytes; what was done."""
+    whole = file.read_bytes()
+    for damage in found:
+        file.write_bytes(whole)
+        yield done_to(file, damage)
+    file.write_bytes(whole)
 
 
 def everything(store: Store) -> dict[str, list[str]]:
@@ -88,16 +98,13 @@ def everything(store: Store) -> dict[str, list[str]]:
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_damaged_store_is_refused_or_whole_and_its_copy_takes_its_place(pristine, tmp_path, trial, count):
     store = Store(pristine.copied(tmp_path / "state"), EDITION)
-    whole, expected = store.file.read_bytes(), everything(store)
-    for damage in damages(len(whole), count, Random(3)):
+    expected = everything(store)
+    for said in damaged(store.file, damages(store.file.stat().st_size, count, Random(3))):
         store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
-        store.file.write_bytes(whole)
-        said = done_to(store.file, damage)
         try:
             assert everything(store) == expected, said
         except StoreError as error:
-            one_line(error, store.file)
-            assert "copy read.duckdb to edition.duckdb" in str(error)
+            one_line(error, store.file, "copy read.duckdb to edition.duckdb")
         trial(f"damaged file: store, {said.split()[-1]}", NOT_SILENT)
     # As the line says: the copy for readers in its place.
     shutil.copyfile(store.read_file, store.file)
@@ -112,9 +119,8 @@ def test_a_refresh_of_a_damaged_store_is_one_line_and_what_it_says_mends_it(pris
     store, since = Store(state, EDITION), pristine.chat.count
     store.file.write_bytes(store.file.read_bytes()[: 2**20])
     asked = ("--limit", PAPERS)
-    assert_one_line(
-        refresh(state, *asked, settings=pristine.options), 1, "edition.duckdb", "copy read.duckdb to edition.duckdb"
-    )
+    found = refresh(state, *asked, settings=pristine.options)
+    assert_one_line(found, 1, "edition.duckdb", "copy read.duckdb to edition.duckdb")
     shutil.copyfile(store.read_file, store.file)
     store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
     assert refresh(state, *asked, settings=pristine.options).code == 0
@@ -166,8 +172,7 @@ def test_a_damaged_log_of_a_killed_run_is_one_line_or_costs_the_last_commits_alo
         try:
             pristine.go_on(state)
         except StoreError as error:
-            one_line(error, mine)
-            assert "move it away and give the same command again" in str(error)
+            one_line(error, mine, "move it away and give the same command again")
             mine.rename(tmp_path / "moved")
             pristine.go_on(state)
         assert_undisturbed(state, pristine.tables)
@@ -185,14 +190,11 @@ def test_a_damaged_copy_for_readers_is_one_line_or_whole_and_a_refresh_makes_it_
             return {name: sorted(map(repr, run.execute(f"from {name}").fetchall())) for name in TABLES}
 
     expected = look()
-    for damage in damages(len(whole), count, Random(6)):
-        store.read_file.write_bytes(whole)
-        said = done_to(store.read_file, damage)
+    for said in damaged(store.read_file, damages(len(whole), count, Random(6))):
         try:
             assert look() == expected, said
         except StoreError as error:
-            one_line(error, store.read_file)
-            assert "makes a new one" in str(error)
+            one_line(error, store.read_file, "makes a new one")
         trial(f"damaged file: copy for readers, {said.split()[-1]}", NOT_SILENT)
     store.read_file.write_bytes(whole[:5000])
     for asked in (("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human")):
@@ -206,10 +208,8 @@ def test_a_damaged_copy_for_readers_is_one_line_or_whole_and_a_refresh_makes_it_
 def test_a_release_of_a_copy_with_a_damaged_page_is_refused(pristine, tmp_path, trial):
     state = pristine.copied(tmp_path / "state")
     store = Store(state, EDITION)
-    whole, refused = store.read_file.read_bytes(), 0
-    for damage in flips(len(whole), 8, Random(7), first=12_288):
-        store.read_file.write_bytes(whole)
-        done_to(store.read_file, damage)
+    size, refused = store.read_file.stat().st_size, 0
+    for _ in damaged(store.read_file, flips(size, 8, Random(7), first=12_288)):
         found = command("publish", EDITION, "--again", "--state", state)
         if found.code:
             assert_one_line(found, 1, "read.duckdb", "refresh")
@@ -246,20 +246,15 @@ def test_a_damaged_or_swapped_reply_is_asked_for_again_and_no_other(pristine, tm
 
 @pytest.mark.parametrize("count", [40, pytest.param(1500, marks=MANY)])
 def test_a_damaged_line_of_the_ledger_is_counted_as_damaged_and_never_as_another_sum(pristine, tmp_path, trial, count):
-    file = tmp_path / "spending.jsonl"
-    whole = (pristine.state / "spending.jsonl").read_bytes()
-    file.write_bytes(whole)
+    file = shutil.copyfile(pristine.state / "spending.jsonl", tmp_path / "spending.jsonl")
     right = SpendLog(file).whole(EDITION)
     assert right.requests == pristine.paid
-    for damage in flips(len(whole), count, Random(9)):
-        file.write_bytes(whole)
-        said = done_to(file, damage)
+    for said in damaged(file, flips(file.stat().st_size, count, Random(9))):
         found = SpendLog(file)
         spent = found.whole(EDITION)
         assert (spent == right) or found.damaged, said
-        assert all(getattr(spent, name) <= getattr(right, name) for name in ("requests", "usd", "hours", "answered")), (
-            said
-        )
+        sums = ("requests", "usd", "hours", "answered")
+        assert all(getattr(spent, name) <= getattr(right, name) for name in sums), said
         trial("damaged file: ledger", "the line is counted as damaged; doctor and status say so")
 
 
@@ -277,9 +272,7 @@ def test_a_run_goes_on_beside_a_damaged_ledger_and_status_says_how_many_lines(pr
 def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_anew(pristine, tmp_path, trial, count):
     store = Store(pristine.copied(tmp_path / "state"), EDITION)
     whole, right = store.status_file.read_bytes(), store.status()
-    for damage in damages(len(whole), count, Random(10)):
-        store.status_file.write_bytes(whole)
-        said = done_to(store.status_file, damage)
+    for said in damaged(store.status_file, damages(len(whole), count, Random(10))):
         try:
             found = store.status()
             assert {name: found[name] for name in right} == right, said
@@ -287,9 +280,8 @@ def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_ane
             one_line(error, store.status_file)
         trial("damaged file: status", "one line, or what was written")
     store.status_file.write_bytes(whole[:70])
-    assert_one_line(
-        command("status", "--state", tmp_path / "state"), 1, "status.json", "the next refresh makes a new one"
-    )
+    found = command("status", "--state", tmp_path / "state")
+    assert_one_line(found, 1, "status.json", "the next refresh makes a new one")
     assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
     assert store.status()["state"] == "done"
 
@@ -339,16 +331,12 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
     monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
     made = granted(tmp_path, EDITION, "pass", 1, monkeypatch)
     (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
-    whole = file.read_bytes()
-    for damage in damages(len(whole), count, Random(12)):
-        file.write_bytes(whole)
-        said = done_to(file, damage)
+    for said in damaged(file, damages(file.stat().st_size, count, Random(12))):
         try:
             found = validation_records.validation_record(tmp_path, SIGNED.signature_id)
             assert json.dumps(asdict(found)) == json.dumps(asdict(made)), said
         except StoreError as error:
-            one_line(error, file)
-            assert "validate again" in str(error)
+            one_line(error, file, "validate again")
         trial("damaged file: certificate", "one line, or what was written")
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from functools import partial
 
 import pytest
 
 from gre_bench.lm.catalog import opened
-from tests.cli.calling import call
 from tests.faults import endpoints
-from tests.faults.endpoints import ATTEMPTS, CODES, Ended, outcomes, reasons, refresh, some_chats, texts
+from tests.faults.endpoints import ATTEMPTS, CODES, outcomes, reasons, refresh, some_chats, texts
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
-from tests.flows.refreshing import DEMO, tables
+from tests.flows.refreshing import tables
 from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_vllm import scripted_vllm
 
@@ -22,40 +20,25 @@ LONGEST_S = 280.0
 """A run at a misbehaving endpoint ends sooner, however busy the machine is."""
 TOO_LONG = ("slow", "slow_for_ever", "drip", "drip_500", "endless_500")
 
+
+
+def slowly(names: str, most: int, outcome: str):
+    """A row for each of *names*: behaviour, most requests a chat, outcome of its requests or texts."""
+    return [pytest.param(name, most, outcome, marks=slow) for name in names.split()]
+
+
 PASSING = [
-    # behaviour, most requests a chat, outcome of its requests
     ("429", ATTEMPTS, "rate_limited"),
-    *(
-        pytest.param(status, ATTEMPTS, "failed", marks=slow)
-        for status in ("408", "409", "500", "501", "502", "504", "529")
-    ),
-    pytest.param("503", ATTEMPTS, "failed", marks=slow),
-    pytest.param("reset", ATTEMPTS, "failed", marks=slow),
-    pytest.param("slow_for_ever", ATTEMPTS, "failed", marks=slow),
-    pytest.param("drip", ATTEMPTS, "failed", marks=slow),
-    pytest.param("drip_500", ATTEMPTS, "failed", marks=slow),
-    pytest.param("endless_500", ATTEMPTS, "failed", marks=slow),
-    pytest.param("truncated", ATTEMPTS, "failed", marks=slow),
-    pytest.param("error_200_busy", ATTEMPTS, "failed", marks=slow),
-    pytest.param("html", 1, "failed", marks=slow),
-    pytest.param("half_json", 1, "failed", marks=slow),
-    pytest.param("nothing", 1, "failed", marks=slow),
-    pytest.param("types", 1, "failed", marks=slow),
-    pytest.param("error_200", 1, "failed", marks=slow),
-    pytest.param("400", 1, "failed", marks=slow),
-    pytest.param("422", 1, "failed", marks=slow),
+    *slowly("408 409 500 501 502 503 504 529 reset slow_for_ever drip drip_500 endless_500", ATTEMPTS, "failed"),
+    *slowly("truncated error_200_busy", ATTEMPTS, "failed"),
+    *slowly("html half_json nothing types error_200 400 422", 1, "failed"),
 ]
 STOPPING = ["401", "402", "403", "404", "redirect", "quota"]
 FINAL = [
-    # behaviour, most requests a chat, outcome of its texts
     ("refusal", 1, "refused"),
-    pytest.param("filter", 1, "refused", marks=slow),
-    pytest.param("flagged", 1, "refused", marks=slow),
-    pytest.param("policy", 1, "refused", marks=slow),
-    pytest.param("empty", 2, "empty", marks=slow),
-    pytest.param("null", 2, "empty", marks=slow),
-    pytest.param("thinking_unclosed", 2, "empty", marks=slow),
-    pytest.param("too_long", 1, "failed", marks=slow),
+    *slowly("filter flagged policy", 1, "refused"),
+    *slowly("empty null thinking_unclosed", 2, "empty"),
+    *slowly("too_long", 1, "failed"),
 ]
 AS_IF_SOUND = ["plain_type", "thinking", "thinking_field"]
 
@@ -246,20 +229,10 @@ def tokenizer(tmp_path_factory):
 
 VLLM = [
     # behaviour, outcome of the run, reason of the pairs that it spoils
-    ("reset", "incomplete", "no_answer"),
-    ("500", "incomplete", "no_answer"),
-    ("429", "incomplete", "no_answer"),
-    ("slow", "incomplete", "no_answer"),
-    ("html", "incomplete", "no_answer"),
-    ("half", "incomplete", "no_answer"),
-    ("nan", "fault", "not_finite"),
-    ("nan_500", "fault", "not_finite"),
-    ("null", "fault", "not_finite"),
-    ("positive", "fault", "positive"),
-    ("all_zero", "fault", "all_zero"),
-    ("short", "fault", "misaligned"),
-    ("shifted", "fault", "misaligned"),
-    ("bare", "fault", "misaligned"),
+    *((name, "incomplete", "no_answer") for name in ("reset", "500", "429", "slow", "html", "half")),
+    *((name, "fault", "not_finite") for name in ("nan", "nan_500", "null")),
+    *((name, "fault", "misaligned") for name in ("short", "shifted", "bare")),
+    *((name, "fault", name) for name in ("positive", "all_zero")),
     ("400", "fault", "refused_request"),
     ("long", "done", "too_long"),
 ]
@@ -296,12 +269,8 @@ def score(state, tokenizer, server, *more):
     """A refresh of given judgments, scored by *server*."""
     chosen = (f"evaluation_lm.endpoint={server.url}", f"evaluation_lm.folder={tokenizer}", "evaluation_lm.backend=vllm", "evaluation_lm.revision=r1",
               "evaluation_lm.dtype=float32", "scoring.metrics=['gem']")  # fmt: skip
-    options = [part for one in chosen for part in ("--set", one)]
     opened.cache_clear()
-    code, out, line = call(
-        "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", 2, "--json", "--state", state, *more
-    )
-    return Ended(code, json.loads(out) if out.strip() else {}, line)
+    return endpoints.refresh_by(chosen, 2, state, *more)
 
 
 def left_incomplete(state, behaviour, most, **how):

@@ -16,9 +16,10 @@ from tests.faults import endpoints
 from tests.faults.endpoints import said
 from tests.faults.hostile import CANDIDATES, EDITION, FORMULA, PAPERS, REFUSED, TEXTS, Tags, files, steering
 from tests.faults.invariants import assert_accounted, assert_readable
+from tests.faults.killing import by_lm
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.scripted_chat import scripted_chat, written
 
 pytestmark = pytest.mark.slow
 
@@ -64,46 +65,39 @@ def told(place):
     use_state = ("--state", state)
     found = {"import papers": said("import", "papers", papers, "--new", "--edition", EDITION, *use_state)}
     found["import reviews"] = said("import", "reviews", reviews, "--human", "--edition", EDITION, *use_state)
-    found["import reviews again"] = said(
-        "import", "reviews", reviews, "--human", "--edition", EDITION, "--json", *use_state
-    )
+    again = ("import", "reviews", reviews, "--human", "--edition", EDITION, "--json", *use_state)
+    found["import reviews again"] = said(*again)
     asked = ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", *use_state)
     metrics = ("--set", "scoring.metrics=['gem', 'gem_raw', 'gem_s_abstract']")
     found["refresh"] = said(*asked, *metrics)
     with scripted_chat(write=hostile_reply) as server:
-        models = work / "in" / "models.toml"
-        models.write_text(endpoints.MODELS.format(url=server.url, model=MODEL))
-        found["refresh by an LM"] = said(
-            *asked, "--set", f"writing.models={models}", "--set", "writing.judgments=scripted", "--set", "writing.assw=scripted",
-            "--set", "writing.candidates=['scripted']", "--set", "scoring.metrics=['gem', 'gem_s_assw']",
-        )  # fmt: skip
+        by_server = by_lm(work / "in", server, "scoring.metrics=['gem', 'gem_s_assw']")
+        found["refresh by an LM"] = said(*asked, *endpoints.with_settings(*by_server))
         assert server.count > len(PAPERS)
     for form in ("table", "json", "csv", "markdown"):
         found[f"leaderboard {form}"] = said("leaderboard", EDITION, "--format", form, *use_state)
         found[f"sql {form}"] = said("sql", EDITION, SQL, "--format", form, *use_state)
         found[f"replies {form}"] = said("sql", EDITION, "from replies", "--format", form, *use_state)
     pictures.mkdir()
-    found["leaderboard parquet"] = said(
-        "leaderboard", EDITION, "--format", "parquet", "--out", pictures / "board.parquet", *use_state
-    )
-    found["leaderboard details"] = said("leaderboard", EDITION, "--details", "--board", "all", *use_state)
-    found["csv file"] = said("sql", EDITION, SQL, "--format", "csv", "--out", pictures / "all.csv", *use_state)
-    found["status"] = said("status", *use_state)
-    found["status json"] = said("status", "--json", *use_state)
-    found["texts"] = said("papers", "texts", EDITION, *use_state)
-    found["hygiene"] = said("study", "hygiene", EDITION, *use_state)
-    found["publish"] = said("publish", EDITION, "--all-texts", *use_state)
-    found["publish what is free"] = said("publish", EDITION, "--out", work / "out" / "free", *use_state)
-    found["errata"] = said("publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["html"], *use_state)
-    found["errata, several lines"] = said(
-        "publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["terminal"], *use_state
-    )
-    found["publish again"] = said("publish", EDITION, "--all-texts", "--again", *use_state)
-    found["plot"] = said("leaderboard", EDITION, "--figures", pictures / "figures", *use_state)
+    for name, asked in {
+        "leaderboard parquet": ("leaderboard", EDITION, "--format", "parquet", "--out", pictures / "board.parquet"),
+        "leaderboard details": ("leaderboard", EDITION, "--details", "--board", "all"),
+        "csv file": ("sql", EDITION, SQL, "--format", "csv", "--out", pictures / "all.csv"),
+        "status": ("status",),
+        "status json": ("status", "--json"),
+        "texts": ("papers", "texts", EDITION),
+        "hygiene": ("study", "hygiene", EDITION),
+        "publish": ("publish", EDITION, "--all-texts"),
+        "publish what is free": ("publish", EDITION, "--out", work / "out" / "free"),
+        "errata": ("publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["html"]),
+        "errata, several lines": ("publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["terminal"]),
+        "publish again": ("publish", EDITION, "--all-texts", "--again"),
+        "plot": ("leaderboard", EDITION, "--figures", pictures / "figures"),
+    }.items():
+        found[name] = said(*asked, *use_state)
     for paper in PAPERS:
-        found[f"why {paper}"] = said(
-            "why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human"
-        )
+        asked = ("why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human")
+        found[f"why {paper}"] = said(*asked)
     for name in (*CANDIDATES, "scripted", "\x1b[2J", "../../none"):
         found[f"why {name}"] = said("why", "--no-recount", *use_state, "--", EDITION, "gem", name)
     patch.undo()
@@ -114,16 +108,10 @@ def test_sound_rows_are_taken_and_the_others_refused_one_by_one(told, place, tri
     trial("hostile texts: names, ids, surrogates", "taken or refused with a reason, exit code 2")
     state = place[1] / "state"
     assert told["import papers"][0] == told["import reviews"][0] == 2
-    assert (
-        f"{len(PAPERS)} papers added" in told["import papers"][1]
-        and f"{len(REFUSED) + 3} refused" in told["import papers"][1]
-    )
-    assert {row[0] for row in query(state, "select paper_id from papers", EDITION)} == set(PAPERS)
-    assert {row[0] for row in query(state, "select distinct candidate from reviews", EDITION)} == {
-        "human",
-        "scripted",
-        *CANDIDATES,
-    }
+    report = told["import papers"][1]
+    assert f"{len(PAPERS)} papers added" in report and f"{len(REFUSED) + 3} refused" in report
+    candidates = {row[0] for row in query(state, "select distinct candidate from reviews", EDITION)}
+    assert candidates == {"human", "scripted", *CANDIDATES}
     titles = dict(query(state, "select paper_id, title from papers", EDITION))
     assert titles == dict(zip(PAPERS, TEXTS.values(), strict=True)), "a text is kept as it came"
 
@@ -137,22 +125,15 @@ def test_every_pair_of_hostile_texts_ends_with_a_score_or_a_reason(told, place, 
 
 def test_every_command_ends_as_it_should_and_says_errors_in_one_line(told, trial):
     trial("hostile texts: every command that reads an edition", "right exit code, errors in one line", len(told))
+    refused = {"errata, several lines", "import papers", "import reviews", "import reviews again"}
     for name, (code, _, err) in told.items():
-        wrong = (
-            name in ("errata, several lines", "import papers", "import reviews", "import reviews again")
-            or "none" in name
-            or "\x1b" in name
-        )
+        wrong = name in refused or "none" in name or "\x1b" in name
         assert code == (2 if wrong else 0), (name, code, err)
         assert "Traceback" not in err and (not err or name.startswith("import") or err.count("\n") == 1), (name, err)
 
 
 def test_nothing_that_is_said_steers_a_terminal(told, trial):
-    trial(
-        "hostile texts: escapes, bells, bidi, unseen marks on a terminal",
-        "none said, whatever the command or format",
-        len(told),
-    )
+    trial("hostile texts: escapes, bells, bidi, unseen marks on a terminal", "none said, whatever the format", len(told))
     for name, (_, out, err) in told.items():
         assert steering((out + err).replace("\r\n", "\n")) == [], name  # a line of CSV ends as RFC 4180 has it
 
@@ -163,16 +144,9 @@ def test_markup_stays_text_on_the_screen(told, trial):
 
 
 def test_no_cell_is_a_formula_and_the_columns_stay_where_they_are(told, place, trial):
-    trial(
-        "hostile texts: formulas in CSV, bars in Markdown",
-        "no cell begins as a formula; as many columns in each row",
-        4,
-    )
-    for text in (
-        told["leaderboard csv"][1],
-        told["sql csv"][1],
-        (place[1] / "out" / "all.csv").read_text(encoding="utf-8"),
-    ):
+    trial("hostile texts: formulas in CSV, bars in Markdown", "no cell begins as a formula; as many columns a row", 4)
+    file = (place[1] / "out" / "all.csv").read_text(encoding="utf-8")
+    for text in (told["leaderboard csv"][1], told["sql csv"][1], file):
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert len({len(row) for row in rows}) == 1
         for cell in (cell for row in rows for cell in row):
@@ -204,10 +178,9 @@ def test_files_are_written_where_they_belong_and_nowhere_else(told, place, trial
     trial("hostile texts: ids and names that are paths", "files under the state and the asked-for folders alone")
     top, work = place
     allowed = (work / "state", work / "out", work / "in")
-    astray = [
-        path for path in top.rglob("*") if path.is_file() and not any(path.is_relative_to(folder) for folder in allowed)
-    ]
-    assert astray == [] and not (top.parent / "x").exists()
+    written_ = (path for path in top.rglob("*") if path.is_file())
+    assert [path for path in written_ if not any(map(path.is_relative_to, allowed))] == []
+    assert not (top.parent / "x").exists()
     for path in top.rglob("*"):
         assert path.name.isprintable() and "\n" not in path.name, path
         assert not path.is_symlink() or path.resolve().is_relative_to(work), path

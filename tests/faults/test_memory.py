@@ -25,7 +25,7 @@ from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
 from tests.faults.endpoints import said
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
-from tests.flows.refreshing import EDITION, query, run, tables, use
+from tests.flows.refreshing import EDITION, query, run, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.pipeline.runs.test_workers import SHARDED, command, descendants, ended
@@ -38,14 +38,6 @@ __all__ = ["command"]
 KILLED = "out of memory: SIGKILL of a worker in the middle of scoring"
 LEFT = "the run says incomplete, exit 3; the next ends in the same tables"
 PDFS = SIXTEEN / "pdfs"
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
 
 
 @pytest.mark.slow

@@ -18,8 +18,10 @@ from gre_bench.pipeline.runs.prefect_engine import QUIET
 from gre_bench.store import Store
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_readable, assert_undisturbed
-from tests.flows.refreshing import DEMO, EDITION, run, tables, use
+from tests.faults.killing import children
+from tests.flows.refreshing import DEMO, EDITION, run, use
 from tests.holds import wait_for
+from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
 from tests.servers.processes import answered, closed_port, environment_of, kill, running, served
 
@@ -33,14 +35,6 @@ WORKER_ENDS_S = 30.0
 """What ``stop_grace_period`` gives a container. Prefect itself tries for some seconds to tell the server of it."""
 PROGRAM = "import tests.pipeline.runs.sharded; from gre_bench.cli.app import main; main()"
 """The command, with the scripted evaluation LM known to it."""
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
 
 
 def refreshing(state: Path, environment: Mapping[str, str], pause_s: float = 0.0) -> subprocess.Popen[str]:
@@ -59,10 +53,10 @@ def refreshing(state: Path, environment: Mapping[str, str], pause_s: float = 0.0
     )
 
 
-def scored(state: Path, process: subprocess.Popen[str], pairs: int) -> bool:
-    """Whether the run of *process* is scoring and has so many *pairs*."""
-    status = Store(state, EDITION).status() or {}
-    return status.get("pid") == process.pid and status.get("stage") == "scoring" and status["done"] >= pairs
+def until_scored(state: Path, process: subprocess.Popen[str], pairs: int = 32) -> None:
+    """Waits until the run of *process* is scoring and has so many *pairs*."""
+    store = Store(state, EDITION)
+    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= pairs, process)
 
 
 def at_its_end(state: Path, process: subprocess.Popen[str]) -> bool:
@@ -109,7 +103,7 @@ def test_a_server_that_dies_in_the_middle_of_scoring_stops_the_run_there(undistu
     state, environment = tmp_path / "state", environment_of(tmp_path)
     with served(environment, tmp_path / "server.log") as server:
         process = refreshing(state, environment, pause_s=0.06)
-        wait_for(lambda: scored(state, process, 32), process)
+        until_scored(state, process)
         kill(server)
         kept = assert_stops(process, state, undisturbed, environment["PREFECT_API_URL"])
     assert 32 <= kept < PAIRS
@@ -120,7 +114,7 @@ def test_a_server_that_is_back_within_a_minute_costs_nothing(undisturbed, tmp_pa
     state, environment = tmp_path / "state", environment_of(tmp_path)
     with served(environment, tmp_path / "server.log") as server:
         process = refreshing(state, environment, pause_s=0.06)
-        wait_for(lambda: scored(state, process, 32), process)
+        until_scored(state, process)
         kill(server)
     with served(environment, tmp_path / "again.log"):
         assert_ends(process, state, undisturbed)
@@ -140,11 +134,11 @@ def test_a_server_that_dies_at_the_end_keeps_every_score(undisturbed, tmp_path, 
 def test_the_temporary_server_of_a_run_that_dies_stops_the_run(undisturbed, tmp_path, trial):
     state = tmp_path / "state"
     process = refreshing(state, {"PREFECT_HOME": str(tmp_path / "prefect")}, pause_s=0.01)
-    wait_for(lambda: scored(state, process, 32), process)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    assert children
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
+    until_scored(state, process)
+    servers = children(process.pid)
+    assert servers
+    for child in servers:
+        os.kill(child, signal.SIGKILL)
     assert_stops(process, state, undisturbed, "temporary Prefect server")
     trial("Prefect: the temporary server of a run dies in the middle of scoring", STOPS)
 
@@ -153,7 +147,7 @@ def test_a_database_of_the_server_that_is_locked_for_45_s_costs_nothing(undistur
     state, environment = tmp_path / "state", environment_of(tmp_path)
     with served(environment, tmp_path / "server.log"):
         process = refreshing(state, environment, pause_s=0.06)
-        wait_for(lambda: scored(state, process, 32), process)
+        until_scored(state, process)
         held = sqlite3.connect(tmp_path / "prefect" / "prefect.db", timeout=60, check_same_thread=False)
         held.execute("begin exclusive")
         release = threading.Timer(45.0, held.rollback)

@@ -22,19 +22,8 @@ import pytest
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import (
-    DEMO,
-    GIVEN,
-    by_lm,
-    children,
-    debris,
-    ended,
-    killed_after,
-    left_behind,
-    stage_of,
-    started,
-    whole,
-)
+from tests.faults.killing import DEMO, GIVEN, by_lm, debris, ended, gone, killed_after, left_behind, stage_of
+from tests.faults.killing import descendants, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
 from tests.servers.scripted_chat import scripted_chat
 
@@ -165,20 +154,7 @@ def engine(state: Path, kill_after_s: float | None) -> float | None:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         assert left_behind(process.pid) == []
-        wait_for_end(servers)
+        gone(servers, 30.0)
         return None
     assert process.returncode == 0, out
     return time.monotonic() - began
-
-
-def descendants(pid: int) -> set[int]:
-    """Processes that *pid* started, and those that they started."""
-    own = set(children(pid))
-    return own | {further for child in own for further in descendants(child)}
-
-
-def wait_for_end(pids: set[int]) -> None:
-    deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline, "a process was left behind"
-        time.sleep(0.1)

@@ -20,8 +20,9 @@ from gre_bench.cli.stopping import ONE_STOP_S
 from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN
+from tests.faults.endpoints import with_settings
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
+from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, gone, left_behind, said
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
@@ -44,7 +45,7 @@ STAGES = ("importing", "reading papers", "writing reviews", "writing judgments",
 
 
 def asked(state: Path, *overrides: str) -> tuple[str, ...]:
-    return (*REFRESH, *(part for one in overrides for part in ("--set", one)), "--state", str(state))
+    return (*REFRESH, *with_settings(*overrides), "--state", str(state))
 
 
 def stop(process: BaseProcess, folder: Path, sign: signal.Signals, host: str | None = None) -> bool:
@@ -165,8 +166,7 @@ def test_a_second_stop_does_not_wait_for_what_the_first_one_waits_for(tmp_path, 
 @SIGNS
 def test_a_refresh_under_the_prefect_engine_whose_endpoint_drips(tmp_path, trial, sign):
     with scripted_chat(then="drip_slowly") as server:
-        more = [part for one in by_lm(tmp_path, server) for part in ("--set", one)]
-        process = under_prefect(tmp_path / "state", *more, "--limit", "2")
+        process = under_prefect(tmp_path / "state", *with_settings(*by_lm(tmp_path, server)), "--limit", "2")
         wait_for(lambda: server.count >= 2, process)
         assert_stops(process, sign)
     trial(f"{sign.name}: under the Prefect engine an LM endpoint drips", CLEAN)
@@ -202,10 +202,7 @@ def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sig
         os.kill(pid, signal.SIGSTOP)
     assert stop(process, tmp_path, sign)
     # They were killed; who has taken their parent's place may take a moment to bury them.
-    deadline = time.monotonic() + 5
-    while any(Path(f"/proc/{pid}").exists() for pid in hung):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    gone(hung, 5.0)
     assert ended(tmp_path / "state", limit=2) == 0
     assert_undisturbed(tmp_path / "state", undisturbed_two)
     trial(f"{sign.name}: processes that read PDFs hang", CLEAN)
@@ -338,7 +335,4 @@ def assert_stops(process: subprocess.Popen[str], sign: signal.Signals) -> None:
     assert err.splitlines()[-1] == STOPPED, err
     assert "Traceback" not in err
     assert left_behind(process.pid) == []
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in servers):
-        assert time.monotonic() < deadline, "a server was left behind"
-        time.sleep(0.1)
+    gone(servers, 20.0)
