@@ -19,12 +19,12 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gre_bench import stats
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.evals.board import ReviewScore, open_board
 from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 from gre_bench.prompts.library import load
+from gre_bench.stats.intervals import clustered_error
 from gre_bench.writing.lm_writer import chat_of
 
 
@@ -60,7 +60,7 @@ def stderr() -> Metric:
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
-        return stats.clustered_error(values, papers) if len(set(papers)) > 1 else math.nan
+        return clustered_error(values, papers) if len(set(papers)) > 1 else math.nan
 
     return computed
 

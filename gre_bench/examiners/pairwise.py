@@ -30,7 +30,7 @@ from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.grading import TOP_P, ask
 from gre_bench.prompts.library import fill
-from gre_bench.stats import Interval, flat_interval
+from gre_bench.stats.intervals import Interval, flat_interval
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEPS = 100

@@ -28,9 +28,9 @@ from statistics import fmean, median, pstdev
 import numpy as np
 
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
-from gre_bench.stats import clustered_interval, paired_test
 from gre_bench.stats.correlation import correlate
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import clustered_test, paired_test
 from gre_bench.stats.samples import Array, equal_tailed, finite, weights
 
 LEVEL = 0.95
@@ -88,7 +88,7 @@ def closeness(
         return None
     given, means = finite(ratings, FEWEST), finite(human, FEWEST)
     errors = given - means
-    middle = clustered_interval(errors.tolist(), range(len(errors)), LEVEL)
+    middle = clustered_test(errors.tolist(), range(len(errors)), LEVEL)
     bias = Estimate(middle.value, middle.low, middle.high)
     spearman, p = None, None
     if np.ptp(given) and np.ptp(means):

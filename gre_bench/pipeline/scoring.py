@@ -9,7 +9,6 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from gre_bench import stats
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
@@ -20,6 +19,7 @@ from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
+from gre_bench.stats.auc import separation
 from gre_bench.store import Store, now
 from gre_bench.store.queries import (
     ANY_SPAN,
@@ -203,7 +203,7 @@ def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
         store.write(("clear_separation", {"signature_ids": [signature_id]}))
         return
-    auc = stats.separation(
+    auc = separation(
         [row["value"] for row in same], [row["paper_id"] for row in same],
         [row["value"] for row in other], [row["paper_id"] for row in other],
     )  # fmt: skip

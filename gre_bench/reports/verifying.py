@@ -44,7 +44,7 @@ from gre_bench.release.site import PAGE, SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
-from gre_bench.stats import student_quantiles
+from gre_bench.stats.intervals import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns, find_editions, frozen, no_edition
 from gre_bench.store.queries import SignatureRow
 

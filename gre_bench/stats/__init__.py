@@ -14,30 +14,3 @@ length       scores as if every review were as long as a human one
 pair_tests   tests of every two candidates, and how many papers would tell them apart
 ranks        intervals of ranks, and whether two boards or measures order the same candidates alike
 """
-
-from gre_bench.stats.auc import OrderedSeparation, Separation, ordered_separation, separation
-from gre_bench.stats.intervals import (
-    Interval,
-    PairedTest,
-    clustered_error,
-    clustered_interval,
-    clustered_test,
-    flat_interval,
-    paired_test,
-    student_quantiles,
-)
-
-__all__ = [
-    "Interval",
-    "OrderedSeparation",
-    "PairedTest",
-    "Separation",
-    "clustered_error",
-    "clustered_interval",
-    "clustered_test",
-    "flat_interval",
-    "ordered_separation",
-    "paired_test",
-    "separation",
-    "student_quantiles",
-]

@@ -60,19 +60,14 @@ def flat_interval(values: Values, level: float = 0.90) -> Interval:
     return Interval(float(scores.mean()), float(scores.mean() - half), float(scores.mean() + half), len(scores))
 
 
-def clustered_interval(values: Values, clusters: Keys, level: float = 0.90) -> Interval:
-    """Returns the mean of all *values* with a cluster-robust interval by Student's t.
+def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> PairedTest:
+    """Tests by Student's t whether the mean of *values* is zero, with its cluster-robust interval.
 
     *clusters* (n,): the cluster of each value, such as its paper. For G clusters, t has G − 1 degrees of
     freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval is valid however the values of one
-    cluster depend on each other. Raises ValueError for fewer than two clusters.
+    cluster depend on each other. If all values are zero, the p-value is 1. Raises ValueError for fewer than two
+    clusters.
     """
-    test = clustered_test(values, clusters, level)
-    return Interval(test.value, test.low, test.high, test.units)
-
-
-def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> PairedTest:
-    """Tests whether the mean of *values* is zero, as `clustered_interval` does; if all are zero, the p-value is 1."""
     scores = finite(values, at_least=2)
     error, size = _clustered(scores, clusters)
     mean = float(scores.mean())
@@ -92,7 +87,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
 
 
 def clustered_error(values: Values, clusters: Keys) -> float:
-    """Returns the standard error of the mean of *values* by the formula of `clustered_interval`, with its errors."""
+    """Returns the standard error of the mean of *values* by the formula of `clustered_test`, with its errors."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 

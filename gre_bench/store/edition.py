@@ -143,7 +143,7 @@ class Store:
 
     def _make(self) -> None:
         """Creates a new store under a temporary name, then moves it into place in one step."""
-        from gre_bench.stats import student_quantiles
+        from gre_bench.stats.intervals import student_quantiles
 
         beside = self.folder / ".new.duckdb"
         for file in (beside, self.folder / ".new.duckdb.wal"):

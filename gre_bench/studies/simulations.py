@@ -44,7 +44,7 @@ from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.cases import Placed, moves
 from gre_bench.metrics.scoring import LogprobMetric
-from gre_bench.stats import clustered_interval, clustered_test, flat_interval, paired_test
+from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
@@ -565,7 +565,7 @@ def look_up(table: Array, papers: Papers, garbled: int) -> Array:
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
     """Returns the leaderboard's two intervals for the mean of *scores*, shape (papers, references)."""
     values, clusters = scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist()
-    flat, clustered = flat_interval(values, LEVEL), clustered_interval(values, clusters, LEVEL)
+    flat, clustered = flat_interval(values, LEVEL), clustered_test(values, clusters, LEVEL)
     return [
         Covered(metric, quantity, "flat", truth, flat.low, flat.high),
         Covered(metric, quantity, "by paper", truth, clustered.low, clustered.high),

@@ -16,10 +16,10 @@ from functools import cache
 import numpy as np
 from scipy import stats as scipy_stats
 
-from gre_bench.stats import clustered_interval, flat_interval, paired_test, separation
+from gre_bench.stats.auc import separation
 from gre_bench.stats.correlation import compare, correlate, partial, within_groups
 from gre_bench.stats.effects import effect, effect_at_length
-from gre_bench.stats.intervals import student_test
+from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_test
 from gre_bench.stats.length import by_paper, contrast_at_length, length_controlled, length_slope
 from gre_bench.stats.ranks import rank_intervals
 
@@ -65,7 +65,7 @@ def means(random: np.random.Generator, papers: int, share: float, tails: str) ->
     differences = (one - other).reshape(papers, 2).mean(axis=1)
     return {
         "mean, flat, 90%": holds(flat_interval(one), 0.0),
-        "mean, by paper, 90%": holds(clustered_interval(one, names), 0.0),
+        "mean, by paper, 90%": holds(clustered_test(one, names), 0.0),
         "paired difference, 90%": holds(paired_test(differences), 0.0),
     }
 

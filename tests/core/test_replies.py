@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.replies import ASSW_PARTS, LOOP, REVIEW_PARTS, TAIL, TIMES, assw, judgments
-from gre_bench.core.replies import repeats_itself, tagged, without_thinking
+from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS, assw, judgments, repeats_itself, tagged, without_thinking
 
 STRONG, WEAK = ASSW_PARTS
 
@@ -133,7 +133,7 @@ SAID = "The reviewer appreciates the rule for warmup.\n"
         (SAID + "The reviewer suggests a rule of thumb. " * 12 + "The reviewer questions the proof.", False),
         ("The reviewer suggests a rule of thumb. " * 3, False),
         (SAID + "no " * 20, False),
-        (SAID + "-" * LOOP, True),
+        (SAID + "-" * replies.LOOP, True),
         ("", False),
     ],
 )
@@ -143,11 +143,11 @@ def test_a_reply_that_ends_in_a_loop_is_told(text, loops):
 
 def by_every_period(text: str) -> bool:
     """The definition itself: an end of the text that goes on as it did one period before."""
-    tail = text.rstrip()[-TAIL:]
+    tail = text.rstrip()[-replies.TAIL:]
     return any(
         all(tail[-place - 1] == tail[-place - 1 - period] for place in range(length - period))
-        for period in range(1, len(tail) // TIMES + 1)
-        for length in [max(LOOP, TIMES * period)]
+        for period in range(1, len(tail) // replies.TIMES + 1)
+        for length in [max(replies.LOOP, replies.TIMES * period)]
         if length <= len(tail)
     )
 

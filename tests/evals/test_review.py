@@ -18,12 +18,12 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import SampleScore, Score
 
-from gre_bench import stats
 from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.board import open_board
 from gre_bench.evals.review import gem, mean, review, stderr
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.ingest.records.row_files import UNFINISHED, Imported
+from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import Store
 from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of
@@ -193,7 +193,7 @@ def test_a_paper_weighs_by_its_references_as_on_a_board():
         for paper, found in values.items()
     ]
     pairs = [(value, paper) for paper, found in values.items() for value in found]
-    expected = stats.clustered_interval([value for value, _ in pairs], [paper for _, paper in pairs])
+    expected = clustered_test([value for value, _ in pairs], [paper for _, paper in pairs])
     assert mean()(scores) == pytest.approx(expected.value)
     assert stderr()(scores) == pytest.approx((expected.high - expected.value) / student(3))
     assert math.isnan(stderr()(scores[:1])) and math.isnan(mean()([]))

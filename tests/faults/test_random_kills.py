@@ -21,9 +21,9 @@ import pytest
 
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
+from tests.faults import killing
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, debris, ended, gone, killed_after, left_behind, stage_of
-from tests.faults.killing import descendants, started, whole
+from tests.faults.killing import DEMO, GIVEN, by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
 from tests.servers.scripted_chat import scripted_chat
 
@@ -150,11 +150,11 @@ def engine(state: Path, kill_after_s: float | None) -> float | None:
     try:
         out, _ = process.communicate(timeout=kill_after_s)
     except subprocess.TimeoutExpired:
-        servers = descendants(process.pid)
+        servers = killing.descendants(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         assert left_behind(process.pid) == []
-        gone(servers, 30.0)
+        killing.gone(servers, 30.0)
         return None
     assert process.returncode == 0, out
     return time.monotonic() - began

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench import stats
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
+from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
@@ -100,7 +100,7 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
     checked = 0
     for signature_id, candidate, *numbers in query(tmp_path, f"select {names} from leaderboard where scored > 0"):
         papers, values = zip(*by_row[signature_id, candidate], strict=True)
-        clustered, flat = stats.clustered_interval(values, papers), stats.flat_interval(values)
+        clustered, flat = clustered_test(values, papers), flat_interval(values)
         assert numbers[:5] == pytest.approx([clustered.value, clustered.low, clustered.high, flat.low, flat.high])
         if candidate == "human":
             assert numbers[5:] == [None] * 4
@@ -111,7 +111,7 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
             for paper, value in by_row[signature_id, name]:
                 grouped[paper].append(value)
             means[place] = {paper: sum(group) / len(group) for paper, group in grouped.items()}
-        test = stats.paired_test([means[0][paper] - means[1][paper] for paper in means[0] if paper in means[1]])
+        test = paired_test([means[0][paper] - means[1][paper] for paper in means[0] if paper in means[1]])
         assert numbers[5:] == pytest.approx([test.value, test.low, test.high, test.p], rel=1e-6)
         checked += 1
     assert checked == 5

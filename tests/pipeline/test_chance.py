@@ -14,8 +14,8 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
-from gre_bench.stats import clustered_interval
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import clustered_test
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -93,7 +93,7 @@ def test_the_boards_above_chance_is_the_mean_of_the_specific_pairs_by_exchange(s
     for name, (chance, above, low, high, papers) in said.items():
         keys = [key for key in specific if key[0] == name]
         units = [exchanges.get(key[:2], ("", key[1]))[1] for key in keys]
-        interval = clustered_interval([specific[key] for key in keys], units)
+        interval = clustered_test([specific[key] for key in keys], units)
         assert (above, low, high) == pytest.approx((interval.value, interval.low, interval.high))
         assert chance == pytest.approx(sum(own[key] - specific[key] for key in keys) / len(keys))
         assert papers == 16

@@ -17,7 +17,7 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.publishing import write_edition_pages
-from gre_bench.stats.intervals import clustered_interval, paired_test
+from gre_bench.stats.intervals import clustered_test, paired_test
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
@@ -75,7 +75,7 @@ def test_a_stratum_has_the_mean_and_the_intervals_of_a_board_of_its_papers_alone
         wanted = range(32, PAPERS) if row["value"] == "camera ready" else range(5, PAPERS)
         ids = {f"p{n:05d}" for n in wanted}
         own = [one for one in pairs if one[:2] == (row["signature_id"], row["candidate"]) and one[2] in ids]
-        expected = clustered_interval([one[4] for one in own], [one[2] for one in own])
+        expected = clustered_test([one[4] for one in own], [one[2] for one in own])
         assert (row["score"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
         assert row["papers"] == len(ids)
         if row["kind"] == "human":

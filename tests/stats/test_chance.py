@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.stats import clustered_test
-from gre_bench.stats.intervals import above_chance
+from gre_bench.stats.intervals import above_chance, clustered_test
 from gre_bench.stats.pair_tests import in_one_family, pair_tests
 
 

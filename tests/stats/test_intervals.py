@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench import stats
+from gre_bench.stats.auc import ordered_separation, separation
+from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_quantiles
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -18,49 +19,49 @@ SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
 
 def test_paired_test_gives_the_published_values_of_students_sleep_data():
-    found = stats.paired_test([a - b for a, b in zip(SLEEP_1, SLEEP_2, strict=True)], level=0.95)
+    found = paired_test([a - b for a, b in zip(SLEEP_1, SLEEP_2, strict=True)], level=0.95)
     assert found.value == pytest.approx(-1.58)
     assert (found.low, found.high) == (pytest.approx(-2.4598858, abs=1e-6), pytest.approx(-0.7001142, abs=1e-6))
     assert found.p == pytest.approx(0.002832890, abs=1e-8)
 
 
 def test_flat_interval_is_mean_and_1645_standard_errors():
-    found = stats.flat_interval([1.0, 2.0, 3.0, 4.0])
+    found = flat_interval([1.0, 2.0, 3.0, 4.0])
     half = 1.6448536269514722 * math.sqrt(5 / 3) / 2
     assert (found.value, found.low, found.high) == (2.5, pytest.approx(2.5 - half), pytest.approx(2.5 + half))
 
 
 def test_clustered_interval_of_single_pairs_is_students_interval():
     values = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0]
-    found = stats.clustered_interval(values, range(6))
+    found = clustered_test(values, range(6))
     low, high = scipy_stats.t.interval(0.9, 5, np.mean(values), scipy_stats.sem(values))
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_clustered_interval_does_not_take_copies_for_evidence():
     values = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0]
-    once = stats.clustered_interval(values, range(6))
-    twice = stats.clustered_interval(values * 2, [*range(6), *range(6)])
+    once = clustered_test(values, range(6))
+    twice = clustered_test(values * 2, [*range(6), *range(6)])
     assert (twice.low, twice.high) == (pytest.approx(once.low), pytest.approx(once.high))
-    assert stats.flat_interval(values * 2).high < stats.flat_interval(values).high
+    assert flat_interval(values * 2).high < flat_interval(values).high
 
 
 @pytest.mark.parametrize("bad", [[1.0], [1.0, math.nan], [1.0, math.inf]])
 def test_an_interval_of_too_few_or_broken_values_is_an_error(bad):
     with pytest.raises(ValueError):
-        stats.flat_interval(bad)
+        flat_interval(bad)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.lists(st.integers(-3, 3), min_size=2, max_size=12))
 def test_auc_equals_counting_all_pairs_with_ties_half(x, y):
     counted = np.mean([(a > b) + 0.5 * (a == b) for a in x for b in y])
-    found = stats.separation(x, list(range(len(x))), y, [f"y{n}" for n in range(len(y))])
+    found = separation(x, list(range(len(x))), y, [f"y{n}" for n in range(len(y))])
     assert found.auc == pytest.approx(counted)
     assert 0 <= found.low <= found.auc <= found.high <= 1
 
 
 def test_auc_of_separated_samples_is_one():
-    assert stats.separation([2.0, 3.0], "ab", [0.0, 1.0], "ab").auc == 1.0
+    assert separation([2.0, 3.0], "ab", [0.0, 1.0], "ab").auc == 1.0
 
 
 def paper_scores(random: np.random.Generator, papers: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +75,7 @@ def test_simulated_coverage_of_the_clustered_interval_is_nominal_and_of_the_flat
     hits = flat_hits = 0
     for _ in range(2000):
         values, papers = paper_scores(random, 40, 1.0)
-        found, flat = stats.clustered_interval(values, papers), stats.flat_interval(values)
+        found, flat = clustered_test(values, papers), flat_interval(values)
         hits += found.low <= 1.0 <= found.high
         flat_hits += flat.low <= 1.0 <= flat.high
     assert 0.88 <= hits / 2000 <= 0.92
@@ -87,13 +88,13 @@ def test_simulated_coverage_of_the_separation_is_nominal():
     hits = 0
     for _ in range(2000):
         (same, papers), (other, _) = paper_scores(random, 60, 1.0), paper_scores(random, 60, 0.0)
-        found = stats.separation(same, papers, other, papers)
+        found = separation(same, papers, other, papers)
         hits += found.low <= truth <= found.high
     assert 0.93 <= hits / 2000 <= 0.97
 
 
 def test_student_quantiles_are_those_of_the_printed_tables():
-    by_df = {row["df"]: row for row in stats.student_quantiles(120)}
+    by_df = {row["df"]: row for row in student_quantiles(120)}
     for df, q90, q95 in [(1, 6.314, 12.706), (5, 2.015, 2.571), (30, 1.697, 2.042), (120, 1.658, 1.980)]:
         assert (round(by_df[df]["q90"], 3), round(by_df[df]["q95"], 3)) == (q90, q95)
 
@@ -109,7 +110,7 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
     scores, labels, papers = (list(column) for column in zip(*rows, strict=True))
     somers = scipy_stats.somersd(labels, scores).statistic
     try:
-        found = stats.ordered_separation(scores, labels, papers)
+        found = ordered_separation(scores, labels, papers)
     except ValueError:
         return
     assert found.auc == pytest.approx((somers + 1) / 2)
@@ -117,9 +118,9 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
     same, other = [row for row, label in zip(rows, two, strict=True) if label], [row for row in rows if row[1] == 0]
     if len(same) < 2 or len(other) < 2:
         return
-    expected = stats.separation([row[0] for row in same], [row[2] for row in same],
+    expected = separation([row[0] for row in same], [row[2] for row in same],
                                 [row[0] for row in other], [row[2] for row in other])  # fmt: skip
-    found = stats.ordered_separation(scores, two, papers)
+    found = ordered_separation(scores, two, papers)
     assert found.auc == pytest.approx(expected.auc)
     if found.low is None:
         assert expected.high - expected.low == pytest.approx(0, abs=1e-6)
@@ -129,12 +130,12 @@ def test_an_ordered_separation_is_somers_d_and_for_two_labels_the_separation(row
 
 def test_an_ordered_separation_within_papers_ignores_what_differs_between_them():
     scores, labels = [1.0, 0.0, 11.0, 10.0, 5.0], [1, 0, 1, 0, 0]
-    found = stats.ordered_separation(scores, labels, list("aabbc"), within=True)
+    found = ordered_separation(scores, labels, list("aabbc"), within=True)
     assert (found.auc, found.pairs, found.papers) == (1.0, 2, 2)
     assert found.low is found.high is None, "two papers without an exception leave the doubt unknown, not none"
-    assert stats.ordered_separation(scores, labels, list("aabbc")).auc == pytest.approx(4 / 6)
+    assert ordered_separation(scores, labels, list("aabbc")).auc == pytest.approx(4 / 6)
     with pytest.raises(ValueError, match="fewer than two papers"):
-        stats.ordered_separation(scores, labels, list("abcde"), within=True)
+        ordered_separation(scores, labels, list("abcde"), within=True)
 
 
 def test_simulated_coverage_of_the_ordered_separation_is_nominal():
@@ -149,6 +150,6 @@ def test_simulated_coverage_of_the_ordered_separation_is_nominal():
         labels = random.integers(0, 3, len(papers)).astype(float)
         scores = 0.5 * random.normal(size=60)[papers] + random.normal(size=len(papers)) + 0.4 * labels
         for within in hits:
-            found = stats.ordered_separation(scores, labels, papers, within)
+            found = ordered_separation(scores, labels, papers, within)
             hits[within] += found.low <= truth[within] <= found.high
     assert all(0.93 <= count / 1000 <= 0.97 for count in hits.values()), hits
