@@ -1,26 +1,19 @@
-"""How sure is a rank? Intervals of the ranks of candidates that are scored on the same papers; rank 1 is the best.
+"""How sure is a rank, and do two measures order candidates alike? Rank 1 is the best.
 
-There are two intervals.
+A candidate's rank has two intervals. *low* to *high* is the bootstrap's percentile interval, from resampled papers. In
+simulations, it contains the true rank in 95 to 99% of cases at a nominal 90%. Ranks are whole numbers, and near-equal
+candidates change places.
 
-*low* to *high* is the bootstrap's percentile interval of one candidate's rank, from resampled papers. In simulations,
-it contains the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because ranks are whole numbers and
-near-equal candidates change places.
+*surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
+the number of significantly better candidates, and ends at the number of all less that of significantly worse ones. The
+tests are those of `pair_tests`. The intervals of all candidates hold at once with at least the stated probability (in
+simulations 99%).
 
-*surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024):
-
-- It begins at 1 + the number of significantly better candidates.
-- It ends at the number of all candidates less the number of significantly worse ones.
-
-The tests are those of `pair_tests`: Student's paired tests by paper, with Holm's correction over all pairs of
-candidates. The intervals of all candidates hold at once with at least the stated probability (in simulations 99%).
-
-Do two measures order the same candidates on the same papers alike?
-
-The two measures may have different units, because three comparisons that need no unit are made:
+Two measures may have different units, because three comparisons that need no unit are made:
 
 - the candidates' ranks by mean: Spearman's coefficient, with a bootstrap interval that resamples papers;
 - each candidate's lead over a baseline, in standard errors;
-- which candidates differ significantly: Student's paired test by paper, Holm-corrected over all pairs of candidates.
+- which candidates differ significantly, by `pair_tests`.
 """
 
 from __future__ import annotations
