@@ -1,4 +1,4 @@
-"""Statistics: published worked examples, agreement with SciPy and with brute force, coverage by simulation."""
+"""Intervals of means, scores above chance and changes: published examples, SciPy and brute force, coverage by simulation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from gre_bench.stats import intervals
 from gre_bench.stats.auc import ordered_separation, separation
-from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_quantiles
+from gre_bench.stats.intervals import Moment, above_chance, change, clustered_test, flat_interval, paired_test
+from gre_bench.stats.pair_tests import in_one_family, pair_tests
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -64,37 +66,8 @@ def test_auc_of_separated_samples_is_one():
     assert separation([2.0, 3.0], "ab", [0.0, 1.0], "ab").auc == 1.0
 
 
-def paper_scores(random: np.random.Generator, papers: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    """Two pairs a paper that share a paper effect: intra-paper correlation 0.33, as on real reviews."""
-    names = np.repeat(np.arange(papers), 2)
-    return shift + 0.574 * random.normal(size=papers)[names] + 0.819 * random.normal(size=2 * papers), names
-
-
-def test_simulated_coverage_of_the_clustered_interval_is_nominal_and_of_the_flat_one_is_not():
-    random = np.random.default_rng(7)
-    hits = flat_hits = 0
-    for _ in range(2000):
-        values, papers = paper_scores(random, 40, 1.0)
-        found, flat = clustered_test(values, papers), flat_interval(values)
-        hits += found.low <= 1.0 <= found.high
-        flat_hits += flat.low <= 1.0 <= flat.high
-    assert 0.88 <= hits / 2000 <= 0.92
-    assert flat_hits / 2000 < 0.88
-
-
-def test_simulated_coverage_of_the_separation_is_nominal():
-    random = np.random.default_rng(11)
-    truth = scipy_stats.norm.cdf(1.0 / math.sqrt(2))
-    hits = 0
-    for _ in range(2000):
-        (same, papers), (other, _) = paper_scores(random, 60, 1.0), paper_scores(random, 60, 0.0)
-        found = separation(same, papers, other, papers)
-        hits += found.low <= truth <= found.high
-    assert 0.93 <= hits / 2000 <= 0.97
-
-
 def test_student_quantiles_are_those_of_the_printed_tables():
-    by_df = {row["df"]: row for row in student_quantiles(120)}
+    by_df = {row["df"]: row for row in intervals.student_quantiles(120)}
     for df, q90, q95 in [(1, 6.314, 12.706), (5, 2.015, 2.571), (30, 1.697, 2.042), (120, 1.658, 1.980)]:
         assert (round(by_df[df]["q90"], 3), round(by_df[df]["q95"], 3)) == (q90, q95)
 
@@ -153,3 +126,89 @@ def test_simulated_coverage_of_the_ordered_separation_is_nominal():
             found = ordered_separation(scores, labels, papers, within)
             hits[within] += found.low <= truth[within] <= found.high
     assert all(0.93 <= count / 1000 <= 0.97 for count in hits.values()), hits
+
+
+def test_four_papers_by_hand():
+    """Two exchanges, differences 1, 3 and 5, 7: their means are 2 and 6, mean 4, standard error 2, t = 2 with df 1."""
+    found = above_chance([2.0, 3.0, 9.0, 10.0], [1.0, 3.0, 5.0, 7.0], list("abcd"), ["x", "x", "y", "y"])
+    assert (found.above, found.chance, found.papers, found.swaps) == (4.0, 2.0, 4, 2)
+    assert found.p == pytest.approx(2 * scipy_stats.t.sf(2, 1))
+    half = scipy_stats.t.ppf(0.95, 1) * 2
+    assert (found.low, found.high) == (pytest.approx(4 - half), pytest.approx(4 + half))
+
+
+def test_one_exchange_has_no_test():
+    found = above_chance([2.0, 3.0], [1.0, 3.0], ["a", "b"], ["x", "x"])
+    assert (found.above, found.low, found.high, found.p, found.swaps) == (2.0, None, None, None, 1)
+
+
+def test_no_pair_is_no_answer():
+    with pytest.raises(ValueError, match="no pair"):
+        above_chance([], [], [], [])
+
+
+def test_what_is_always_at_chance_has_p_1():
+    assert above_chance([1.0] * 4, [0.0] * 4, list("abcd"), ["x", "x", "y", "y"]).p == 1.0
+
+
+@given(st.integers(2, 20), st.integers(0, 2**16))
+def test_what_a_review_scores_anywhere_and_what_anything_scores_on_a_paper_cancel(exchanges, seed):
+    """An effect of the review and one of the paper, however large, move neither the difference nor its interval."""
+    random = np.random.default_rng(seed)
+    papers = 2 * exchanges
+    partner = np.arange(papers) ^ 1
+    score = random.normal(size=(papers, papers))
+    review, paper = 100 * random.normal(size=papers), 100 * random.normal(size=papers)
+
+    def found(table):
+        own = table[np.arange(papers), np.arange(papers)]
+        return above_chance(own.tolist(), (own - table[partner, np.arange(papers)]).tolist(), range(papers),
+                            (np.arange(papers) // 2).tolist())  # fmt: skip
+
+    plain, moved = found(score), found(score + review[:, None] + paper[None, :])
+    assert moved.above == pytest.approx(plain.above, abs=1e-9)
+    assert moved.p == pytest.approx(plain.p, abs=1e-6)
+
+
+def test_the_clustered_test_is_students_where_each_cluster_is_one_value():
+    values = [0.3, -1.0, 2.0, 0.7, 1.1]
+    test, known = clustered_test(values, list("abcde")), scipy_stats.ttest_1samp(values, 0)
+    assert test.p == pytest.approx(known.pvalue)
+    assert (test.low, test.high) == pytest.approx(tuple(known.confidence_interval(0.90)))
+
+
+def test_further_tests_join_the_family_of_holms_correction():
+    random = np.random.default_rng(0)
+    values, papers = random.normal(size=60), list(range(20)) * 3
+    tests = pair_tests(values, papers, [name for name in "abc" for _ in range(20)])
+    together, others = in_one_family(tests, [0.001, 0.9])
+    family = sorted([*(test.p for test in tests), 0.001, 0.9])
+    assert others[0] == pytest.approx(min(1.0, 0.001 * (len(family) - family.index(0.001))))
+    assert all(one.p_holm >= test.p_holm or math.isclose(one.p_holm, test.p_holm)
+               for one, test in zip(together, tests, strict=True))  # fmt: skip
+    assert in_one_family(tests, [])[0] == tests
+
+
+def moment(values) -> Moment:
+    return Moment(float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values)), len(values))
+
+
+@pytest.mark.parametrize(("sizes", "spread"), [((30, 30), (1, 1)), ((5, 80), (3, 0.2)), ((2, 3), (1, 1))])
+def test_it_is_welchs_test(sizes, spread):
+    random = np.random.default_rng(0)
+    one, other = (random.normal(k, spread[k], sizes[k]) for k in (0, 1))
+    expected = scipy_stats.ttest_ind(other, one, equal_var=False)
+    low, high = expected.confidence_interval(0.90)
+    found = change(moment(one), moment(other))
+    assert (found.value, found.low, found.high, found.p) == pytest.approx(
+        (other.mean() - one.mean(), low, high, expected.pvalue)
+    )
+
+
+@pytest.mark.parametrize(
+    ("sides", "message"),
+    [((Moment(0, 1, 1), Moment(0, 1, 9)), "two papers"), ((Moment(0, 0, 9), Moment(1, 0, 9)), "neither side varies")],
+)
+def test_what_says_nothing_is_refused(sides, message):
+    with pytest.raises(ValueError, match=message):
+        change(*sides)
