@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,8 +57,3 @@ class FaultyLM(OverlapLM):
             self.fault(answer) if isinstance(answer, SpanLogprob) and self.where(prediction) else answer
             for prediction, answer in zip(predictions, answers, strict=True)
         ]
-
-
-def slow_lm() -> OverlapLM:
-    """An `OverlapLM` that takes as long a prediction as the environment says, so that it can be killed at work."""
-    return OverlapLM(pause_s=float(os.environ.get("SCRIPTED_LM_PAUSE_S", "0")))

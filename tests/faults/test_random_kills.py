@@ -1,7 +1,6 @@
 """SIGKILL at random moments of all stages, many in a row on the same state: the run that ends leaves the same tables.
 
-Some refreshes are given their judgments, some are whole, some buy their texts of a scripted server, some are under the
-Prefect engine.
+Some refreshes are whole, some buy their texts of a scripted server, some are under the Prefect engine.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from shutil import rmtree
@@ -23,7 +21,7 @@ from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.faults import killing
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
+from tests.faults.killing import DEMO, by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
 from tests.servers.scripted_chat import scripted_chat
 
@@ -42,27 +40,6 @@ def killed(state: Path, random: Random, longest_s: float, *overrides: str, **mor
     return stage_of(state) if hit else None
 
 
-def chains(
-    folder: Path, kills: int, random: Random, longest_s: float, check: Callable[[Path], None], *overrides: str, **more
-) -> Counter[str]:
-    """Kills of refreshes, one after the other on one state until one is done; then on the next. Stage by stage."""
-    stages: Counter[str] = Counter()
-    state, number = folder / "state", 0
-    while True:
-        hit = killed(state, random, longest_s, *overrides, **more)
-        if hit:
-            stages[hit] += 1
-        if stages.total() < kills and hit:
-            continue
-        assert ended(state, *overrides, **more) == 0
-        check(state)
-        assert debris(state) == []
-        rmtree(state)
-        number += 1
-        if stages.total() >= kills:
-            return stages
-
-
 def took(state: Path, *overrides: str, **more) -> float:
     """Seconds of a refresh that nobody disturbs."""
     began = time.monotonic()
@@ -70,27 +47,21 @@ def took(state: Path, *overrides: str, **more) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.slow  # test_commit_points.py kills at chosen commits
-def test_some_random_kills_of_a_refresh_of_given_texts(tmp_path, trial):
-    seconds = took(tmp_path / "undisturbed", file=GIVEN)
-    expected = whole(tmp_path / "undisturbed")
-    stages = chains(
-        tmp_path, 2, Random(7), 0.7 * seconds, lambda state: assert_same(whole(state), expected), file=GIVEN
-    )
-    trial("SIGKILL at a random moment: given texts", SAME, stages.total())
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_random_kills_of_a_whole_refresh(tmp_path, trial):
+    random, stages, state = Random(20261124), Counter[str](), tmp_path / "state"
     seconds = took(tmp_path / "undisturbed")
     expected = whole(tmp_path / "undisturbed")
-
-    def check(state: Path) -> None:
+    while stages.total() < WHOLE:
+        while stages.total() < WHOLE and (hit := killed(state, random, 0.6 * seconds)):
+            stages[hit] += 1
+        assert ended(state) == 0
         assert_same(whole(state), expected)
         assert_accounted(state, done=True)
-
-    for stage, times in chains(tmp_path, WHOLE, Random(20261124), 0.6 * seconds, check).items():
+        assert debris(state) == []
+        rmtree(state)
+    for stage, times in stages.items():
         trial(f"SIGKILL at a random moment: {stage}", SAME, times)
 
 

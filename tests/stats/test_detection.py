@@ -78,12 +78,14 @@ def test_false_detections_keep_their_share_and_intervals_cover_zero():
     assert np.mean([min(p for _, p in result.families.values()) < 0.05 for result in results]) <= 0.07
 
 
+@pytest.fixture(scope="module")
+def sure():
+    return [detected(scores(60, 1.0, seed=seed + 10_000)) for seed in range(100)]
+
+
 @pytest.mark.parametrize("named", [0.0, 0.25, 0.5, 1.0])
-def test_the_estimated_rate_is_the_true_one(named):
-    rates = []
-    for seed in range(400):
-        sure = detected(scores(60, 1.0, seed=seed + 10_000))
-        rates.append(rate(detected(scores(60, named, seed=seed)), sure, 0.05))
+def test_the_estimated_rate_is_the_true_one(named, sure):
+    rates = [rate(detected(scores(60, named, seed=seed)), true, 0.05) for seed, true in enumerate(sure)]
     assert np.mean(rates) == pytest.approx(named, abs=0.05)
 
 
