@@ -14,7 +14,7 @@ from gre_bench.release.figures import drawn
 from gre_bench.release.manifest import verify
 from gre_bench.release.pages.board import Board, Entry
 from tests.faults.commands import command
-from tests.faults.endpoints import said
+from tests.faults.endpoints import refused, said
 from tests.release.made_up import EDITION, FREE, make
 
 RENDERERS = {
@@ -40,16 +40,13 @@ def test_a_renderer_that_fails_costs_the_figures_alone(state, trial, monkeypatch
     assert (code, err) == (0, "") and out.count("without figures: the renderer of figures ") == 1, (out, err)
     release = state / "releases" / f"{EDITION}-r1"
     assert verify(release)["release"] == release.name and not (release / "figures").exists()
-    code, _, err = said("leaderboard", EDITION, "--figures", state / "figures", "--state", state)
-    assert code == 2 and err.count("\n") == 1 and "the renderer of figures " in err
+    refused("leaderboard", EDITION, "--figures", state / "figures", "--state", state, says="the renderer of figures ")
     trial(f"figures: a renderer with {renderer}", "a release without figures, said in one line", 2)
 
 
 def test_an_address_space_that_is_too_small_for_the_renderer_does_not_end_the_publication(state, trial):
-    bytes_ = 12 * 10**9
-    limited = command(
-        "publish", EDITION, "--state", state, before=partial(resource.setrlimit, resource.RLIMIT_AS, (bytes_, bytes_))
-    )
+    small = partial(resource.setrlimit, resource.RLIMIT_AS, (12 * 10**9, 12 * 10**9))
+    limited = command("publish", EDITION, "--state", state, before=small)
     figures = state / "releases" / f"{EDITION}-r1" / "figures"
     assert limited.code == 0, (limited.code, limited.err)
     assert figures.exists() != ("without figures: " in limited.out)

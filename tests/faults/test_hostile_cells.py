@@ -42,10 +42,6 @@ def _graded(cell: str) -> ExaminerResult:
                           1, 1, None, 0.0)  # fmt: skip
 
 
-def _rated(cell: str) -> ConditionResult:
-    return ConditionResult(cell, cell, 1, 0, 0, 1, 0, {cell: 1}, None, None, dict.fromkeys(range(1, 11), 0), None)
-
-
 def _rationales(cell: str, _: Path) -> str:
     grade = Grade(cell, 1.0, rationales={cell: cell})
     return table(sheet([Item(cell, cell, cell)], [grade], 1, 0))
@@ -59,10 +55,9 @@ def _of_examiners(cell: str, _: Path) -> str:
 
 
 def _of_guidelines(cell: str, _: Path) -> str:
-    published = Table(
-        "Table", ("Model", "Setting"), ("ARR",), (RmseRow((cell, cell), {"ARR": RmseCell(1.0, note="odd")}),)
-    )
-    return of_guidelines.markdown([published], [_rated(cell)], None)
+    row = RmseRow((cell, cell), {"ARR": RmseCell(1.0, note="odd")})
+    rated = ConditionResult(cell, cell, 1, 0, 0, 1, 0, {cell: 1}, None, None, dict.fromkeys(range(1, 11), 0), None)
+    return of_guidelines.markdown([Table("Table", ("Model", "Setting"), ("ARR",), (row,))], [rated], None)
 
 
 CSV = {
@@ -104,13 +99,10 @@ def test_no_cell_of_a_markdown_table_is_markup_or_another_column(writer, tmp_pat
 
 def test_nothing_else_writes_cells(trial):
     trial("hostile cells: a writer of its own", "all files of cells are made in one module")
-    own = Path(terminal.__file__)
+    own, writers = Path(terminal.__file__), re.compile(r"csv\.(?:writer|DictWriter)|to_csv|to_markdown|' \| '\.join\(")
     for folder in ("gre_bench", "flows", "tasks"):
         for path in (ROOT / folder).rglob("*.py"):
-            text = path.read_text(encoding="utf-8")
-            assert path == own or not re.search(
-                r"csv\.(?:writer|DictWriter)|to_csv|to_markdown|' \| '\.join\(", text
-            ), path
+            assert path == own or not writers.search(path.read_text(encoding="utf-8")), path
 
 
 def _bars(line: str) -> int:

@@ -57,9 +57,7 @@ def test_a_worker_that_the_system_kills_for_its_memory_costs_its_papers_alone(
     assert process.returncode == 3, message
     assert "Traceback" not in message and "died" in shown
     assert_accounted(state, done=False)
-    assert {reason for (reason,) in query(state, "select distinct reason from pairs where state = 'missing'")} == {
-        "worker_died"
-    }
+    assert query(state, "select distinct reason from pairs where state = 'missing'") == [("worker_died",)]
     assert_readable(state)
     ended(family)
     use(OverlapLM())
@@ -128,11 +126,8 @@ def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_n
     changed = {row[-1] for name, row in found.items() if name[0] == doomed and row != whole.get(name)}
     assert "no_text" in changed
     # What candidates score by chance, and the control of other papers, depend on all papers.
-    by_chance = {
-        row[0]
-        for row in query(tmp_path / "whole", "select signature_id from signatures where metric like '%_specific'")
-    }
-    alone = [name for name in found if name[0] != doomed and name[3] not in by_chance and "other" not in name[1]]
+    specific = query(tmp_path / "whole", "select signature_id from signatures where metric like '%_specific'")
+    alone = [name for name in found if name[0] != doomed and name[3:] not in specific and "other" not in name[1]]
     assert len(alone) > 20
     assert [found[name] for name in alone] == [whole[name] for name in alone]
     trial("out of memory: a PDF bomb in a refresh", "its paper says why; the other papers' scores are the same")
@@ -219,9 +214,6 @@ def test_memory_that_runs_out_in_the_program_is_one_line(made_up, monkeypatch, t
         raise MemoryError
 
     monkeypatch.setattr(Store, "read", read)
-    code, _, err = said("leaderboard", MADE_UP, "--state", made_up)
-    assert (code, err) == (
-        1,
-        "error: no memory left; what was done is kept: mend that and give the same command again\n",
-    )
+    line = "error: no memory left; what was done is kept: mend that and give the same command again\n"
+    assert said("leaderboard", MADE_UP, "--state", made_up)[::2] == (1, line)
     trial("out of memory: the program itself", "one line")

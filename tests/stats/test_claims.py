@@ -52,9 +52,7 @@ def test_a_claim_of_some_is_the_mirror_image_of_its_denial_of_all(values):
 def test_of_claims_on_the_edge_few_are_told_wrongly():
     """Five contrasts of mean zero: that all are above zero is never quite so, and is denied in at most 5% of simulations."""
     chance = random.Random(1)
-    verdicts = [
-        judge_claim([Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(5)]).verdict for _ in range(2000)
-    ]
+    verdicts = [judge_claim([sure(chance.gauss(0, 0.1)) for _ in range(5)]).verdict for _ in range(2000)]
     assert verdicts.count("does not hold") / 2000 <= 0.05 + 0.01
     assert verdicts.count("holds") / 2000 < 0.001
 
@@ -104,15 +102,10 @@ def test_a_larger_family_never_tells_more(values, others):
 
 
 def test_in_a_family_without_any_effect_a_verdict_is_given_in_at_most_5_per_cent_of_simulations():
-    chance = random.Random(2)
-    wrong = 0
+    chance, wrong = random.Random(2), 0
     for _ in range(2000):
-        family = [
-            judge_claim(
-                [Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(1 + k % 3)], ("all", "any")[k % 2]
-            )
-            for k in range(6)
-        ]
+        contrasts = [[sure(chance.gauss(0, 0.1)) for _ in range(1 + k % 3)] for k in range(6)]
+        family = [judge_claim(few, ("all", "any")[k % 2]) for k, few in enumerate(contrasts)]
         wrong += any(result.verdict != "cannot be told" for result in decided(family))
     assert wrong / 2000 <= 0.05 + 0.01
 

@@ -65,10 +65,8 @@ def test_the_order_of_rows_changes_nothing_and_flipping_changes_the_sign(seed, p
     values, owners, names, references = table(random, np.zeros(candidates), papers)
     found = {frozenset((t.first, t.second)): t for t in pair_tests(values, owners, names, references)}
     order = random.permutation(len(values))
-    again = pair_tests(
-        values[order], [owners[k] for k in order], [names[k] for k in order], [references[k] for k in order]
-    )
-    for test in again:
+    mixed = ([column[k] for k in order] for column in (values, owners, names, references))
+    for test in pair_tests(*mixed):
         other = found[frozenset((test.first, test.second))]
         other = other if other.first == test.first else other.flipped()
         assert (test.difference, test.low, test.high, test.p_holm) == pytest.approx(
