@@ -10,14 +10,7 @@ interval serves all coefficients. In a simulation with 30 groups of similar item
 cases, as it should. The percentile interval of the resampled coefficients covers it in 92%.
 
 `compare` asks whether one score is closer to the grades than another. Both correlations are computed on the same
-resamples, because they share the grades. The result also has Williams' t (1959), which Steiger (1980, eq. 7)
-recommends. It assumes independent items and normal variables:
-
-    t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
-    |R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.
-
-r₁ and r₂ are the correlations of the two scores with the grades. r₁₂ is the correlation between the two scores, and n
-is the number of items.
+resamples, because they share the grades.
 
 `symmetry` asks whether an evaluation LM gives a pair of reviews the same probability in both directions (Xu et al.
 2025, A.5). True probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients are computed over pairs
@@ -175,11 +168,7 @@ def _by_group(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The correlations of two scores with the same grades, and their difference with its 95% interval.
-
-    - *difference*: *first* less *second*. *low*, *high*, *p*: its interval and p-value, by resampling groups.
-    - *williams_t*, *williams_p*: None for Kendall's tau, which the formula does not cover.
-    """
+    """The correlations of two scores with the same grades, and their difference with its 95% interval."""
 
     kind: Kind
     first: float
@@ -188,8 +177,6 @@ class Comparison:
     low: float
     high: float
     p: float
-    williams_t: float | None
-    williams_p: float | None
     items: int
     groups: int
 
@@ -200,13 +187,14 @@ def compare(
     """Compares how closely two scores, *first* and *second*, follow the *grades* of the same items.
 
     The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
-    − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom. For Spearman, Williams' t is an
-    approximation on ranks.
+    − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom.
     """
     x, y = _same_length(first, grades)
     z, _ = _same_length(second, grades)
+    if kind != "kendall" and len(x) < 4:
+        raise ValueError("the difference of two correlations needs at least four items")
     names, size = group_indices(groups, len(x))
-    of_first, of_second, between = (association(kind, a, b, names, size) for a, b in ((x, y), (z, y), (x, z)))
+    of_first, of_second = (association(kind, scores, y, names, size) for scores in (x, z))
 
     def estimate(counts: Array) -> Array:
         return np.asarray(of_first(counts) - of_second(counts))
@@ -214,31 +202,8 @@ def compare(
     value, drawn = _resampled(estimate, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
     low, high, p = student_test(value, spread, size - 1, 0.95)
-    all_once = np.ones((1, size))
-    r1, r2, r12 = (float(coefficient(all_once)[0]) for coefficient in (of_first, of_second, between))
-    t, williams_p = (None, None) if kind == "kendall" else williams(r1, r2, r12, len(x))
-    return Comparison(kind, r1, r2, value, low, high, p, t, williams_p, len(x), size)
-
-
-def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
-    """Returns Williams' t and its two-sided p-value for two correlations that share a variable, such as the grades.
-
-    *first*, *second*: the two correlations. *between*: that of the two scores. *items*: the number of items. Raises
-    ValueError for fewer than four items, or for correlations so close to 1 that t is undefined.
-    """
-    from scipy.special import stdtr
-
-    if items < 4:
-        raise ValueError("Williams' test needs at least four items")
-    if first == second:
-        return 0.0, 1.0
-    determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
-    mean = (first + second) / 2
-    left = 2 * (items - 1) / (items - 3) * max(0.0, determinant) + mean**2 * (1 - between) ** 3
-    if left <= 0:
-        raise ValueError("Williams' test has no value for correlations as perfect as these")
-    t = (first - second) * math.sqrt((items - 1) * (1 + between) / left)
-    return t, 2 * float(stdtr(items - 3, -abs(t)))
+    r1, r2 = (float(coefficient(np.ones((1, size)))[0]) for coefficient in (of_first, of_second))
+    return Comparison(kind, r1, r2, value, low, high, p, len(x), size)
 
 
 @dataclass(frozen=True, slots=True)
