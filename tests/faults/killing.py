@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +29,7 @@ from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
-from tests.faults.commands import DEMO, MODELS
+from tests.faults.commands import DEMO, MODELS, start
 from tests.faults.points import armed
 from tests.flows.refreshing import EDITION, tables, use
 from tests.forks import CONTEXT
@@ -147,47 +148,46 @@ def stage_of(state: Path) -> str:
     return "unknown"
 
 
-def commanded(
-    folder: Path,
-    *arguments: str,
-    pause_s: float = 0.0,
-    held_at: Path | None = None,
-    environment: Mapping[str, str] = {},
-) -> BaseProcess:
-    """``gre-bench ARGUMENTS``, begun in a child that leads a session; what it prints goes to files of *folder*."""
+def commanded(folder: Path, *arguments: str, environment: Mapping[str, str] = {}, **lm: Any) -> BaseProcess:
+    """``gre-bench ARGUMENTS``, begun in a child that leads a session; what it prints goes to files of *folder*.
+
+    *lm*: how the scripted evaluation LM behaves.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s, held_at, dict(environment)))
     (folder / "began").unlink(missing_ok=True)
-    process.start()
+    process = start(arguments, folder, partial(_leading, folder / "began", dict(environment), lm))
     wait_for((folder / "began").exists, process)
     return process
 
 
-def _command(
-    folder: str, arguments: tuple[str, ...], pause_s: float, held_at: Path | None, environment: dict[str, str]
-) -> None:
+def _leading(began: Path, environment: dict[str, str], lm: dict[str, Any]) -> None:
     os.setsid()
     os.environ.update(environment)
-    for number, name in ((1, "out.txt"), (2, "err.txt")):
-        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
-    use(OverlapLM(pause_s=pause_s, held_at=held_at))
+    use(OverlapLM(**lm))
     from gre_bench.cli import app as cli
 
     begin = cli.app
 
     def app() -> None:
         """The command, told to be at work when its signals are in its hands."""
-        Path(folder, "began").touch()
+        began.touch()
         begin()
 
     cli.app = app  # type: ignore[assignment]
-    sys.argv = ["gre-bench", *arguments]
-    cli.main()
 
 
 def said(folder: Path) -> tuple[str, str]:
     """What a command printed: standard output, standard error."""
-    return (folder / "out.txt").read_text(), (folder / "err.txt").read_text()
+    return (folder / "out").read_text(), (folder / "err").read_text()
+
+
+def under_prefect(state: Path, *more: str) -> subprocess.Popen[str]:
+    """A refresh of the sample under a Prefect engine of its own, in a session of its own."""
+    command = ["refresh", "--settings", DEMO, "--set", "evaluation_lm.backend=scripted", *more, "--state", state]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.pipeline.runs.killed", *map(str, command)], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
 
 
 def left_behind(session: int) -> list[int]:

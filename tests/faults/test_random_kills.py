@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,10 +17,9 @@ from shutil import rmtree
 import pytest
 
 from gre_bench.writing.spend_log import SpendLog
-from tests.conftest import ROOT
 from tests.faults import killing
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
+from tests.faults.killing import by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
 from tests.servers.scripted_chat import scripted_chat
 
@@ -112,14 +110,10 @@ def test_random_kills_under_the_prefect_engine_leave_no_server(tmp_path, trial):
 
 def engine(state: Path, kill_after_s: float | None) -> float | None:
     """Seconds that ``gre-bench refresh`` took under a Prefect engine of its own; None if it was killed."""
-    command = ("refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--state", str(state))
     began = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.pipeline.runs.killed", *command, "--set", "run.chunk_papers=4"], cwd=ROOT,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+    process = killing.under_prefect(state, "--set", "run.chunk_papers=4")
     try:
-        out, _ = process.communicate(timeout=kill_after_s)
+        said = process.communicate(timeout=kill_after_s)
     except subprocess.TimeoutExpired:
         servers = killing.descendants(process.pid)
         os.kill(process.pid, signal.SIGKILL)
@@ -127,5 +121,5 @@ def engine(state: Path, kill_after_s: float | None) -> float | None:
         assert left_behind(process.pid) == []
         killing.gone(servers, 30.0)
         return None
-    assert process.returncode == 0, out
+    assert process.returncode == 0, said
     return time.monotonic() - began

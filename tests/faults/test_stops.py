@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from multiprocessing.process import BaseProcess
@@ -19,10 +18,10 @@ from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
 from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.store import Store
-from tests.conftest import ROOT, SIXTEEN
+from tests.conftest import SIXTEEN
 from tests.faults.endpoints import with_settings
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, gone, left_behind, said
+from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, gone, left_behind, said, under_prefect
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
@@ -314,14 +313,6 @@ def test_a_refresh_under_the_prefect_engine_at_random_moments(undisturbed, tmp_p
     assert process.communicate(timeout=600) and process.returncode == 0
     assert_undisturbed(state, undisturbed)
     trial(f"{sign.name}: under the Prefect engine", CLEAN, stopped)
-
-
-def under_prefect(state: Path, *more: str) -> subprocess.Popen[str]:
-    command = (*(part for part in REFRESH if part != "--no-prefect"), *more, "--state", str(state))
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.pipeline.runs.killed", *command], cwd=ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
 
 
 def assert_stops(process: subprocess.Popen[str], sign: signal.Signals) -> None:
