@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,6 +22,7 @@ from tests.faults.invariants import assert_accounted
 from tests.flows.fetching import QUICK, served
 from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
+from tests.servers.scripted import serving
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 WRITINGS = ("text", "base64", "quoted", "escaped", "429", "401")
@@ -103,7 +103,7 @@ def test_logins_at_openreview_are_in_nothing_that_a_fetch_leaves_or_says(way, pl
 def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monkeypatch, trial):
     trial("canaries: OpenReview and LM endpoint redirect to another host", "no credential is sent there, one line", 2)
     use(OverlapLM())
-    with echoing() as elsewhere, redirecting(elsewhere) as (url, _), scripted_chat(then="redirect_away") as server:
+    with echoing() as elsewhere, redirecting(elsewhere) as url, scripted_chat(then="redirect_away") as server:
         server.elsewhere = elsewhere
         models = tmp_path / "models.toml"
         models.write_text(ENTRY.format(url=server.url, model=MODEL))
@@ -180,15 +180,15 @@ ASKED: list[str] = []
 def echoing():
     """A server that refuses everything and says all that it was sent; its address."""
     ASKED.clear()
-    with _server(lambda sent: (400, {}, sent)) as (url, _):
+    with _server(lambda sent: (400, {}, sent)) as url:
         yield url
 
 
 @contextmanager
 def redirecting(elsewhere: str):
     """A server that sends everything on to *elsewhere*, method and body kept; its address."""
-    with _server(lambda sent: (307, {"Location": f"{elsewhere}/login"}, ""), keep=False) as found:
-        yield found
+    with _server(lambda sent: (307, {"Location": f"{elsewhere}/login"}, ""), keep=False) as url:
+        yield url
 
 
 @contextmanager
@@ -212,10 +212,5 @@ def _server(answer, keep: bool = True):
         def log_message(self, *_: object) -> None:
             """Silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", server
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -11,8 +11,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
-import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -29,6 +28,7 @@ from gre_bench.reports.viewing import Viewing, server_of
 from gre_bench.store import statement
 from tests.faults.endpoints import refused, said
 from tests.release.made_up import EDITION, FREE, make
+from tests.servers.scripted import serving
 
 OTHER = "ICLR-2024"
 SECRET = "a-local-file-that-is-nobodys-business"
@@ -255,23 +255,15 @@ def test_a_study_whose_status_has_another_shape_is_shown_all_the_same(own, trial
 @contextmanager
 def viewed(state: Path):
     """A function that asks the server of *state* for a path: (status, headers, body)."""
-    viewing = Viewing(state)
-    with server_of(viewing, 0) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with closing(Viewing(state)) as viewing, serving(server_of(viewing, 0)) as server:
 
         def ask(path: str):
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
+            with closing(http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)) as connection:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.headers, answer.read()
 
-        try:
-            yield ask
-        finally:
-            server.shutdown()
-            thread.join()
-            viewing.close()
+        yield ask
 
 
 def moved_out(path: Path) -> Path:
