@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -89,22 +89,32 @@ def damaged(file: Path, found: Iterable[Damage]) -> Iterator[str]:
     file.write_bytes(whole)
 
 
-def everything(store: Store) -> dict[str, list[str]]:
-    """All rows of all tables, under the lock."""
-    with store.lock("look"), store.transaction() as run:
-        return {name: sorted(map(repr, run.execute(f"from {name}").fetchall())) for name in TABLES}
+def noticed(file: Path, count: int, seed: int, look: Callable[[], object], says: str) -> Iterator[str]:
+    """Damages *file* *count* times: *look* sees what it saw before, or the error *says* so in one line. What was done."""
+    right = look()
+    for said in damaged(file, damages(file.stat().st_size, count, Random(seed))):
+        try:
+            assert look() == right, said
+        except StoreError as error:
+            one_line(error, file, says)
+        yield said
+
+
+def rows_of(run: Any) -> dict[str, list[str]]:
+    """All rows of all tables."""
+    return {name: sorted(map(repr, run.execute(f"from {name}").fetchall())) for name in TABLES}
 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_damaged_store_is_refused_or_whole_and_its_copy_takes_its_place(pristine, tmp_path, trial, count):
     store = Store(pristine.copied(tmp_path / "state"), EDITION)
-    expected = everything(store)
-    for said in damaged(store.file, damages(store.file.stat().st_size, count, Random(3))):
+
+    def look() -> dict[str, list[str]]:
         store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
-        try:
-            assert everything(store) == expected, said
-        except StoreError as error:
-            one_line(error, store.file, "copy read.duckdb to edition.duckdb")
+        with store.lock("look"), store.transaction() as run:
+            return rows_of(run)
+
+    for said in noticed(store.file, count, 3, look, "copy read.duckdb to edition.duckdb"):
         trial(f"damaged file: store, {said.split()[-1]}", NOT_SILENT)
     # As the line says: the copy for readers in its place.
     shutil.copyfile(store.read_file, store.file)
@@ -187,14 +197,10 @@ def test_a_damaged_copy_for_readers_is_one_line_or_whole_and_a_refresh_makes_it_
 
     def look() -> dict[str, list[str]]:
         with store.reading() as run:
-            return {name: sorted(map(repr, run.execute(f"from {name}").fetchall())) for name in TABLES}
+            return rows_of(run)
 
     expected = look()
-    for said in damaged(store.read_file, damages(len(whole), count, Random(6))):
-        try:
-            assert look() == expected, said
-        except StoreError as error:
-            one_line(error, store.read_file, "makes a new one")
+    for said in noticed(store.read_file, count, 6, look, "makes a new one"):
         trial(f"damaged file: copy for readers, {said.split()[-1]}", NOT_SILENT)
     store.read_file.write_bytes(whole[:5000])
     for asked in (("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human")):
@@ -271,13 +277,8 @@ def test_a_run_goes_on_beside_a_damaged_ledger_and_status_says_how_many_lines(pr
 @pytest.mark.parametrize("count", [40, pytest.param(800, marks=MANY)])
 def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_anew(pristine, tmp_path, trial, count):
     store = Store(pristine.copied(tmp_path / "state"), EDITION)
-    whole, right = store.status_file.read_bytes(), store.status()
-    for said in damaged(store.status_file, damages(len(whole), count, Random(10))):
-        try:
-            found = store.status()
-            assert {name: found[name] for name in right} == right, said
-        except StoreError as error:
-            one_line(error, store.status_file)
+    whole, names = store.status_file.read_bytes(), list(store.status())
+    for _ in noticed(store.status_file, count, 10, lambda: {name: store.status()[name] for name in names}, ""):
         trial("damaged file: status", "one line, or what was written")
     store.status_file.write_bytes(whole[:70])
     found = command("status", "--state", tmp_path / "state")
@@ -331,12 +332,12 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
     monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
     made = granted(tmp_path, EDITION, "pass", 1, monkeypatch)
     (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
-    for said in damaged(file, damages(file.stat().st_size, count, Random(12))):
-        try:
-            found = validation_records.validation_record(tmp_path, SIGNED.signature_id)
-            assert json.dumps(asdict(found)) == json.dumps(asdict(made)), said
-        except StoreError as error:
-            one_line(error, file, "validate again")
+
+    def look() -> str:
+        return json.dumps(asdict(validation_records.validation_record(tmp_path, SIGNED.signature_id)))
+
+    assert look() == json.dumps(asdict(made))
+    for _ in noticed(file, count, 12, look, "validate again"):
         trial("damaged file: certificate", "one line, or what was written")
 
 
