@@ -13,8 +13,7 @@ from packaging.utils import canonicalize_name
 
 from tests.architecture.syntax import nodes
 from tests.conftest import ROOT
-from tests.flows.refreshing import run, use
-from tests.scripted_lms import OverlapLM
+from tests.flows.refreshing import refreshed
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKED = {
@@ -133,9 +132,7 @@ def test_no_module_lets_a_model_bring_code():
 
 
 def test_no_file_that_a_refresh_leaves_is_a_pickle(tmp_path):
-    use(OverlapLM())
-    run(tmp_path)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    files = [path for path in refreshed(tmp_path).rglob("*") if path.is_file()]
     assert len(files) > 5
     begins = {path: path.read_bytes()[:2] for path in files}
     assert not [path for path, two in begins.items() if two[:1] == b"\x80" and two[1:] <= b"\x05"]

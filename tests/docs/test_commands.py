@@ -23,7 +23,8 @@ from gre_bench.reports.contrasts import PlannedContrast
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks
-from tests.flows.refreshing import with_papers_read
+from tests.frozen_outputs import make_sample
+from tests.once import once
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models", "toml contrasts"}
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -77,9 +78,7 @@ def test_settings_and_models_that_are_shown_are_taken():
 def refreshed(tmp_path_factory) -> Path:
     """A folder as ``make demo`` leaves it."""
     folder = tmp_path_factory.mktemp("demo")
-    state = with_papers_read(folder / "state")
-    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", state)
-    assert code == 0, said
+    shutil.copytree(once("sample-demo", make_sample), folder / "state", symlinks=True)
     return folder
 
 

@@ -24,7 +24,7 @@ from gre_bench.store import edition as stores
 from gre_bench.store.queries import CURRENT_SIGNATURES, LAST_SETTINGS
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
-from tests.flows.refreshing import DEMO, EDITION, query, run, use
+from tests.flows.refreshing import DEMO, EDITION, query, refreshed, run, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
@@ -94,8 +94,8 @@ def test_a_clock_set_by_hand_in_the_middle_of_a_run_changes_no_table(hand_set, u
 
 
 def test_by_a_clock_set_back_the_last_run_is_still_the_last(hand_set, tmp_path, trial):
+    refreshed(tmp_path)
     use(OverlapLM())
-    run(tmp_path)
     hand_set.moved = -30 * DAY
     run(tmp_path, "scoring.metrics=['gem_s_abstract']")
     store = Store(tmp_path, EDITION)

@@ -23,13 +23,6 @@ OTHER = "SAMPLE-2026-again"
 PAIRS = "select metric, paper_id, candidate_id, reference_id, state, value, reason from pairs join signatures using (signature_id) order by all"
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    state = tmp_path_factory.mktemp("undisturbed")
-    assert ended(state, file=GIVEN) == 0
-    return tables(state)
-
-
 def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed, tmp_path, trial):
     state = tmp_path / "state"
     folders = [tmp_path / f"start-{number}" for number in range(STARTS)]
