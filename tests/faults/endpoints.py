@@ -23,10 +23,10 @@ from gre_bench.pipeline.runs import spending
 from gre_bench.store import Store
 from gre_bench.writing import http_writer
 from tests.cli.calling import call
-from tests.faults.commands import MODELS
+from tests.faults.killing import by_lm
 from tests.flows.refreshing import DEMO, EDITION, query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, ScriptedChat
+from tests.servers.scripted_chat import ScriptedChat
 
 ATTEMPTS = 3
 TIMEOUT_S = 60.0
@@ -86,11 +86,8 @@ def refused(*arguments: object, says: str, code: int = 2) -> str:
 def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...] = (), limit: int = 2) -> Ended:
     """A refresh of the sample edition: candidate, judgments and synopses by *server*, scored by the scripted LM."""
     use(OverlapLM())
-    state.mkdir(parents=True, exist_ok=True)
-    models = state / "models.toml"
-    models.write_text(MODELS.format(url=server.url, model=MODEL))
-    chosen = ("evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
-              "writing.assw=scripted", "writing.candidates=['scripted']", "scoring.metrics=['gem', 'gem_s_assw', 'gem_raw']", *sets)  # fmt: skip
+    metrics = "scoring.metrics=['gem', 'gem_s_assw', 'gem_raw']"
+    chosen = by_lm(state, server, "evaluation_lm.backend=scripted", metrics, *sets)
     return refresh_by(chosen, limit, state, *more)
 
 

@@ -17,6 +17,7 @@ from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.canaries import CANARIES, forms, leaks
+from tests.faults.commands import MODELS
 from tests.faults.endpoints import said, with_settings
 from tests.faults.invariants import assert_accounted
 from tests.flows.fetching import QUICK, served
@@ -29,7 +30,7 @@ WRITINGS = ("text", "base64", "quoted", "escaped", "429", "401")
 ECHOES = ("echo_key", *(f"echo_key_{writing}" for writing in WRITINGS))
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
-ENTRY = endpoints.MODELS + 'key_env = "SCRIPTED_KEY"\n'
+ENTRY = MODELS + 'key_env = "SCRIPTED_KEY"\n'
 
 
 @pytest.fixture
