@@ -198,17 +198,14 @@ def _sentences(body: str) -> Iterable[Sentence]:
     start = 0
     for cut in [*_cuts(body), len(body)]:
         if cut > start:
-            yield _sentence(body[start:cut], start == 0 or body[start - 1] == "\n")
+            piece = body[start:cut]
+            mark = _MARK.match(piece) if start == 0 or body[start - 1] == "\n" else None
+            begin = mark.end() if mark else 0
+            if not mark or not piece[begin:].isspace():
+                begin = len(piece) - len(piece[begin:].lstrip())
+            end = max(begin, len(piece.rstrip()))
+            yield Sentence(piece[:begin], piece[begin:end], piece[end:])
             start = cut
-
-
-def _sentence(piece: str, opens_line: bool) -> Sentence:
-    mark = _MARK.match(piece) if opens_line else None
-    begin = mark.end() if mark else 0
-    if not mark or not piece[begin:].isspace():
-        begin = len(piece) - len(piece[begin:].lstrip())
-    end = max(begin, len(piece.rstrip()))
-    return Sentence(piece[:begin], piece[begin:end], piece[end:])
 
 
 def _cuts(body: str) -> Iterable[int]:

@@ -60,7 +60,7 @@ def stderr() -> Metric:
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
-        return clustered_error(values, papers) if len(set(papers)) > 1 else math.nan
+        return clustered_error(values, papers)[0] if len(set(papers)) > 1 else math.nan
 
     return computed
 

@@ -68,9 +68,8 @@ def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> Paire
     cluster depend on each other. If all values are zero, the p-value is 1. Raises ValueError for fewer than two
     clusters.
     """
-    scores = finite(values, at_least=2)
-    error, size = _clustered(scores, clusters)
-    mean = float(scores.mean())
+    error, size = clustered_error(values, clusters)
+    mean = float(np.mean(values))
     return PairedTest(mean, *student_test(mean, error, size - 1, level), size)
 
 
@@ -86,13 +85,9 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
     return value - half, value + half, p
 
 
-def clustered_error(values: Values, clusters: Keys) -> float:
-    """Returns the standard error of the mean of *values* by the formula of `clustered_test`, with its errors."""
-    return _clustered(finite(values, at_least=2), clusters)[0]
-
-
-def _clustered(scores: np.ndarray, clusters: Keys) -> tuple[float, int]:
-    """Returns the standard error of the mean of *scores*, and the number of clusters."""
+def clustered_error(values: Values, clusters: Keys) -> tuple[float, int]:
+    """Returns the standard error of the mean of *values*, by the formula of `clustered_test`, and how many clusters."""
+    scores = finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -84,14 +85,17 @@ def pair_tests(
     # The mean score of each unit and candidate; NaN where none is.
     table = ratio(*cell_sums(scores, units, len(of_unit), kinds, number))
     tests = []
-    for i in range(number):
-        for j in range(i + 1, number):
-            differences = _by_paper(table[:, i] - table[:, j], of_unit, size)
-            if len(differences) < 2:
-                raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
-            mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
-            low, high, p = student_test(mean, sd / math.sqrt(count), count - 1, level)
-            tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
+    for i, j in combinations(range(number), 2):
+        by_unit = table[:, i] - table[:, j]
+        present = ~np.isnan(by_unit)
+        counts = np.bincount(of_unit[present], minlength=size)
+        sums = np.bincount(of_unit[present], weights=by_unit[present], minlength=size)
+        differences = sums[counts > 0] / counts[counts > 0]
+        if len(differences) < 2:
+            raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
+        mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
+        low, high, p = student_test(mean, sd / math.sqrt(count), count - 1, level)
+        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
     return in_one_family(tests, ())[0]
 
 
@@ -142,11 +146,3 @@ def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) 
 
     quantiles = stdtrit(papers - 1, 1 - alpha / 2) + stdtrit(papers - 1, power)
     return float(quantiles) * sd / math.sqrt(papers)
-
-
-def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean of *differences* (units,) of each paper; NaN is ignored, and papers without any are left out."""
-    present = ~np.isnan(differences)
-    counts = np.bincount(of_unit[present], minlength=size)
-    sums = np.bincount(of_unit[present], weights=differences[present], minlength=size)
-    return np.asarray(sums[counts > 0] / counts[counts > 0])
