@@ -25,7 +25,7 @@ import numpy as np
 
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import student_test
-from gre_bench.stats.samples import Array, Indices, Keys, Values, cell_sums, finite, group_indices, ratio
+from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
 
 MOST_PAPERS = 1_000_000
 """A difference that would need more papers than this counts as none."""

@@ -46,15 +46,6 @@ def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they
     assert {row.tests for row in found.values()} == {6}
 
 
-def test_equal_candidates_are_called_different_no_more_often_than_the_level_allows():
-    simulations, wrong = 300, 0
-    for seed in range(simulations):
-        pairs = board({"human": 0, "a": 0, "b": 0}, papers=12, seed=seed)
-        tests = pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])
-        wrong += any(test.p_holm < 0.05 for test in tests)
-    assert stats.binomtest(wrong, simulations, 0.05, alternative="greater").pvalue > 0.01
-
-
 def test_no_test_is_a_reason_and_no_claim():
     one = Pairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
     (row,) = rank_statistics(one, {"human": 1})

@@ -51,16 +51,6 @@ def test_holm_adjusts_the_textbook_p_values():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
-def test_interval_by_paper_is_that_of_the_paired_mean_when_the_scale_hardly_varies():
-    """Many pairs, d near zero: the bootstrap, the linearised error and Student's paired interval meet."""
-    random = np.random.default_rng(5)
-    before, after, _ = pairs(random, 1000, 0.0, share=0.0)
-    found = effect(before, after, range(2000), resamples=20_000)
-    assert found.low == pytest.approx(found.flat_low, abs=0.002)
-    assert found.high == pytest.approx(found.flat_high, abs=0.002)
-    assert found.p == pytest.approx(scipy_stats.ttest_rel(after, before).pvalue, abs=0.02)
-
-
 def test_standard_error_is_that_of_brute_force_resampling_of_papers():
     random = np.random.default_rng(8)
     before, after, names = pairs(random, 150, -0.4)
