@@ -83,8 +83,6 @@ def test_strengths_and_weaknesses_are_read(text, lists):
     assert assw(text) == lists
 
 
-
-
 @pytest.mark.parametrize(
     ("text", "visible"),
     [
@@ -143,7 +141,7 @@ def test_a_reply_that_ends_in_a_loop_is_told(text, loops):
 
 def by_every_period(text: str) -> bool:
     """The definition itself: an end of the text that goes on as it did one period before."""
-    tail = text.rstrip()[-replies.TAIL:]
+    tail = text.rstrip()[-replies.TAIL :]
     return any(
         all(tail[-place - 1] == tail[-place - 1 - period] for place in range(length - period))
         for period in range(1, len(tail) // replies.TIMES + 1)

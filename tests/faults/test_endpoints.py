@@ -21,7 +21,6 @@ LONGEST_S = 280.0
 TOO_LONG = ("slow", "slow_for_ever", "drip", "drip_500", "endless_500")
 
 
-
 def slowly(names: str, most: int, outcome: str):
     """A row for each of *names*: behaviour, most requests a chat, outcome of its requests or texts."""
     return [pytest.param(name, most, outcome, marks=slow) for name in names.split()]
