@@ -127,8 +127,7 @@ def check_depth(text: bytes) -> None:
 def regular(path: Path) -> io.FileIO:
     """Opens the regular file *path* for reading bytes, unbuffered; the user named it, so it may be a link.
 
-    Raises `SourceError` for a folder, a device or a pipe, which it does not read. Raises it also for a name that is not
-    UTF-8, which no report could state. Raises FileNotFoundError.
+    Raises FileNotFoundError, and `SourceError` for a folder, a device, a pipe or a name that is not UTF-8.
     """
     check_name(path)
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -140,7 +139,7 @@ def regular(path: Path) -> io.FileIO:
 
 
 def check_name(path: Path) -> None:
-    """Raises `SourceError` if the name of *path* is not UTF-8."""
+    """Raises `SourceError` if the name of *path* is not UTF-8, which no report could state."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -181,8 +180,8 @@ def opened(path: Path) -> BinaryIO:
 def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
     """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
-    *kept*: whether the caller keeps all lines, so that ``inputs.memory`` holds for all together, not for each. Raises
-    `SourceError` if there is no such file, if it is damaged, or beyond a limit.
+    *kept*: whether ``inputs.memory`` holds for all lines together, not for each. Raises `SourceError` if there is no
+    such file, if it is damaged, or beyond a limit.
     """
     meter, offset, number = Meter(path), 0, 0
     try:

@@ -12,10 +12,9 @@ SHOWN = 12
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Returns all *known* names, the most similar to *name* first; equally similar names are in alphabetical order.
+    """Returns all *known* names, the most similar to *name* first, then in alphabetical order.
 
-    The similarity is difflib's ratio, ignoring case. It compares *name* with the known name, or with the part of that
-    name after the last ``/``, whichever is more similar.
+    The similarity is difflib's ratio, ignoring case, to the known name or to its part after the last ``/``.
     """
 
     def far(other: str) -> tuple[float, str]:

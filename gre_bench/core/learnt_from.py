@@ -126,7 +126,6 @@ def _weights(folder: Path) -> list[Path]:
 
 
 def _artefact(folder: Path) -> str:
-    """Returns the digest of the weights in *folder*: of their files' names and contents."""
     whole = hashlib.sha256()
     for file in _weights(folder):
         with regular(file) as stream:

@@ -48,7 +48,6 @@ SPECIFIC = "_specific"
 
 
 def _specific(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """Yields the specific form of a PMI metric, which is the metric's excess over chance; nothing for other metrics."""
     if recipe.formula == "pmi":
         name, title = recipe.name + SPECIFIC, f"{recipe.title}, specific"
         yield name, replace(recipe, name=name, title=title, formula="specific")

@@ -63,7 +63,6 @@ class Pretrained(strict.NamedEntry, frozen=True):
 
     @property
     def to_get(self) -> str:
-        """The command that fetches this model."""
         return f"gre-bench models get {self.name}"
 
 
@@ -102,7 +101,6 @@ class Held:
 
     @property
     def bytes(self) -> int:
-        """The total size of the model's existing files in bytes."""
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:

@@ -11,11 +11,9 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number printed in a paper, with the names of its *row* and *column*.
+    """A number printed in a paper, with *digits* decimals, and the number of texts or papers (*items*) behind it.
 
-    - *digits*: the number of printed decimals.
-    - *items*: the number of texts or papers behind the number.
-    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
+    *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
     """
 
     row: str

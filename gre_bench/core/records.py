@@ -23,7 +23,6 @@ HUMAN = "human"
 FIXED_WRITER = "fixed"
 """Writer of judgments that come without a review (the generic control)."""
 
-
 NO_REFERENCE = "none"
 """Stands for the reference in a pair of a metric that needs none."""
 

@@ -25,7 +25,7 @@ _NEXT_BLOCK = re.compile(r"\s*<think>", re.IGNORECASE)
 
 
 def judgments(text: str) -> str:
-    """Returns *text* unchanged if at least one line is a judgment; otherwise raises ``ReplyError("no_judgments")``."""
+    """Returns *text* as it is; raises ``ReplyError("no_judgments")`` if no line is a judgment."""
     if not yields(text, "as_written"):
         raise ReplyError("no_judgments")
     return text

@@ -103,7 +103,6 @@ class EditionSettings(_Group, frozen=True):
 
     @property
     def fewest_reviews(self) -> int:
-        """The number of human reviews that a paper needs to be eligible."""
         return self.min_reviews or (3 if self.references == "all" else self.references + 1)
 
     @property

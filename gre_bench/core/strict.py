@@ -25,19 +25,13 @@ Kind = TypeVar("Kind", bound=NamedEntry)
 
 
 def load_json(text: str | bytes) -> Any:
-    """Returns the value of the JSON *text*; raises `ValueError` for bad JSON, a duplicate key or too deep nesting.
-
-    JSON leaves open what a duplicate key means (RFC 8259, section 4).
-    """
+    """Returns the value of the JSON *text*; `ValueError` for bad JSON, deep nesting, or a duplicate key (RFC 8259)."""
     check_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     return json.loads(text, object_pairs_hook=_object)
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Returns the table of the TOML *text*.
-
-    Raises `TOMLDecodeError` for bad TOML, too deep nesting or a number of thousands of digits.
-    """
+    """Returns the table of *text*; `TOMLDecodeError` for bad TOML, too deep nesting or thousands of digits."""
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -67,11 +61,10 @@ def read_table(path: Path, title: str) -> dict[str, Any]:
 
 
 def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
-    """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, in file order.
+    """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, which messages call *title*.
 
-    *title*: what messages call the file. *kind*: the model of an entry. *named*: whether the message about a wrong
-    entry states its name. Raises `SettingsError` for a file that cannot be read or holds anything else, for a wrong
-    entry, and for a name that occurs twice.
+    *named*: whether the message about a wrong entry states its name. Raises `SettingsError` for a file that cannot be
+    read or holds anything else, for a wrong entry, and for a name that occurs twice.
     """
     try:
         tree = read_table(path, title)

@@ -1,7 +1,7 @@
-"""Does a claim hold? A claim says that all, or at least one, of several quantities are above zero.
+"""Does a claim hold? A claim says that all, or at least one, of several quantities, its contrasts, are above zero.
 
-Such a quantity is called a contrast. Each contrast has two one-sided p-values, of "not above" and of "not below" zero.
-With m contrasts, a claim has two p-values, doubled because either verdict is open:
+Each contrast has two one-sided p-values, of "not above" and of "not below" zero. With m contrasts, a claim has two
+p-values, doubled because either verdict is open:
 
 - A claim that *all* contrasts are above zero holds by p = 2·max p (an intersection-union test). It does not hold by
   p = 2·min(1, m·min p) of the contrasts below zero (Bonferroni).

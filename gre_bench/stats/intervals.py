@@ -2,9 +2,8 @@
 
 ``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
 
-A candidate scores above chance as far as its score lies above the score of its own reviews of other papers. Each pair
-of a paper and a reference has two scores. One is the score of the candidate's review of that paper. The other, the
-*score by chance*, is the score of the candidate's review of another paper.
+A candidate scores above chance as far as its score lies above the *score by chance*. That is the score of its review of
+another paper, against the same reference.
 
 Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
 review alone or of one paper alone cancel. No two units share a paper, so units are independent.
