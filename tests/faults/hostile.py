@@ -28,14 +28,16 @@ TEXTS = {
 }  # fmt: skip
 """What titles, abstracts, bodies, reviews, judgments and replies hold, one kind a paper."""
 
-PAPERS = [*"..etc/passwd ... .a etc/passwd -rf a/..b/c. con.html CON.html +1+1 @x".split(), "x" * 200, "_.:/@+-"]
+PAPERS = [
+    "..etc/passwd", "...", ".a", "etc/passwd", "-rf", "a/..b/c.", "con.html", "CON.html", "+1+1", "@x", "x" * 200, "_.:/@+-",
+]  # fmt: skip
 """Ids that an import takes, for they hold none but plain characters."""
 
 CANDIDATES = ["..x/x..", "+1+1", "@y", "-2-3"]
 REFUSED = [
-    *"../../../etc/passwd .. . /etc/passwd a/../../b".split(),
-    *("a\nb", "a\x00b", "\x1b[2J", "a b", "=1+1", "<b>", "[red]x", "\u202ex", "x" * 201, "é", "a|b", "'", " ", "\ud800"),
-]
+    "../../../etc/passwd", "..", ".", "/etc/passwd", "a/../../b", "a\nb", "a\x00b", "\x1b[2J", "a b", "=1+1", "<b>",
+    "[red]x", "\u202ex", "x" * 201, "é", "a|b", "'", " ", "\ud800",
+]  # fmt: skip
 """Names that no import takes."""
 
 

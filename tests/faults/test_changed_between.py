@@ -23,6 +23,7 @@ from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
+slow = pytest.mark.slow
 MIXED = "scores stay under signatures of their own; the board is that of a fresh run"
 REFUSED = "publish refuses half a board in one line, exit 3"
 SMALL = ("run.chunk_papers=2",)
@@ -79,7 +80,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("what", ["evaluation LM", *(pytest.param(one, marks=pytest.mark.slow) for one in list(CHANGES)[:2])])
+@pytest.mark.parametrize("what", ["evaluation LM", *(pytest.param(name, marks=slow) for name in ("prompt", "settings"))])
 def test_a_run_resumed_after_a_change_never_mixes(tmp_path, trial, what):
     state, fresh = tmp_path / "state", tmp_path / "fresh"
     change = CHANGES[what](tmp_path)

@@ -90,7 +90,7 @@ def damaged(file: Path, found: Iterable[Damage]) -> Iterator[str]:
 
 
 def noticed(file: Path, count: int, seed: int, look: Callable[[], object], says: str) -> Iterator[str]:
-    """Damages *file* *count* times: *look* sees what it saw before, or the error *says* so in one line. What was done."""
+    """Damages *file* *count* times: *look* sees what it saw before, or one line *says* so. What was done."""
     right = look()
     for said in damaged(file, damages(file.stat().st_size, count, Random(seed))):
         try:

@@ -166,7 +166,7 @@ def test_an_answer_that_is_only_odd_is_an_answer(behaviour, undisturbed, tmp_pat
 @slow
 def test_a_wait_that_an_endpoint_asks_for_is_bounded_however_absurd(stated, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
-    trial("LM endpoint: 429 for ever with a Retry-After", "ends, bounded requests, incomplete (3); healed: tables equal")
+    trial("LM endpoint: 429 for ever with a Retry-After", "ends, bounded requests, incomplete; healed: tables equal")
     left_incomplete(tmp_path, "429", ATTEMPTS * asked, retry_after=stated)
     heal(tmp_path, expected, asked)
 

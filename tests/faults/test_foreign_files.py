@@ -123,9 +123,10 @@ def repeated(values: pa.Array, times: int) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.nulls(times, pa.int8()).fill_null(0), values)
 
 
+TWO = ("candidate_id", "kind")
 LARGE = {
-    "many rows": lambda: {"candidates": dict.fromkeys(("candidate_id", "kind"), repeated(pa.array(["x"]), 50_000_000))},
-    "long texts": lambda: {"candidates": dict.fromkeys(("candidate_id", "kind"), repeated(pa.array(["x" * 10**6]), 10**5))},
+    "many rows": lambda: {"candidates": dict.fromkeys(TWO, repeated(pa.array(["x"]), 50_000_000))},
+    "long texts": lambda: {"candidates": dict.fromkeys(TWO, repeated(pa.array(["x" * 10**6]), 10**5))},
     "long lists": lambda: {"spans": {"token_ids": pa.array([[0] * 10_000_000] * 10, pa.list_(pa.int32()))}},
 }
 """50 million rows in 1.4 MB, 100 GB of text in 100 kB, 100 million values in a few kB."""

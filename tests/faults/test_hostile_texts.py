@@ -133,7 +133,7 @@ def test_every_command_ends_as_it_should_and_says_errors_in_one_line(told, trial
 
 
 def test_nothing_that_is_said_steers_a_terminal(told, trial):
-    trial("hostile texts: escapes, bells, bidi, unseen marks on a terminal", "none said, whatever the format", len(told))
+    trial("hostile texts: escapes, bells, bidi, unseen marks on a terminal", "none said, in any format", len(told))
     for name, (_, out, err) in told.items():
         assert steering((out + err).replace("\r\n", "\n")) == [], name  # a line of CSV ends as RFC 4180 has it
 

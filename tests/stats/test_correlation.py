@@ -1,4 +1,4 @@
-"""Correlations with grades, and symmetry: published examples, SciPy and resamples written out, an exact joint distribution."""
+"""Correlations with grades, and symmetry: published examples, SciPy, resamples written out, an exact distribution."""
 
 from __future__ import annotations
 

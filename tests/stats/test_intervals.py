@@ -1,4 +1,4 @@
-"""Intervals of means, scores above chance and changes: published examples, SciPy and brute force, coverage by simulation."""
+"""Intervals of means, scores above chance, changes: published examples, SciPy, brute force, coverage by simulation."""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ def two(values, tokens, papers, candidates):
     for value, token, paper, name in zip(values, tokens, papers, candidates, strict=True):
         rows.setdefault((name, paper), []).append((value, token))
     means = {key: np.mean(pairs, axis=0) for key, pairs in rows.items()}
-    slope = length_slope(*np.array([*means.values()]).T, [paper for _, paper in means], candidates=[n for n, _ in means])
+    columns = np.array([*means.values()]).T
+    slope = length_slope(*columns, [paper for _, paper in means], candidates=[name for name, _ in means])
     shared = list(dict.fromkeys(papers))
     return slope, [shared, *([means[name, p][k] for p in shared] for k in (0, 1) for name in ("wordy", "terse"))]
 
