@@ -25,15 +25,7 @@ from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-ECHOES = (
-    "echo_key",
-    "echo_key_text",
-    "echo_key_base64",
-    "echo_key_quoted",
-    "echo_key_escaped",
-    "echo_key_429",
-    "echo_key_401",
-)
+ECHOES = ("echo_key", *(f"echo_key_{way}" for way in ("text", "base64", "quoted", "escaped", "429", "401")))
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
 ENTRY = endpoints.MODELS + 'key_env = "SCRIPTED_KEY"\n'
@@ -118,17 +110,8 @@ def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monk
         assert code == 3 and ASKED == [], ASKED
         monkeypatch.delenv("OPENREVIEW_TOKEN")
         sets = [part for one in QUICK for part in ("--set", one)]
-        code, _, err = said(
-            "fetch",
-            "SAMPLE",
-            "2026",
-            "--no-prefect",
-            "--set",
-            f"fetch.host={url}",
-            *sets,
-            "--state",
-            tmp_path / "other",
-        )
+        sets += ["--set", f"fetch.host={url}", "--state", tmp_path / "other"]
+        code, _, err = said("fetch", "SAMPLE", "2026", "--no-prefect", *sets)
         assert code in (1, 2, 3) and "Traceback" not in err
     assert leaks(planted, ASKED, []) == []
 
