@@ -33,8 +33,8 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     Kinds of notes are as `notes.kind_of` returns them; those of *other_replies* are known to be no reviews.
 
-    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply whose invitation or signature
-      matches the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these; empty: *text*.
+    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply with an invitation or a
+      signature like the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these, if any.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
     - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
       of its field ``venueid`` after *group*. An ending in *kept* keeps the paper; "/" and a kind in *withdrawn* or
@@ -132,6 +132,10 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
         if bad := [ai for _, ai in self.ai_reviewers if ai in (HUMAN, *CONTROLS) or not _CANDIDATE.fullmatch(ai)]:
             raise ValueError(f"ai_reviewers: {bad[0]!r} is no name for an AI reviewer; use letters, digits, . _ and -")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_its_fields_need(self) -> Venue:
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):
