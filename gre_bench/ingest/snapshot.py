@@ -29,7 +29,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import read_bytes
@@ -44,31 +44,27 @@ from gre_bench.ingest.records.versions import versions_of
 FORMAT = 2
 MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl", "texts.parquet"
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
-STATUSES = ("withdrawn", "desk_rejected")
 
 _SHOWN, _SHORT = 6, 60
 """The most changed fields of a note that are named, and the most characters of a value that is shown."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
-_SHA256 = r"^[0-9a-f]{64}$"
 
 
 class Frozen(BaseModel, frozen=True, extra="forbid", strict=True):
-    """A file of a snapshot: its name, SHA-256 and size in bytes."""
+    """A file of a snapshot."""
 
     name: str = Field(pattern=_FILE)
-    sha256: str = Field(pattern=_SHA256)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: int = Field(ge=0)
 
 
 class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     """The contents of ``manifest.json``.
 
-    - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
+    - *previous*: the digest of the preceding snapshot of the same venue-year, if there is one.
     - *remarks*: warnings for readers, such as that the form of the notes is unverified.
-    - *counts*: how many notes, papers, PDFs and texts there are, and further counts.
-    - *digest*: a hash of the names and hashes of all files except ``manifest.json``.
-    - *seal*: a hash of all other fields of the manifest.
+    - *digest*: a hash of the names and hashes of all *files*; *seal*: a hash of all other fields.
     """
 
     format: Literal[2]
@@ -84,24 +80,19 @@ class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     seal: str
 
     def written(self) -> bytes:
-        """Returns the manifest as the bytes of ``manifest.json``."""
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
 
 def _read_manifest(folder: Path) -> Manifest:
-    """Returns the manifest in *folder*; raises `SourceError` if it is missing, damaged or of another format."""
     try:
         data = read_bytes(folder / MANIFEST)
         tree = json.loads(data)
+        if isinstance(tree, dict) and tree.get("format") != FORMAT:
+            raise SourceError(f"snapshot {folder} is of format {tree.get('format')!r:.20}; known is format {FORMAT}")
+        manifest = Manifest.model_validate(tree)
     except OSError as error:
         raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise _changed(folder, MANIFEST) from None
-    if isinstance(tree, dict) and tree.get("format") != FORMAT:
-        raise SourceError(f"snapshot {folder} is of format {tree.get('format')!r:.20}; known is format {FORMAT}")
-    try:
-        manifest = Manifest.model_validate(tree)
-    except ValidationError:
         raise _changed(folder, MANIFEST) from None
     seals = _digest_of(manifest.files), digest(manifest.model_dump(exclude={"seal"}))
     whole = seals == (manifest.digest, manifest.seal) and any(file.name == NOTES for file in manifest.files)
@@ -127,9 +118,9 @@ class Snapshot:
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """Opens the snapshot in *folder*, and checks its manifest and the sizes of its files.
+        """Opens the snapshot in *folder*, and checks its manifest and the sizes of its files; `verify` reads them all.
 
-        Raises `SourceError` if the snapshot is missing, damaged or of another format. `verify` checks the whole files.
+        Raises `SourceError` if the snapshot is missing, damaged or of another format.
         """
         manifest = _read_manifest(folder)
         for file in manifest.files:
@@ -173,7 +164,7 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """Yields a row for each review, which says which version of the review counts.
+        """Yields a row for each review: which of its versions counts.
 
         Columns: review_id, paper_id, versions (how many), version (the id of the one that counts; None for the current
         note), written_at (epoch ms), rule (why that version counts), licence.
@@ -181,24 +172,19 @@ class Snapshot:
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Yields (note id, the versions of the note as received) for each note whose versions were requested."""
+        """Yields (note id, its versions as received) for each note whose versions were requested."""
         for row in self._rows(HISTORIES):
             yield row["note_id"], row["versions"]
 
     def papers(self) -> dict[str, dict[str, Any]]:
-        """Returns {paper id: the paper's row in ``papers.jsonl``}.
-
-        The columns are pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence and sampled.
-        """
+        """Returns {paper id: its row}: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
         return self._papers
 
     def pdf(self, paper_id: str) -> bytes | None:
-        """Returns the bytes of a paper's PDF; None if the snapshot has no PDF of the paper."""
         sha256 = self._papers.get(paper_id, {}).get("pdf")
         return self._bytes(self._files[f"pdfs/{sha256}.pdf"]) if sha256 else None
 
     def text(self, paper_id: str) -> str | None:
-        """Returns the user's text of a paper; None if the snapshot has no text of the paper."""
         return self._texts.get(paper_id)
 
     @cached_property
@@ -257,11 +243,9 @@ def make_snapshot(
 ) -> Snapshot:
     """Freezes the raw *notes* of the *edition*, and the PDFs and texts of their papers, in the new *folder*.
 
-    - *pdfs*, *texts*: {paper id: path of its PDF} and {paper id: its text}. Those of papers without a note are counted
-      and left out.
-    - *papers*: {paper id: known facts about the paper}; `UNSTATED` has the names of the facts.
-    - *histories*: {note id: the versions of the note}. *reviews*: the rows that `Snapshot.reviews` will return.
-    - *source*, *remarks*, *counts*, *previous* (the digest of the preceding snapshot): stated in the manifest.
+    - *pdfs*, *texts*: by paper id. Those of papers without a note are counted and left out.
+    - *papers*: {paper id: known facts about it}, named as in `UNSTATED`. *histories*: {note id: its versions}.
+    - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
     - *grouped*: whether *notes* already come paper by paper, each submission first.
     - *link*: whether the PDF files are named by their SHA-256 and never change. The snapshot then uses hard links.
 
@@ -298,15 +282,9 @@ def make_snapshot(
             table = pandas.DataFrame({"paper_id": [*kept], "text": [*kept.values()]}, dtype="str")
             data = table.to_parquet(None, index=False)
             (beside / TEXTS).write_bytes(data)
-            files.append(Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data)))
-        stated = {
-            "notes": count,
-            "papers": len(known),
-            "pdfs": len(shas),
-            "texts": len(kept),
-            "pdfs_left_out": len(pdfs.keys() - known),
-            "texts_left_out": len(texts.keys() - known),
-        }
+            files.append(_frozen(TEXTS, data))
+        left_out = {"pdfs_left_out": len(pdfs.keys() - known), "texts_left_out": len(texts.keys() - known)}
+        stated = {"notes": count, "papers": len(known), "pdfs": len(shas), "texts": len(kept)} | left_out
         values = {
             "format": FORMAT,
             "venue": edition.venue,
@@ -330,7 +308,7 @@ def make_snapshot(
 
 
 def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* forum by forum in their first order, each submission first; raises `SourceError` for no object."""
+    """Yields *notes* forum by forum in their first order, each submission first."""
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):
@@ -341,14 +319,17 @@ def _ordered(notes: Iterable[Row]) -> Iterator[Row]:
         yield from sorted(members, key=lambda note: note.get("id") != forum)
 
 
+def _frozen(name: str, data: bytes) -> Frozen:
+    return Frozen(name=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+
+
 def _put_rows(path: Path, rows: Iterable[Row]) -> Frozen:
     whole, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for row in rows:
             line = (json.dumps(row) + "\n").encode()
             whole.update(line)
-            size += len(line)
-            file.write(line)
+            size += file.write(line)
     return Frozen(name=path.name, sha256=whole.hexdigest(), bytes=size)
 
 
@@ -361,26 +342,25 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], link: bool) -> tuple[list[
         except OSError as error:
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, cannot be read: {error.strerror}") from None
         sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()
+        name = f"pdfs/{sha256}.pdf"
         if link and path.stem != sha256:
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
-        if sha256 in files:
+        if name in files:
             continue
-        name = f"pdfs/{sha256}.pdf"
-        files[sha256] = Frozen(name=name, sha256=sha256, bytes=len(data))
+        files[name] = _frozen(name, data)
         if link:
             with suppress(OSError):  # on another file system, or one without links, a copy serves as well
                 os.link(path, beside / name)
                 continue
         (beside / name).write_bytes(data)
-    return [files[sha256] for sha256 in sorted(files)], shas
+    return [files[name] for name in sorted(files)], shas
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Returns the changes from the snapshot *before* to the snapshot *after* as a dictionary.
+    """Returns what changed from the snapshot *before* to the snapshot *after*.
 
-    - ``since``: the digest of *before*.
-    - ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
-    - ``lines``: one line of text for each change.
+    ``since``: the digest of *before*. ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
+    ``lines``: a line of text for each change.
     """
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
@@ -411,10 +391,9 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 class _Seen(NamedTuple):
-    """The parts of a note that are compared between snapshots.
+    """What is compared of a note; *status*: ``withdrawn``, ``desk_rejected`` or empty.
 
-    - *status*: one of `STATUSES`, or empty, as its invitations or its field ``venueid`` state.
-    - *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
+    *fields*: {name of a field: (hash of its value, and the value if it is short enough for a message)}.
     """
 
     kind: str
@@ -434,7 +413,8 @@ def _seen(notes: Iterable[Row]) -> dict[str, _Seen]:
             sha256 = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
             fields[name] = sha256, (text if len(text := str(value)) <= _SHORT else None)
         marks = [mark.lower() for mark in (*invitations_of(note), str(values.get("venueid") or ""))]
-        status = next((kind for kind in STATUSES if any(f"{kind}_" in mark for mark in marks)), "")
+        apart = ("withdrawn", "desk_rejected")
+        status = next((kind for kind in apart if any(f"{kind}_" in mark for mark in marks)), "")
         kind = kind_of(created_by(note)) if invitations_of(note) else "note"
         results[note["id"]] = _Seen(kind, str(note.get("forum")), status, note.get("ddate") is not None, fields)
     return results
@@ -462,10 +442,10 @@ def may_publish(licence: str | None) -> bool:
 
 
 def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[Row]:
-    """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text if allowed.
+    """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text or None.
 
-    The text is None if its licence does not allow publication. Nothing else of a note is included: no signatures,
-    readers, writers, authors, or fields that may name somebody.
+    The text is there if its licence allows publication. Nothing else of a note is included: no signatures, readers,
+    writers, authors, or fields that may name somebody.
     """
 
     def text_of(item: str, text: str) -> Row:
@@ -490,8 +470,7 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[Row]:
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
     """Writes `public_rows` to the file *path*, one JSON object per line, and replaces an existing file in one step.
 
-    Returns {``texts``: how many rows have a text, ``withheld``: how many do not}. Raises `SourceError` if *path* lies
-    in the snapshot, which never changes, or if the file cannot be written.
+    Returns {``texts``: how many rows have a text, ``withheld``: how many do not}.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()

@@ -26,9 +26,8 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.points import Point, points_from
 from gre_bench.ingest.records.row_files import UNKNOWN, Imported
-from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.tables import Point, papers_from, points_from, reviews_from
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store, now

@@ -30,10 +30,10 @@ from gre_bench.core.errors import GreBenchError, LMError, Paused, SettingsError,
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.resources import resource
-from gre_bench.core.settings import Settings
+from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.client import masked
-from gre_bench.ingest.openreview.client import Login, OpenReview, RetryPolicy
+from gre_bench.ingest.openreview.client import Login, OpenReview
 from gre_bench.ingest.openreview.fetching import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import venue_of
@@ -66,7 +66,7 @@ REPLY = 64_000
 """Bytes of an archived reply, whose prompt holds the paper."""
 LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 HEALTH_S = 10.0
-ONE_TRY = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
+ONE_TRY = FetchSettings(timeout_s=10.0, whole_s=30.0, attempts=1)
 OURS = {"deployments": {"tags": {"all_": ["gre-bench"]}}}
 SAME_PREFECT = "install the same on both (constraints.txt names it); an older server refuses requests of a newer client"
 DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.yaml"

@@ -17,10 +17,9 @@ from gre_bench.core.incoming import read_text
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, origin
-from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
+from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, needs_of, origin, sample_of
+from gre_bench.ingest.openreview.journal import JOURNAL, Journal, lacking, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.pipeline.changes import chosen_changes, maker
 from gre_bench.pipeline.learnt import learnt_here
@@ -147,10 +146,11 @@ def _fetching(
         if histories:
             assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
-        needs = needs_of(journal, venue, sample_of(journal, venue, edition, fetch.everything), fetch.histories)
-        requests["notes"] = len(set(needs.forums) - journal.forums.keys())
-        histories = len(set(needs.histories) - journal.histories.keys())
-        pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, _, stated in needs.pdfs)
+        sampled = sample_of(journal, venue, edition, fetch.everything)
+        due, papers = needs_of(journal, venue, sampled, fetch.histories)
+        requests["notes"] = len(set(lacking(journal)) - journal.forums.keys())
+        histories = len(set(due) - journal.histories.keys())
+        pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, (_, stated) in papers.items())
     kind = "attachment" if venue.api == 2 and fetch.pdf_batch > 1 else "pdf"
     requests |= {"edits": histories, kind: -(-pdfs // fetch.pdf_batch) if kind == "attachment" else pdfs}
     requests = {name: count for name, count in requests.items() if count}

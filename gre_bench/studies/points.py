@@ -23,8 +23,8 @@ from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
 from gre_bench.flows.annual_refresh import scorable
-from gre_bench.ingest.records.points import Point
 from gre_bench.ingest.records.sampling import not_human
+from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
 from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, plan, scored_writer_of
 from gre_bench.pipeline.intake import given_categories, known_papers, known_points, known_reviews

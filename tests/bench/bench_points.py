@@ -18,7 +18,7 @@ from pathlib import Path
 from gre_bench.cli.views.studies import SCORE_NAMES, shown_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import recipe_of
-from gre_bench.ingest.records.points import ordered_labels
+from gre_bench.ingest.records.tables import ordered_labels
 from gre_bench.pipeline.intake import import_papers, import_points, import_reviews
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store

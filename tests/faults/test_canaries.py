@@ -26,8 +26,7 @@ from tests.scripted_lms import OverlapLM
 from tests.servers.scripted import serving
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-WRITINGS = ("text", "base64", "quoted", "escaped", "429", "401")
-ECHOES = ("echo_key", *(f"echo_key_{writing}" for writing in WRITINGS))
+ECHOES = ("echo_key", *(f"echo_key_{way}" for way in ("text", "base64", "quoted", "escaped", "429", "401")))
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
 ENTRY = MODELS + 'key_env = "SCRIPTED_KEY"\n'

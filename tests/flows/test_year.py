@@ -31,7 +31,7 @@ from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.fetching import served
 from tests.flows.making_boards import ON, job, made, make_until, records, roster, stand_ins
-from tests.ingest.records.test_venue_years import next_year
+from tests.ingest.records.test_venues import next_year
 from tests.release.test_signing import made_key
 from tests.servers.scripted_chat import scripted_chat
 

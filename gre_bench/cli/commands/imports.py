@@ -175,7 +175,7 @@ def import_points(
     and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
     not: what the review loses without a point is measured on them.
     """
-    from gre_bench.ingest.records.points import ordered_labels
+    from gre_bench.ingest.records.tables import ordered_labels
     from gre_bench.pipeline import intake
 
     how = (ordered_labels(order or ()), ColumnNames(stated(columns or ())))

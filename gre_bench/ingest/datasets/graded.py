@@ -40,10 +40,9 @@ from gre_bench.ingest.records.tables import MergeIndex, Papers
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """The columns of files of one kind: *columns* is {what a column holds: its name in the file}.
+    """The *columns* of files of one kind, {what a column holds: its name in the file}, and their default *domain*.
 
-    *domain*: the default domain of the files. *sections*: columns in place of the review, in the order of the domain's
-    headings. The reviewer's name makes a missing id of a review. Without a name, reviews are numbered by item.
+    *sections*: columns in place of the review, in the order of the domain's headings.
     """
 
     name: str
@@ -68,10 +67,7 @@ ROTTEN = ColumnLayout(
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the grade in the column *key* of *row*: a number, or the rank of a name in *names*, the worst first.
-
-    It is None if the cell is blank. Raises `RefusedError` for anything else.
-    """
+    """Returns the grade in a cell: a number, or the rank of a name in *names*, the worst first; None if it is blank."""
     value = row.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -93,16 +89,9 @@ def _number(value: Any) -> float | None:
     return None if number is None or abs(number) > LARGEST else number
 
 
-HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
-"""Headings of a review's sections, if the domain's form does not have exactly three."""
-
-
 @dataclass(slots=True)
 class Graded:
-    """The contents of a file of graded reviews, and how its columns were read.
-
-    *layout* and *domain* are names; *groups* is {item id: group} for the items that have a group.
-    """
+    """The contents of a file of graded reviews, and how its columns were read; *groups*: {item id: its group}."""
 
     layout: str
     domain: str
@@ -122,7 +111,7 @@ def graded_from(
     """Returns the items of the file *path* as papers, and their graded reviews, compared with the known ones by id.
 
     If None, the file's layout decides the *domain* and the *grade_column*, and the domain the names of *grades*, the
-    worst first. Raises `SourceError` if no layout fits, or if some rows name a grade and others give a number.
+    worst first. Raises `SourceError` if no layout fits, or if grades are names and numbers.
     """
     imported = Imported()
     rows, present = read_rows(path, imported)
@@ -190,7 +179,8 @@ def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
     if text is not None and any(sections.values()):
         raise RefusedError(f"it has a {column} and {', '.join(layout.sections)}; leave one of them out")
     if text is None:
-        headings = domain.headings if len(domain.headings) == len(sections) else HEADINGS
+        usual = ("Strengths", "Weaknesses", "Suggestions")
+        headings = domain.headings if len(domain.headings) == len(sections) else usual
         parts = zip(headings, sections.values(), strict=False)
         text = "\n\n".join(f"{heading}:\n{part.strip()}" for heading, part in parts if part)
     if not text:
@@ -199,7 +189,7 @@ def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the id of the review in *row*: as stated, or made of *item* and the reviewer's name, else *numbered*."""
+    """Returns the id of the review in *row*: as stated, or made of *item* and the reviewer's name, or *numbered*."""
     column = layout.columns.get("review_id")
     if column and row.get(column) not in (None, ""):
         return read_name(row, column)

@@ -1,12 +1,8 @@
 """Reads rated texts of other studies: summaries with human scores, and reviews that LMs wrote elsewhere.
 
-Summaries have the format of the Eval4NLP 2023 shared task, to test examiners against:
-
-- ``SRC``: the source text.
-- ``HYP``: a summary of the source.
-- ``Score``: the human score of the summary; blank if it has none.
-- ``id`` (optional): the id of the source.
-- ``model_id`` (optional): the author of the summary.
+Summaries have the format of the Eval4NLP 2023 shared task, to test examiners against: the source text (``SRC``), its
+summary (``HYP``), the human ``Score`` of the summary if there is one, and optionally the ``id`` of the source and the
+author of the summary (``model_id``).
 
 Rated reviews and the human ratings of the same papers lie in one folder:
 
@@ -33,10 +29,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """The summary *text* of *source* by *player*, with its *human* score; None if it has none.
-
-    *group*: the id of the source; summaries of one source are resampled together. *item_id* is made of both ids.
-    """
+    """The summary *text* of *source* by *player*, with its *human* score; summaries of one *group* have one source."""
 
     item_id: str
     group: str
@@ -82,10 +75,7 @@ _LONGEST_LIST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review of a paper that the LM *model* wrote elsewhere, in its run *run* (empty if the file names none).
-
-    *rating*: the rating as the file has it, not parsed; None if there is none.
-    """
+    """A review that the LM *model* wrote elsewhere, in a *run* (empty: none is named); *rating*: as the file has it."""
 
     paper_id: str
     model: str
@@ -95,7 +85,7 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names the first bad row."""
+    """Returns {paper id: its human ratings} of the file *path*; raises `SourceError`, which names a bad row."""
     rows, columns = read_all_rows(path)
     if "paper_id" not in columns:
         raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
@@ -119,10 +109,9 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """Returns the rated reviews in *folder*, in the order of the file.
+    """Returns the rated reviews in *folder*; a model may rate a paper only once in a run.
 
-    Raises `SourceError` if there is no file of reviews, or for a row that cannot be used. A model may rate a paper only
-    once in a run.
+    Raises `SourceError` if there is no file of reviews, or for a row that cannot be used.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:

@@ -30,11 +30,7 @@ MOST_REFUSED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025.
-
-    *reviews_each* reviews of at least *min_characters* are sampled of each of *restaurants* restaurants, of those with
-    *min_reviews* such reviews.
-    """
+    """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025."""
 
     restaurants: int = 300
     reviews_each: int = 3
@@ -53,7 +49,7 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What memory holds of a restaurant while the files are read: it as a paper, and how many *long* reviews it has.
+    """What memory holds of a restaurant while the files are read; *long*: how many long reviews it has.
 
     *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """
@@ -74,9 +70,8 @@ def restaurants_from(
 ) -> Imported:
     """Returns the sampled restaurants as papers, with their names as titles, their reviews, and categories as synopses.
 
-    *businesses*, *reviews*: the two files of the data set. Known records ({id: record or categories}) are not returned
-    again. Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises
-    `SourceError` if no restaurant has enough long reviews.
+    *businesses*, *reviews*: the two files. Every line of both is imported, refused with its reason, or counted in
+    ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
     """
     imported = Imported()
     restaurants = _read_restaurants(businesses, terms, imported)
@@ -99,13 +94,36 @@ def restaurants_from(
         "reviews of restaurants not drawn": enough - in_sampled,
         "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
     }
-    refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
-    _add_reviews(reviews, sampled, refused, known_reviews, imported)
+    papers, refused = Papers(known_papers), dict[str, str]()
+    for restaurant in sampled:
+        name, categories = restaurant.paper.paper_id, restaurant.categories
+        try:
+            if (known_categories or {}).get(name, categories) != categories:
+                raise RefusedError("this restaurant is already there with other categories")
+            papers.put(restaurant.paper)
+            if name not in (known_categories or {}):
+                imported.synopses.append(Synopsis(name, "categories", categories))
+        except RefusedError as reason:
+            refused[name] = str(reason)
+    imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
+    merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
+    chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
+    with opened(reviews) as file:
+        for offset, number in chosen:
+            file.seek(offset)
+            review = _as_review(file.readline())
+            try:
+                if review.paper_id in refused:
+                    raise RefusedError(refused[review.paper_id])
+                review = merge_index.whole(review, named=True)
+                imported.count(merge_index.put(imported, review, None, None))
+            except RefusedError as reason:
+                imported.refuse(number, f"review {review.review_id}", reason)
+    imported.reviews = list(merge_index.new_reviews.values())
     return imported
 
 
 def _read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
-    """Returns the businesses of the file *path* in the category of *terms*, by id."""
     restaurants: dict[str, Restaurant] = {}
     others = 0
     for number, _, line in lines(path, kept=False):
@@ -154,51 +172,8 @@ def _read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Term
     imported.left_out |= left
 
 
-def _add_restaurants(
-    sampled: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], imported: Imported
-) -> dict[str, str]:
-    """Adds the *sampled* restaurants to *imported*; returns {id: why it is refused}, if known with other content."""
-    refused: dict[str, str] = {}
-    for restaurant in sampled:
-        name = restaurant.paper.paper_id
-        try:
-            if known_categories.get(name, restaurant.categories) != restaurant.categories:
-                raise RefusedError("this restaurant is already there with other categories")
-            papers.put(restaurant.paper)
-            if name not in known_categories:
-                imported.synopses.append(Synopsis(name, "categories", restaurant.categories))
-        except RefusedError as reason:
-            refused[name] = str(reason)
-    imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
-    return refused
-
-
-def _add_reviews(
-    path: Path,
-    sampled: list[Restaurant],
-    refused: Mapping[str, str],
-    known_reviews: Mapping[str, Review],
-    imported: Imported,
-) -> None:
-    """Adds the chosen reviews of the *sampled* restaurants; those of *refused* ones are refused for that reason."""
-    merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
-    chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
-    with opened(path) as file:
-        for offset, number in chosen:
-            file.seek(offset)
-            review = _as_review(file.readline())
-            try:
-                if review.paper_id in refused:
-                    raise RefusedError(refused[review.paper_id])
-                review = merge_index.whole(review, named=True)
-                imported.count(merge_index.put(imported, review, None, None))
-            except RefusedError as reason:
-                imported.refuse(number, f"review {review.review_id}", reason)
-    imported.reviews = list(merge_index.new_reviews.values())
-
-
 def _as_review(line: bytes) -> Review:
-    """Returns *line* of the file of reviews as a human review with its stars as rating; raises `RefusedError`."""
+    """Returns *line* as a human review with its stars as rating; raises `RefusedError`."""
     row = read_object(line)
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
@@ -208,7 +183,7 @@ def _as_review(line: bytes) -> Review:
 
 
 def _rank(terms: Terms, item: str) -> int:
-    """Returns a random number that depends only on the seed and the id *item*; the lowest are sampled."""
+    """Returns a random number that depends only on the seed and *item*; the lowest are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

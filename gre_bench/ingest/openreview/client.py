@@ -10,12 +10,12 @@ import io
 import re
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.settings import FetchSettings
 from gre_bench.http.client import masked
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
@@ -38,10 +38,7 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """The credentials of an account: either *token*, or *username* and *password*. All are empty without a login.
-
-    For a second factor, *mfa_code* is a one-time code that is valid now, or *totp_secret* generates such codes.
-    """
+    """An account's *token*, or *username* and *password*; as second factor, a code that is valid now or its secret."""
 
     username: str = ""
     password: str = ""
@@ -54,24 +51,8 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How long a request waits for the next bytes and for the whole response, and how often it is tried in all.
-
-    *backoff_s*: seconds before the second try; each later wait is twice the one before.
-    """
-
-    timeout_s: float = 60.0
-    whole_s: float = 900.0
-    attempts: int = 5
-    backoff_s: float = 2.0
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing, whose submissions have their replies under ``details.replies``, or the notes of a forum.
-
-    *count*: the number of notes on all pages together; None if the service does not state it.
-    """
+    """A page of submissions, their replies under ``details.replies``, or a forum; *count*: of all pages, if stated."""
 
     notes: list[Note]
     count: int | None
@@ -95,11 +76,16 @@ class Forbidden(SourceError):
     """The service refuses to show an item to this account (403). The item may or may not exist."""
 
 
+class TokenExpired(Exception):
+    """The service no longer accepts the login token. The client then logs in again, once."""
+
+
 class OpenReview:
     """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
-    Every method that sends a request may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or
-    another `SourceError`.
+    *settings*: of them count the time limits and the number of tries.
+
+    Its methods may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or another `SourceError`.
     """
 
     def __init__(
@@ -108,19 +94,14 @@ class OpenReview:
         host: str,
         budget: RequestBudget,
         login: Login = Login(),
-        retry_policy: RetryPolicy = RetryPolicy(),
+        settings: FetchSettings = FetchSettings(),
     ):
         from gre_bench.ingest.openreview.transport import Transport
 
         self.api, self.host, self.budget, self.login = api, host.rstrip("/"), budget, login
-        self.transport: Transport = Transport(budget, retry_policy)
+        self.transport: Transport = Transport(budget, settings)
         self._client: Any = None
         self._token_spent = False
-
-    @property
-    def sent(self) -> Counter[str]:
-        """Kind of request → number of requests sent."""
-        return self.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
         """Returns the next submissions of *invitation*, sorted by id: at most *limit*, after the id *after* if given.
@@ -131,7 +112,6 @@ class OpenReview:
         return self._notes({"invitation": invitation, "details": "replies"}, after, limit, invitation, missing)
 
     def count(self, invitation: str) -> int | None:
-        """Returns how many submissions the service counts under *invitation*; None if it states no number."""
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
@@ -157,15 +137,11 @@ class OpenReview:
         return _listed(self._tree(address, query, {name: []}), name, f"{name} of {note_id}")
 
     def pdf(self, paper_id: str) -> bytes | None:
-        """Returns the PDF of one paper; None if the service has none."""
         response = self._get("pdf_url", {"id": paper_id})
         return None if response is None else response.content
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns the PDFs of several papers, fetched in one request (API v2); None if the service has none of them.
-
-        *numbers*: paper id → submission number at the venue.
-        """
+        """Returns PDFs by one request, of *numbers*, paper id → submission number (API v2); None if there are none."""
         response = self._get("baseurl", {"name": "pdf", "ids": ",".join(numbers)}, "/attachment")
         if response is None:
             return None
@@ -192,11 +168,9 @@ class OpenReview:
     def _get(self, address: str, query: Mapping[str, Any], path: str = "", must_exist: bool = False) -> Response | None:
         """Returns the answer to one request; None for a 404 answer, unless the item *must_exist*.
 
-        *address*: the attribute of openreview-py's client that holds the URL; *path* is appended to it. Logs in again,
-        once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any further error.
+        *address*: the attribute of openreview-py's client that holds the URL, without *path*. Logs in again, once, if
+        the token has expired. Raises `Forbidden` for a 403.
         """
-        from gre_bench.ingest.openreview.transport import TokenExpired
-
         for attempt in range(2):
             client = self._logged_in()
             try:
@@ -223,7 +197,7 @@ class OpenReview:
         raise AssertionError("two attempts return or raise")
 
     def _logged_in(self) -> Any:
-        """Returns openreview-py's client, with a token if there are credentials; a refused login is a `SourceError`."""
+        """Returns openreview-py's client, with a token if there are credentials."""
         if self._client is None:
             token = "" if self._token_spent else self.login.token
             if not token and self.login.password:
@@ -238,13 +212,10 @@ class OpenReview:
         from openreview import MfaRequiredException, OpenReviewException
         from openreview.api import OpenReviewClient
 
-        from gre_bench.ingest.openreview.transport import TokenExpired
-
         # Both APIs accept a token of API v2.
         login, client = self.login, self._quiet_client(2, self.host.replace("//api.", "//api2."))
-        code = (
-            (lambda _: login.mfa_code or code_now(login.totp_secret)) if login.mfa_code or login.totp_secret else None
-        )
+        second = login.mfa_code or login.totp_secret
+        code = (lambda _: login.mfa_code or code_now(login.totp_secret)) if second else None
         try:
             OpenReviewClient.login_user(client, login.username, login.password, mfa_code_provider=code)
         except MfaRequiredException:
@@ -260,14 +231,13 @@ class OpenReview:
         return str(client.token)
 
     def _quiet_client(self, api: int, host: str) -> Any:
-        """Returns an openreview-py client that uses our transport and sends no request when it is opened."""
         import openreview
         import openreview.api
 
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class Quiet(known):  # type: ignore[misc, valid-type]
-            """A client that does not log in when it is opened, past the request budget and the time limits."""
+            """A client that does not log in, past the request budget and the time limits, when it is opened."""
 
             def login_user(self, *_: Any, **__: Any) -> Any:
                 return {}
@@ -300,8 +270,8 @@ def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
                 # The name has the paper's id or its submission number.
                 stem = name.rpartition("/")[2].removesuffix(".pdf")
                 match = _NUMBER.match(stem)
-                owners = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
-                owners = [stem] if stem in numbers else owners
+                numbered = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
+                owners = [stem] if stem in numbers else numbered
                 if len(owners) != 1:
                     strangers += 1
                     continue

@@ -2,21 +2,24 @@
 
     1. listings of submissions with their replies
     2. forums of submissions whose replies the listing left out
-    3. versions and PDFs of the sampled papers
-    4. the snapshot of everything in the journal (`sealing`)
+    3. versions and PDFs of the sampled papers, which are those that a refresh with the same settings draws
+    4. the snapshot of everything in the journal
 
 Each step continues where the journal ends, and may be stopped at any time by `Paused`, an error or a kill. An item in
 the journal is not requested again. A missing item (404) is recorded as missing for good. A refused item (403) is
-requested again by the next run, and many refusals in a row end this run.
+requested again by the next run, and many refusals in a row end this run. The snapshot depends only on the service's
+answers and the venue's dates, not on when, in which order and in how many runs they came.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
+import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,14 +27,17 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
-from gre_bench.core.settings import FetchSettings, Settings
-from gre_bench.core.whole_files import put
-from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview, RetryPolicy
-from gre_bench.ingest.openreview.journal import Journal, Kind, Origin, earlier, lacking, listed_of, received, run_for
+from gre_bench.core.settings import EditionSettings, FetchSettings, Settings
+from gre_bench.core.whole_files import put, unwritten
+from gre_bench.ingest.openreview import journal as journals
+from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, Forbidden, Login, OpenReview
+from gre_bench.ingest.openreview.journal import Journal, Kind, Note, Origin, lacking, listed_of, received
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
-from gre_bench.ingest.records.notes import confirm_form, read_notes
+from gre_bench.ingest.records import versions
+from gre_bench.ingest.records.notes import confirm_form, fields_of, kind_at, read_notes
+from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 EMPTY_PAGES = 3
@@ -40,21 +46,21 @@ IN_A_ROW = 5
 """This many refusals in a row mean that the account or the machine is refused, not single items."""
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
 NONE = Archive({}, damaged=True)
-MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
-STATUS = "status.json"
+MISSING, NOT_NAMED, REFUSED = "the service has no PDF of it", "the note names no PDF", "the service refuses it"
 STATUS_EVERY_S = 0.2
 
-Advance = Callable[[int, int], None]
-"""Receives progress: the amount done and the total."""
+Stated = tuple[int | None, str | None]
+"""The number of a submission and the name of its PDF, as its note states them."""
+Tell = Callable[[str, str, int, int], None]
+"""Receives progress: the stage, its kind of request, the amount done and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What a fetch gets and where it stores the answers.
+    """What a fetch gets, and the folder *state* that keeps everything.
 
-    *state*: the folder that keeps everything a run makes.
-    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``.
-    *began*: when this run of the fetch started (epoch seconds).
+    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when this run of the fetch started
+    (epoch seconds).
     """
 
     settings: Settings
@@ -64,12 +70,10 @@ class FetchRequest:
 
     @property
     def venue(self) -> Venue:
-        """The catalogue entry of the venue-year (``data/venues.toml``)."""
         return venue_of(self.settings.edition.venue, self.settings.edition.year)
 
     @property
     def origin(self) -> Origin:
-        """The host and API version to fetch from; raises `SettingsError` if no host is named."""
         return origin(self.settings)
 
     @property
@@ -80,10 +84,9 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """The result of one step of a fetch.
+    """The result of one step of a fetch: how many requests of each kind it *sent*.
 
-    *sent*: kind of request → number of requests. *paused_until*: when a paused step may continue (epoch seconds).
-    *message*: why the step paused or stopped; empty if it finished.
+    *paused_until*: when a paused step may continue (epoch seconds). *message*: why it paused or stopped, if it did.
     """
 
     sent: dict[str, int] = field(default_factory=dict)
@@ -92,15 +95,12 @@ class FetchOutcome:
 
 
 def budget_file(state: Path) -> Path:
-    """Returns the path of the request budget's file in the folder *state*; all fetch runs share this file."""
+    """Returns the path of the request budget's file, which all fetch runs in the folder *state* share."""
     return state / "openreview" / "budget.json"
 
 
 def origin(settings: Settings) -> Origin:
-    """Returns the host and API version to fetch from.
-
-    Raises `SettingsError` if neither the settings nor the venue's entry names a host.
-    """
+    """Returns the host and API version to fetch from; raises `SettingsError` if nothing names a host."""
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
@@ -109,13 +109,9 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder of the fetch run that *settings* continue, or of a new one.
-
-    *state*: the folder that keeps everything a run makes.
-    *again*: return a new folder if the latest fetch run has already made its snapshot.
-    """
+    """Returns the folder of the fetch run that *settings* continue, or of a new one, as `run_for` does."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return run_for(budget_file(state).parent, name, origin(settings), again)
+    return journals.run_for(budget_file(state).parent, name, origin(settings), again)
 
 
 def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
@@ -127,17 +123,16 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
         if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
             return FetchOutcome()
 
-        def notes(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
-            advance = advance_of("submissions", "notes")
+        def notes(client: OpenReview, tell: Tell) -> None:
             for invitation in request.venue.listings:
-                _fetch_listing(journal, client, request, invitation, advance)
+                _fetch_listing(journal, client, request, invitation, tell)
             # The listing left out replies of these submissions.
-            forums, advance = lacking(journal), advance_of("forums", "notes")
+            forums = lacking(journal)
             due = [forum for forum in forums if forum not in journal.forums]
             for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
                 replies = client.forum(forum)
                 journal.add_forum(forum, replies.notes, replies.count)
-                advance(done, len(forums))
+                tell("forums", "notes", done, len(forums))
 
         return _run_parts(request, secret, [notes])
 
@@ -153,73 +148,40 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
             confirm_form(request.venue, read_notes(received(journal), request.venue))
         sampled = sample_of(journal, request.venue, edition, fetch.everything)
-        needs = needs_of(journal, request.venue, sampled, fetch.histories)
+        due, papers = needs_of(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.wanted)
-        papers = [paper_id for paper_id, _, _ in needs.pdfs]
-        if not _due(journal, "history", needs.histories, began) and not _due(journal, "pdf", papers, began):
+        if not _due(journal, "history", due, began) and not _due(journal, "pdf", papers, began):
             return FetchOutcome()
-        known = {
-            paper: fetched for run in earlier(request.folder, request.origin) for paper, fetched in run.pdfs.items()
-        }
+        runs = journals.earlier(request.folder, request.origin)
+        known = {paper: fetched for run in runs for paper, fetched in run.pdfs.items()}
 
-        def histories(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
-            advance = advance_of("versions", "edits")
-
+        def histories(client: OpenReview, tell: Tell) -> None:
             def ask(note_id: str) -> None:
                 journal.add_history(note_id, client.history(note_id))
-                advance(sum(item in journal.histories for item in needs.histories), len(needs.histories))
+                tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _Refusals(journal, "history")
-            refusals.each(_due(journal, "history", needs.histories, began), ask)
+            refusals.each(_due(journal, "history", due, began), ask)
             refusals.end()
 
-        def pdfs(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> None:
-            advance = advance_of("PDFs", "pdf" if client.api == 1 else "attachment")
-            for paper_id, _, stated in needs.pdfs:
+        def pdfs(client: OpenReview, tell: Tell) -> None:
+            for paper_id, (_, stated) in papers.items():
+                old = known.get(paper_id)
                 if paper_id in journal.pdfs:
                     continue
-                old = known.get(paper_id)
                 if stated is None:
                     journal.add_pdf(paper_id, None, None, NOT_NAMED)
-                elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+                elif old and old.sha256 and old.stated == stated and (data := journal.pdf(old.sha256)):
                     journal.add_pdf(paper_id, stated, data)
-            batch = min(fetch.pdf_batch, BATCH) if client.api == 2 else 1
-            _fetch_pdfs(journal, client, needs.pdfs, advance, began, batch)
+            _fetch_pdfs(journal, client, request, papers, tell)
 
         return _run_parts(request, secret, [histories, pdfs])
 
 
-def freeze(request: FetchRequest) -> dict[str, Any]:
-    """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks."""
-    venue, fetch = request.venue, request.settings.fetch
-    with Journal(request.folder, request.origin) as journal:
-        sampled = sample_of(journal, venue, request.settings.edition, fetch.everything)
-        host = request.origin.host
-        remarks = [f"fetched from {host}, which is not the venue's own host"] if venue.host != host else []
-        remarks += [*([venue.unverified] if venue.unverified else []), *sampled.notes]
-        for name in venue.listings:
-            listed, count = listed_of(journal, name)
-            remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
-        refused = Counter(kind for kind, _ in journal.refused)
-        due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
-        remarks += [f"refused (403), to be requested again by the next fetch: {due}"] if refused else []
-        sealed = journal.sealed or [digest for run in earlier(request.folder, request.origin) for digest in run.sealed]
-        made = seal(
-            Path(request.state) / "snapshots", journal, venue, request.settings.edition, sampled,
-            f"openreview: {journal.origin}", remarks, sealed[-1] if sealed else None,
-        )  # fmt: skip
-        journal.add_seal(made.digest)
-    _write_status(request.folder, "sealed")
-    counts = made.manifest.counts
-    return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
-
-
 def _run_parts(
-    request: FetchRequest,
-    secret: Callable[[str], str],
-    parts: Iterable[Callable[[OpenReview, Callable[[str, str], Advance]], None]],
+    request: FetchRequest, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
 ) -> FetchOutcome:
-    """Calls *parts* one after the other, each with a session and the maker of progress callbacks.
+    """Calls *parts* one after the other.
 
     A pause ends only the part that met it, and the outcome states the earliest end of a pause. If the service is down,
     the remaining parts are skipped.
@@ -228,19 +190,30 @@ def _run_parts(
     login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
     if login.username and not login.password and not login.token:
         raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
-    policy = RetryPolicy(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
-    client = _opened(request.origin, str(budget_file(Path(request.state)).resolve()), login, policy)
-    before, message = Counter(client.sent), ""
+    client = _opened(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
+    before, message, written = Counter(client.transport.sent), "", 0.0
     pauses: list[Paused] = []
+
+    def tell(stage: str, kind: str, done: int, total: int) -> None:
+        nonlocal written
+        if done < total and time.monotonic() - written < STATUS_EVERY_S:
+            return
+        written = time.monotonic()
+        size = {"notes": fetch.page, "attachment": fetch.pdf_batch}.get(kind, 1)
+        host = client.host.partition("//")[2]
+        left = client.budget.seconds_for(f"{host} {kind}", -(-(total - done) // size))
+        _write_status(request.folder, stage, done, total, left)
+
     for work in parts:
+        written = 0.0
         try:
-            work(client, _status_writer(request.folder, client, fetch))
+            work(client, tell)
         except Paused as pause:
             pauses.append(pause)
         except ServiceDown as error:
             message = str(error)
             break
-    sent = dict(client.sent - before)
+    sent = dict(client.transport.sent - before)
     if pauses and not message:
         first = min(pauses, key=lambda pause: pause.until)
         _write_status(request.folder, str(first), remaining_s=first.until - time.time())
@@ -249,38 +222,16 @@ def _run_parts(
 
 
 @lru_cache(maxsize=4)
-def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Returns the session for these arguments, opened at the first such call, so that a process logs in once."""
-    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]
+def _opened(origin: Origin, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
+    """Returns the session for these arguments, kept so that a process logs in once."""
+    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, fetch)  # type: ignore[arg-type]
 
 
 def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
     """Writes the progress of the fetch to a file beside its journal, so that other commands can display it."""
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError, SourceError):  # a failure to show progress must not stop the fetch
-        put(folder / STATUS, json.dumps(status).encode(), keep=False)
-
-
-def _status_writer(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:
-    """Returns a function that makes a stage's progress callback from the stage's name and its kind of request.
-
-    The callback writes the status file at most every `STATUS_EVERY_S` seconds. It estimates the remaining seconds from
-    the request limits known at that moment.
-    """
-    name, last = client.host.partition("//")[2], [0.0]
-
-    def advance_of(stage: str, kind: str) -> Advance:
-        def advance(done: int, total: int) -> None:
-            if done < total and time.monotonic() - last[0] < STATUS_EVERY_S:
-                return
-            last[0] = time.monotonic()
-            size = {"notes": fetch.page, "attachment": fetch.pdf_batch}.get(kind, 1)
-            left = client.budget.seconds_for(f"{name} {kind}", -(-(total - done) // size))
-            _write_status(folder, stage, done, total, left)
-
-        return advance
-
-    return advance_of
+        put(folder / "status.json", json.dumps(status).encode(), keep=False)
 
 
 def is_listed(journal: Journal, venue: Venue) -> bool:
@@ -288,9 +239,7 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
 
-def _fetch_listing(
-    journal: Journal, client: OpenReview, request: FetchRequest, invitation: str, advance: Advance
-) -> None:
+def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, invitation: str, tell: Tell) -> None:
     """Fetches the submissions under *invitation* with their replies into the journal.
 
     Only withdrawn and desk-rejected submissions may have an empty listing. An empty page before the end is a passing
@@ -327,21 +276,19 @@ def _fetch_listing(
         seen |= fresh
         journal.add_page(invitation, page.notes, count, not page.notes or (count is not None and len(seen) >= count))
         pages = journal.listing(invitation)
-        advance(len(seen), max(count or 0, len(seen)))
+        tell("submissions", "notes", len(seen), max(count or 0, len(seen)))
 
 
 def _due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns the items that a run must still request. Items that an earlier run found refused come last.
+    """Returns those of *items*, ids of papers (``pdf``) or notes (``history``), that a run must still request.
 
-    *kind*: whether *items* are ids of papers (``pdf``) or of notes (``history``).
-    *began*: when the run began (epoch seconds). Items received, or refused since then, are left out.
+    The run *began* at that time (epoch seconds). Items that an earlier run found refused come last; those received, or
+    refused since then, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
     missing = [item for item in items if item not in known]
-    return sorted(
-        (item for item in missing if journal.refused.get((kind, item), 0.0) < began),
-        key=lambda item: (kind, item) in journal.refused,
-    )
+    due = [item for item in missing if journal.refused.get((kind, item), 0.0) < began]
+    return sorted(due, key=lambda item: (kind, item) in journal.refused)
 
 
 class _Refusals:
@@ -354,8 +301,7 @@ class _Refusals:
     def __init__(self, journal: Journal, kind: Kind):
         self.journal = journal
         self.kind: Kind = kind
-        self._count = 0
-        self._items: list[str] = []
+        self._count, self._items = 0, list[str]()
 
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
@@ -402,33 +348,35 @@ class _Refusals:
 
 
 def _fetch_pdfs(
-    journal: Journal,
-    client: OpenReview,
-    papers: Collection[tuple[str, int | None, str | None]],
-    advance: Advance,
-    began: float,
-    batch: int,
+    journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of *papers* (see `Needs.pdfs`), *batch* in one request, as far as they are `_due`."""
-    known = {paper_id: (number, stated) for paper_id, number, stated in papers}
+    """Fetches the PDFs of *papers* (see `needs_of`) as far as they are `_due`."""
+    kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _Refusals(journal, "pdf"), NONE
 
     def keep(paper_id: str, data: bytes | None) -> None:
-        journal.add_pdf(paper_id, known[paper_id][1], data, None if data is not None else MISSING)
-        advance(sum(paper in journal.pdfs for paper in known), len(known))
+        journal.add_pdf(paper_id, papers[paper_id][1], data, None if data is not None else MISSING)
+        tell("PDFs", kind, sum(paper in journal.pdfs for paper in papers), len(papers))
 
     def ask(paper_id: str) -> None:
         """Requests one PDF; if the archive had part of it, the longer one is kept."""
         copies = (archive.files.get(paper_id), client.pdf(paper_id))
         keep(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
-    refused = {paper_id for paper_id in known if ("pdf", paper_id) in journal.refused}
-    missing = _due(journal, "pdf", known, began)
-    new = [paper_id for paper_id in missing if paper_id not in refused]
+    missing = _due(journal, "pdf", papers, request.began)
+    refused = [paper_id for paper_id in missing if ("pdf", paper_id) in journal.refused]
+    new = missing[: len(missing) - len(refused)]
     for start in range(0, len(new), batch):
-        some = new[start : start + batch]
-        # An archive of one paper is the PDF itself.
-        archive = _archive(client, {name: known[name][0] for name in some}, refusals) if len(some) > 1 else NONE
+        some, archive = new[start : start + batch], NONE
+        try:
+            # An archive of one paper is the PDF itself. A damaged archive is requested once more.
+            for _ in range(2 if len(some) > 1 else 0):
+                archive = client.pdfs({name: papers[name][0] for name in some}) or NONE
+                if archive is NONE or not archive.damaged:
+                    break
+        except Forbidden as error:
+            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
+            refusals.add(error)
         for paper_id in [name for name in some if name in archive.files]:
             data = archive.files[paper_id]
             # A download without a stated length can be cut off without an error.
@@ -439,18 +387,187 @@ def _fetch_pdfs(
             keep(paper_id, None)
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
-    refusals.each([paper_id for paper_id in missing if paper_id in refused], ask)
+    refusals.each(refused, ask)
 
 
-def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: _Refusals) -> Archive:
-    """Returns the PDFs in an archive, if the service sends one; a damaged one is requested once more."""
-    archive = NONE
-    try:
-        for _ in range(2):
-            archive = client.pdfs(numbers) or NONE
-            if archive is NONE or not archive.damaged:
-                break
-    except Forbidden as error:
-        # A single refused PDF may refuse the whole archive; the others are then requested one by one.
-        refusals.add(error)
-    return archive
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The ids of the sampled *papers*, and of those whose versions and PDFs are *wanted*; *notes* for the user."""
+
+    papers: frozenset[str]
+    wanted: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
+    """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn.
+
+    *everything*: want the versions and PDFs of all papers, not only of the sampled ones.
+    """
+    records = read_notes(received(journal), venue)
+    drawn = draw(records.papers, records.reviews, edition)
+    papers = frozenset(role.paper_id for role in drawn.roles)
+    wanted = frozenset(paper.paper_id for paper in records.papers) if everything else papers
+    return Sampled(papers, wanted, tuple(drawn.notes))
+
+
+def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) -> tuple[list[str], dict[str, Stated]]:
+    """Returns the notes whose versions a snapshot needs (none without *histories*), and {paper id: its PDF as stated}.
+
+    They include items that the journal already holds.
+    """
+    due_notes, papers = list[str](), dict[str, Stated]()
+    for note in received(journal):
+        if note.get("forum") not in sampled.wanted:
+            continue
+        due = kind_at(note, venue) in venue.reviews and versions.is_due(note, venue.rebuttal_ms)
+        if note["id"] == note["forum"]:
+            number, stated = note.get("number"), fields_of(note).get("pdf")
+            number, stated = number if isinstance(number, int) else None, stated if isinstance(stated, str) else None
+            papers[note["id"]] = number, stated
+            due = due or versions.pdf_is_due(note, venue.released_ms)
+        due_notes += [note["id"]] if due and histories else []
+    return due_notes, dict(sorted(papers.items()))
+
+
+def freeze(request: FetchRequest) -> dict[str, Any]:
+    """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks.
+
+    If there is one with the same contents and source already, that one is kept. Raises `SourceError` if it is damaged,
+    or if the new one cannot be written.
+    """
+    venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
+    beside = root / f".sealing-{uuid.uuid4().hex}"
+    with Journal(request.folder, request.origin) as journal:
+        sampled = sample_of(journal, venue, edition, request.settings.fetch.everything)
+        remarks = list(_remarks(request, journal, sampled))
+        sealed = journal.sealed or [
+            digest for run in journals.earlier(request.folder, request.origin) for digest in run.sealed
+        ]
+        notes = list(received(journal))
+        note_ids = {note["id"] for note in notes}
+        reviews, papers = list(_reviews(notes, journal, venue)), _papers(notes, journal, venue, sampled)
+        shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.wanted}
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            made = make_snapshot(
+                beside,
+                edition.edition,
+                notes,
+                pdfs={name: journal.pdf_file(sha256) for name, sha256 in shas.items() if sha256},
+                papers=papers,
+                histories={name: fetched for name, fetched in journal.histories.items() if name in note_ids},
+                reviews=reviews,
+                source=f"openreview: {journal.origin}",
+                previous=sealed[-1] if sealed else None,
+                remarks=remarks,
+                counts=_counts(notes, journal, venue, sampled, papers, reviews),
+                grouped=True,
+                link=True,
+            )
+            made = _placed(made, f"{venue.venue}-{venue.year}-{made.digest[:12]}")
+        except OSError as error:
+            raise unwritten(root, error) from None
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        journal.add_seal(made.digest)
+    _write_status(request.folder, "sealed")
+    stated = made.manifest
+    return {"snapshot": str(made.folder), "digest": made.digest, "counts": stated.counts, "remarks": stated.remarks}
+
+
+def _placed(made: Snapshot, name: str) -> Snapshot:
+    """Gives the folder of the snapshot *made* its *name*, numbered if need be, unless one equal to it has the name."""
+    folder = root = made.folder.parent
+    # Equal contents from another host are another snapshot, because a snapshot states its host.
+    for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):
+        if not folder.is_dir():
+            made.folder.rename(folder)
+            break
+        try:
+            snapshot = Snapshot.open(folder)
+            snapshot.verify()
+        except SourceError as error:
+            raise SourceError(f"{error}: move that folder away, and the same command makes it anew") from None
+        if snapshot.manifest.source == made.manifest.source:
+            break
+    return Snapshot.open(folder)
+
+
+def _remarks(request: FetchRequest, journal: Journal, sampled: Sampled) -> Iterator[str]:
+    venue, host = request.venue, request.origin.host
+    if venue.host != host:
+        yield f"fetched from {host}, which is not the venue's own host"
+    if venue.unverified:
+        yield venue.unverified
+    yield from sampled.notes
+    for name in venue.listings:
+        listed, count = listed_of(journal, name)
+        if listed < count:
+            yield f"listed {listed} of {count} that the service counts under {name}"
+    if refused := Counter(kind for kind, _ in journal.refused):
+        due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
+        yield f"refused (403), to be requested again by the next fetch: {due}"
+
+
+def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
+    for note in notes:
+        if kind_at(note, venue) in venue.reviews:
+            refused = () if ("history", note["id"]) in journal.refused else None
+            chosen = versions.choose(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
+            yield {
+                "review_id": note["id"],
+                "paper_id": note.get("forum"),
+                "versions": chosen.versions,
+                "version": chosen.version_id,
+                "written_at": chosen.written_at,
+                "rule": chosen.rule,
+                "licence": _licence(note),
+            }
+
+
+def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: Sampled) -> dict[str, Note]:
+    decided = {}
+    for note in notes:
+        if kind_at(note, venue) in venue.decisions:
+            value = fields_of(note).get(venue.decision)
+            made = note.get("tcdate") or note.get("cdate")
+            accepted = isinstance(value, str) and value.lower().startswith("accept")
+            decided[note["forum"]] = made if accepted and isinstance(made, int) else None
+    rows = {}
+    for note in notes:
+        if (name := note["id"]) == note.get("forum"):
+            fetched, history = journal.pdfs.get(name), journal.histories.get(name)
+            rows[name] = {
+                "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", name) in journal.refused else None,
+                "pdf_version_status": versions.pdf_version_status(note, history, venue.released_ms, decided.get(name)),
+                "licence": _licence(note),
+                "sampled": name in sampled.papers,
+            }
+    return rows
+
+
+def _licence(note: Note) -> str | None:
+    return note["license"] if isinstance(note.get("license"), str) else None
+
+
+def _counts(
+    notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Note]
+) -> dict[str, int]:
+    outcomes = read_notes(notes, venue).counts
+    mine = [papers[name] for name in sampled.wanted]
+    listed = [listed_of(journal, name) for name in venue.listings]
+    rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
+    statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
+    return {
+        **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
+        **dict(sorted(rules.items())),
+        **dict(sorted(statuses.items())),
+        "listed": sum(count for count, _ in listed),
+        "listed_by_service": sum(count for _, count in listed),
+        "received_again": journals.copies(journal),
+        "replies_not_shown": journals.not_shown(journal),
+        "sampled": len(sampled.papers),
+        "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
+        "pdf_refused": sum(row["pdf_problem"] == REFUSED for row in mine),
+    }

@@ -2,7 +2,8 @@
 
     <folder>/journal.jsonl     first line: host and API version; then one line per answer
              pages/*.json.gz   the notes of each page as they were received
-    <folder>/../pdfs/          PDFs in files named by their SHA-256, shared by all fetch runs
+    <folder>/../pdfs/          PDFs in files named by their SHA-256, which never change: all fetch runs share them, and
+                               snapshots link to them
 
 An answer's files are written before its line in the journal, and incomplete lines are ignored. A killed process
 therefore loses only the answer that it was storing.
@@ -24,35 +25,6 @@ from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.core.whole_files import READ_ONLY, put, unwritten
 
 
-@dataclass(frozen=True, slots=True)
-class PdfPool:
-    """The PDFs in *folder*: each distinct one once, in a file named by its SHA-256, to which snapshots link.
-
-    A stored file never changes, and its hash is checked when the file is read.
-    """
-
-    folder: Path
-
-    def file(self, sha256: str) -> Path:
-        """Returns the path of the PDF with the hash *sha256*, whether or not the file exists."""
-        return self.folder / f"{sha256}.pdf"
-
-    def read(self, sha256: str) -> bytes | None:
-        """Returns the PDF with the hash *sha256*; None if the file is missing or damaged."""
-        try:
-            data = self.file(sha256).read_bytes()
-        except OSError:
-            return None
-        return data if hashlib.sha256(data).hexdigest() == sha256 else None
-
-    def keep(self, data: bytes) -> str:
-        """Stores the PDF *data*, overwriting a damaged copy, and returns its SHA-256 (64 hex digits)."""
-        sha256 = hashlib.sha256(data).hexdigest()
-        if self.read(sha256) is None:
-            put(self.file(sha256), data, READ_ONLY)
-        return sha256
-
-
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
 JOURNAL = "journal.jsonl"
@@ -60,7 +32,7 @@ JOURNAL = "journal.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of everything in a journal: the URL of a host, and the version of its API (1 or 2)."""
+    """The source of everything in a journal: the URL of a host, and the version of its API."""
 
     host: str
     api: int
@@ -71,12 +43,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The journal's entry for one page of a listing.
+    """A page of a listing: the *file* with its *notes* notes, relative to the journal's folder; the last is the *end*.
 
-    *file*: the file with the page's *notes* notes, relative to the journal's folder.
     *count*: the number of notes in the whole listing, as the service states it; None if it states none.
     *last*: the id of the page's last note, after which the next page begins; None for an empty page.
-    *end*: whether this is the listing's last page.
     """
 
     invitation: str
@@ -89,11 +59,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of requesting a paper's PDF: either *sha256* or *problem* is set.
-
-    *stated*: the name of the PDF in the paper's note; None if the note names none.
-    *problem*: why there is no PDF, in words.
-    """
+    """The PDF of a paper, or in words the *problem* why there is none; *stated*: the PDF's name in the paper's note."""
 
     stated: str | None
     sha256: str | None
@@ -103,8 +69,7 @@ class Fetched:
 class Journal:
     """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
 
-    *expected*: the host and API version to fetch from. Opening the journal of another origin raises `SourceError`.
-    None: the journal can only be read.
+    *expected*: where to fetch from. Opening the journal of another origin raises `SourceError`. None: only for reading.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):
@@ -120,15 +85,10 @@ class Journal:
         self.sealed: list[str] = []
         self._file: int | None = None
 
-    @property
-    def pool(self) -> PdfPool:
-        """The store of PDFs that all fetch runs share."""
-        return PdfPool(self.folder.parent / "pdfs")
-
     def __enter__(self) -> Journal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
-            self.pool.folder.mkdir(exist_ok=True)
+            self.pdf_file("").parent.mkdir(exist_ok=True)
             self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
@@ -157,7 +117,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores one page of a listing. *count*, *end*: as in `Listed`."""
+        """Stores one page of a listing (see `Listed`)."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -165,7 +125,7 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of a forum, in place of the replies in the listing. *count*: as the service states it."""
+        """Stores all notes of a forum, in place of the replies in the listing; *count*: as the service states it."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -173,11 +133,10 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF of a paper, or in words the *problem* why there is none.
-
-        *stated*: the name of the PDF in the paper's note; None if the note names none.
-        """
-        sha256 = None if data is None else self.pool.keep(data)
+        """Stores the PDF of a paper, in place of a damaged copy, or why there is none (see `Fetched`)."""
+        sha256 = None if data is None else hashlib.sha256(data).hexdigest()
+        if data is not None and sha256 is not None and self.pdf(sha256) is None:
+            put(self.pdf_file(sha256), data, READ_ONLY)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
@@ -189,16 +148,25 @@ class Journal:
         if digest not in self.sealed[-1:]:
             self._add({"seal": digest})
 
-    def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Forgets the stored PDFs of *papers* that are missing or damaged, for a new fetch; returns the papers' ids."""
-        kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
-        damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
-        for paper in damaged:
-            del self.pdfs[paper]
-        return damaged
+    def pdf_file(self, sha256: str) -> Path:
+        """Returns the path of the PDF with this hash, whether or not the file exists."""
+        return self.folder.parent / "pdfs" / f"{sha256}.pdf"
+
+    def pdf(self, sha256: str) -> bytes | None:
+        """Returns the PDF with this hash; None if the file is missing or damaged."""
+        try:
+            data = self.pdf_file(sha256).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+    def drop_damaged(self, papers: Iterable[str]) -> None:
+        """Forgets the stored PDFs of *papers* that are missing or damaged, for a new fetch."""
+        for paper in papers:
+            if paper in self.pdfs and (sha256 := self.pdfs[paper].sha256) and self.pdf(sha256) is None:
+                del self.pdfs[paper]
 
     def listing(self, invitation: str) -> list[Listed]:
-        """Returns the entries of the stored pages of the listing of *invitation*, in the order of fetching."""
         return [page for page in self.pages if page.invitation == invitation]
 
     def submissions(self, pages: Iterable[Listed] | None = None) -> Iterator[Note]:
@@ -227,10 +195,7 @@ class Journal:
             self._take(line)
 
     def _take_all(self) -> int:
-        """Loads all complete lines of the journal's file, and returns their length in bytes.
-
-        Raises `SourceError` for a damaged line.
-        """
+        """Loads all complete lines; returns their length in bytes, or raises `SourceError` for a damaged one."""
         path, whole, lines = self.folder / JOURNAL, 0, 0
         try:
             with path.open("rb") as file:
@@ -270,10 +235,7 @@ class Journal:
 
 
 def read(folder: Path) -> Journal:
-    """Returns the journal in *folder* as it is now, for reading only.
-
-    It takes no lock, so another process may be extending the journal. Raises `SourceError` for a damaged line.
-    """
+    """Returns the journal in *folder* for reading only, as it is now: another process may be extending it."""
     journal = Journal(folder)
     journal._take_all()
     return journal
@@ -292,7 +254,7 @@ def received(journal: Journal) -> Iterator[Note]:
 
 
 def copies(journal: Journal) -> int:
-    """Returns the number of surplus copies: notes received, minus distinct note ids."""
+    """Returns how many notes were received, minus distinct note ids."""
     ids = [note.get("id") for note in _copies(journal)]
     return len(ids) - len(set(map(str, ids)))
 
@@ -351,12 +313,11 @@ def _age(note: Note) -> tuple[int, str]:
 
 def runs_of(root: Path, name: str) -> list[Path]:
     """Returns the folders ``<name>-0001``, ``<name>-0002`` and so on of fetch runs under *root*, oldest first."""
-    runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
-    return sorted(runs)
+    return sorted(path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file())
 
 
 def origin_of(run: Path) -> Origin | None:
-    """Returns the host and API version named in the journal of the folder *run*; None if the journal names none."""
+    """Returns the origin that the journal in the folder *run* names; None if it names none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
@@ -366,11 +327,10 @@ def origin_of(run: Path) -> Origin | None:
 
 
 def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
-    """Returns the folder in which a fetch from *origin* works: its latest fetch run, or a new folder.
+    """Returns the folder of the latest fetch run of *name*, ``<venue>-<year>``, from *origin*, or a new folder.
 
-    The folder is new if *origin* has no fetch run yet, or if *again* is set and the latest one ended with a snapshot.
-    *name*: ``<venue>-<year>``.
-    A journal without an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
+    It is new if there is no such run yet, or if *again* is set and the latest ended with a snapshot. A journal without
+    an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
     """
     known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]

@@ -3,12 +3,20 @@
 Tests use it, and so can users who want to try fetching without an account:
 ``python -m gre_bench.ingest.openreview.loopback``. It imitates the service's login, pages and request limits, and
 records all requests. It can inject the faults that `FAULTS` lists by name, to test that a client survives them.
+
+Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
+note has a list of invitations. A host does not have the notes of the other API: listing them gives an empty list and no
+error. The rules and the words of refusals are those of recorded responses, except the request limit, which is worded as
+users report it.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import hashlib
+import io
+import itertools
 import json
 import math
 import os
@@ -19,39 +27,278 @@ import struct
 import sys
 import threading
 import time
-from collections import Counter
+import zipfile
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
-from gre_bench.ingest.openreview.answers import (
-    BROWSER_CHECK,
-    EXPIRED,
-    FORBIDDEN,
-    REPORTED_LIMITS,
-    ZIP,
-    Api,
-    FixtureStore,
-    HttpResponse,
-    Limit,
-    Note,
-    Refused,
-    html_page,
-    invalid,
-    not_found,
-    refusal,
-    say,
-)
-from gre_bench.ingest.records.notes import created_by, fields_of
+from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
 
-BAD_INPUT = 2
+Api = Literal[1, 2]
+Note = dict[str, Any]
+Query = Mapping[str, str]
+
+ZIP = "application/zip"
+PAGE, BATCH = 1000, 50
+"""The most notes on a page and the most files in an archive; requests for more are refused."""
+FORBIDDEN = (403, "ForbiddenError", "You don't have permission to read this item")
+EXPIRED = ("TokenExpiredError", "Token has expired, please log in again")
+KNOWN_KEYS = {"details", "sort", "limit", "offset", "after", "count", "id", "forum", "invitation"}
+"""Parameters of a listing, besides ``content.<field>``; others are refused, so that a misspelt one is noticed."""
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    body: bytes
+    status: int = 200
+    kind: str = "application/json; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def html_page(title: str, body: str, status: int = 200) -> HttpResponse:
+    page = f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body>{body}</body></html>\n"
+    return HttpResponse(page.encode(), status, "text/html; charset=utf-8")
+
+
+BROWSER_CHECK = html_page("Verifying your browser | OpenReview", "…")
+"""The HTML page with status 200 that the service sends to anonymous clients."""
+
+
+class Refused(Exception):
+    """Raised to refuse a request; its argument is the answer."""
+
+
+def say(tree: Any, **more: Any) -> HttpResponse:
+    return HttpResponse(json.dumps(tree).encode(), **more)
+
+
+def refusal(status: int, name: str, message: str, headers: Mapping[str, str] = {}, **details: Any) -> HttpResponse:
+    """Returns an error in the service's form, whose message and details have a new request number, ``YYYY-MM-DD-N``."""
+    number = f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"
+    tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
+    return say(tree, status=status, headers=headers)
+
+
+def invalid(path: str, message: str, **details: Any) -> Refused:
+    return Refused(refusal(400, "ValidationError", message, path=path, **details))
+
+
+def not_found(kind: str, name: str) -> Refused:
+    return Refused(refusal(404, "NotFoundError", f"{kind} Not Found: {name}", path="id", value=name))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so many *requests* in a time window of *seconds*."""
+
+    requests: int
+    seconds: float
+
+    def headers(self, remaining: int, wait: float, now: float) -> dict[str, str]:
+        """Returns the headers that state the limit *now* (epoch seconds), with *wait* seconds left of the window."""
+        stated = {"limit": str(self.requests), "remaining": str(remaining)}
+        return {
+            **{f"x-ratelimit-{name}": value for name, value in stated.items()},
+            **{f"ratelimit-{name}": value for name, value in stated.items()},
+            "x-ratelimit-reset": str(math.ceil(now + wait)),
+            "ratelimit-policy": f"{self.requests};w={math.ceil(self.seconds)}",
+            "ratelimit-reset": str(max(1, math.ceil(wait))),
+        }
+
+    def refusal(
+        self, made: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
+    ) -> HttpResponse:
+        """Returns the response to request number *made* of the window, which is too many (429).
+
+        *reset_time*: whether the details state the end of the window; those of a refused login do not.
+        """
+        minutes, seconds = divmod(math.ceil(wait), 60)
+        spelt = f"{minutes} minutes and {seconds} seconds" if minutes else f"{seconds} seconds"
+        reset = datetime.fromtimestamp(now + wait, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        details = {"resetTime": reset, "used": made, "current": made} if reset_time else {}
+        message = (
+            f"Too many requests: You have made {made} requests, surpassing the limit of {self.requests} requests. "
+            f"Please try again in {spelt}"
+        )
+        return refusal(429, "RateLimitError", message, headers, limit=self.requests, remaining=0, **details)
+
+
+REPORTED_LIMITS: Mapping[str, Limit] = {
+    "notes": Limit(500, 3600),
+    "pdf": Limit(36, 3600),
+    "attachment": Limit(36, 3600),
+    "login": Limit(3, 60),
+}
+"""Kind of request → limit; the first from headers recorded in 2026-09, the others from reported refusals."""
+
+
+class FixtureStore:
+    """The notes of one API version with their versions and PDFs, and the answers to requests for them.
+
+    *notes*: those without an id or a forum are left out, because the real service has none. *histories*: note id → its
+    versions as sent; without an entry it has one. *pdf*: note id → its PDF, if there is one. `refused`: ids of notes;
+    requests for their PDFs and versions are refused (403).
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        notes: Iterable[Mapping[str, Any]],
+        histories: Mapping[str, Sequence[Note]],
+        pdf: Callable[[str], bytes | None],
+    ):
+        self.api, self.pdf = api, lambda item: pdf(item) if item in self.notes else None
+        self.refused: set[str] = set()
+        self.notes: dict[str, Note] = {}
+        for note in notes:
+            if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str):
+                self.notes[note["id"]] = {"content": {}, **{key: note[key] for key in note if key != "details"}}
+        self._forums: defaultdict[str, list[str]] = defaultdict(list)
+        for note in self.notes.values():
+            self._forums[note["forum"]].append(note["id"])
+        self._versions = {note_id: [*histories.get(note_id, ())] for note_id in self.notes}
+
+    def listing(self, query: Query) -> HttpResponse:
+        """Answers ``/notes``: one page of the notes that match the filters of *query*."""
+        unknown = [key for key in query if key not in KNOWN_KEYS and not key.startswith("content.")]
+        if unknown:
+            raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
+        if "id" in query and query["id"] not in self.notes:
+            raise not_found("Note", query["id"])
+        results = [note for note in self.notes.values() if self._fits(note, query)]
+        listed = [self._with_details(note, query) for note in self._page(results, query)]
+        return self._counted("notes", listed, len(results), query)
+
+    def versions(self, name: str, query: Query) -> HttpResponse:
+        """Answers ``/notes/edits`` (API v2) or ``/references`` (v1): a note's versions; the other API lists none."""
+        if name != ("edits" if self.api == 2 else "references"):
+            return say({name: []})
+        by = "note.id" if self.api == 2 else "referent"
+        if by not in query:
+            raise invalid(by, f"must have {by}")
+        self._allow(query[by])
+        matches = self._known_versions(query[by]) if query[by] in self.notes else []
+        return self._counted(name, self._page(matches, query), len(matches), query)
+
+    def file(self, item: str) -> HttpResponse:
+        self._allow(item)
+        if (data := self.pdf(item)) is None:
+            raise not_found("Attachment", item)
+        return HttpResponse(data, kind="application/pdf")
+
+    def archive(self, items: Sequence[str]) -> HttpResponse:
+        """Returns the PDFs of the notes *items*, at most `BATCH`, as a zip archive; the PDF itself if it is one note.
+
+        Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out.
+        """
+        if len(set(items)) > BATCH:
+            raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
+        if len(set(items)) == 1:
+            return self.file(items[0])
+        self._allow(*items)
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w") as archive:
+            for item in dict.fromkeys(items):
+                if (data := self.pdf(item)) is not None:
+                    # A fixed date, so that the same files give the same bytes.
+                    entry = zipfile.ZipInfo(f"{self.notes[item].get('number', item)}_pdf.pdf", (2020, 1, 1, 0, 0, 0))
+                    archive.writestr(entry, data)
+        return HttpResponse(whole.getvalue(), kind=ZIP)
+
+    def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
+        """Changes content *fields* of a note to texts or numbers *at_ms* (epoch ms); keeps its earlier version."""
+        at_ms = at_ms or int(time.time() * 1000)
+        note, known = self.notes[note_id], self._known_versions(note_id)
+        content = {key: {"value": value} for key, value in fields.items()} if self.api == 2 else fields
+        changed = note | {"content": note["content"] | content, "tmdate": at_ms}
+        changed |= {"mdate": at_ms} if "mdate" in note else {}
+        self.notes[note_id] = changed
+        shown = changed | {"content": content} if self.api == 2 else changed
+        self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
+
+    def delete(self, note_id: str) -> None:
+        """Marks a note as deleted now."""
+        self.notes[note_id] = self.notes[note_id] | {"ddate": int(time.time() * 1000)}
+
+    def _allow(self, *items: str) -> None:
+        if self.refused & {*items}:
+            raise Refused(refusal(*FORBIDDEN))
+
+    def _fits(self, note: Note, query: Query) -> bool:
+        """Whether *note* passes all filters of *query*; a deleted one only if its id is asked for."""
+        if note.get("ddate") is not None and "id" not in query:
+            return False
+        for key, value in query.items():
+            if key == "invitation":
+                held = invitations_of(note)
+            elif key in ("id", "forum"):
+                held = note.get(key)
+            elif key.startswith("content."):
+                held = fields_of(note).get(key.removeprefix("content."))
+            else:
+                continue
+            if value != held and not (isinstance(held, list) and value in held):
+                return False
+        return True
+
+    def _page(self, notes: list[Note], query: Query) -> list[Note]:
+        """Returns the page of *notes* that *query* asks for, by its ``sort``, or the newest first.
+
+        It starts at the position ``offset``, or after the id ``after`` of notes that are sorted by id.
+        """
+        name, _, way = query.get("sort", "tcdate:desc").partition(":")
+        notes = sorted(notes, key=lambda note: note.get(name) or 0, reverse=way == "desc")
+        limit, offset = _number(query, "limit", PAGE), _number(query, "offset", 0)
+        if limit > PAGE:
+            raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
+        if (after := query.get("after")) is not None:
+            offset = bisect_right([note["id"] for note in notes], after)
+        return notes[offset : offset + limit]
+
+    def _with_details(self, note: Note, query: Query) -> Note:
+        if query.get("details") != "replies":
+            # Observed on notes of API v1 that were requested by id.
+            return note | {"details": {"writable": False}} if self.api == 1 and "id" in query else note
+        others = (self.notes[key] for key in self._forums[note["id"]] if key != note["id"])
+        return note | {"details": {"replies": [other for other in others if other.get("ddate") is None]}}
+
+    def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
+        # As at the real service, API v2 states the number only if the query asks for it or has an offset.
+        counted = self.api == 1 or "offset" in query or query.get("count") == "true"
+        return say({name: listed} | ({"count": count} if counted else {}))
+
+    def _known_versions(self, note_id: str) -> list[Note]:
+        return self._versions[note_id] or [self._version(self.notes[note_id], note_id, None)]
+
+    def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
+        """Returns *note* as the service lists versions, *at_ms* or at its own dates; *named* makes its id."""
+        version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
+        dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}
+        if self.api == 1:
+            return note | {"id": version_id, "referent": note["id"]} | dates
+        envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
+        inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
+        return {"id": version_id, "invitation": created_by(note), "note": inner} | envelope | dates
+
+
+def _number(query: Query, key: str, default: int) -> int:
+    value = query.get(key, str(default))
+    if not value.isdecimal():
+        raise invalid(key, f"{key} must be integer", invalidValue=value)
+    return int(value)
+
+
 KINDS = {
     "/notes": "notes",
     "/notes/edits": "edits",
@@ -63,20 +310,18 @@ KINDS = {
 }
 """Path of a request → its kind."""
 
-
 _LISTINGS, _ITEMS = ("notes",), ("edits", "references", "pdf", "attachment")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, in words in *what*, and the requests that it affects: those of the kinds *on*, numbered from 1.
+    """A fault, and the requests that it affects: those of the kinds *on*, numbered from 1.
 
     *first*: the number of the first affected request; after it, every *every*-th is affected (0: none). *seconds*: how
     long a refusal (429) or a slow body lasts. *error*: the refusal that is sent: its status, name and message.
     """
 
     name: str
-    what: str
     on: tuple[str, ...] = (*_LISTINGS, *_ITEMS)
     first: int = 2
     every: int = 0
@@ -84,42 +329,38 @@ class Fault:
     error: tuple[int, str, str] | None = None
 
     def affects(self, number: int) -> bool:
-        """Whether the fault affects request *number*, counted from 1 over the requests of the kinds `on`."""
         past = number - self.first
         return past == 0 or (past > 0 and self.every > 0 and past % self.every == 0)
 
 
-_KNOWN = (
-    Fault("429-retry-after", "429 with Retry-After alone"),
-    Fault("429-headers", "429 with ratelimit-* headers alone"),
-    Fault("429-body", "429 with resetTime in its body alone"),
-    Fault("429-login", "a login refused with 429, the wait in words alone", on=("login",), first=1),
-    Fault("500", "500 Internal Server Error", error=(500, "Error", "Internal Server Error")),
-    Fault("502", "502 Bad Gateway, in HTML"),
-    Fault("503", "503 Service Unavailable", error=(503, "Error", "Unavailable")),
-    Fault("504", "504 Gateway Timeout, in HTML"),
-    Fault("reset", "the connection reset before an answer"),
-    Fault("slow", "a body that comes in drops"),
-    Fault("stall", "a body that stops in its middle for a while"),
-    Fault("truncated", "the connection closed in the middle of the body"),
-    Fault("malformed", "half of the JSON as if it were whole", on=("notes", "edits", "references")),
-    Fault("html", "the browser check: an HTML page with status 200"),
-    Fault(
-        "challenge",
-        "the browser check, told by 403",
-        error=(403, "ChallengeRequiredError", "Challenge verification required"),
-    ),
-    Fault("forbidden", "an item that is not for the one who asks", on=_ITEMS, first=1, error=FORBIDDEN),
-    Fault("bad-archive", "an archive of PDFs with a byte changed in its middle", on=("attachment",), first=1),
-    Fault("expired-401", "all tokens so far expired, told by 401", error=(401, *EXPIRED)),
-    Fault("expired-403", "all tokens so far expired, told by 403", error=(403, *EXPIRED)),
-    Fault("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
-    Fault("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
-    Fault("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
-    Fault("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
-    Fault("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
+_CHALLENGE = (403, "ChallengeRequiredError", "Challenge verification required")
+_FAULTS = (
+    Fault("429-retry-after"),  # the wait in this header alone, in ratelimit-* headers alone, in resetTime, in words
+    Fault("429-headers"),
+    Fault("429-body"),
+    Fault("429-login", on=("login",), first=1),
+    Fault("500", error=(500, "Error", "Internal Server Error")),
+    Fault("502"),  # 502 and 504 come in HTML
+    Fault("503", error=(503, "Error", "Unavailable")),
+    Fault("504"),
+    Fault("reset"),  # the connection, before an answer
+    Fault("slow"),  # a body that comes in drops
+    Fault("stall"),  # a body that stops in its middle for a while
+    Fault("truncated"),  # the connection closed in the middle of the body
+    Fault("malformed", on=("notes", "edits", "references")),  # half of the JSON as if it were whole
+    Fault("html"),  # the browser check, an HTML page with status 200
+    Fault("challenge", error=_CHALLENGE),
+    Fault("forbidden", on=_ITEMS, first=1, error=FORBIDDEN),
+    Fault("bad-archive", on=("attachment",), first=1),  # a byte changed in its middle
+    Fault("expired-401", error=(401, *EXPIRED)),  # all tokens so far
+    Fault("expired-403", error=(403, *EXPIRED)),
+    Fault("wrong-host", on=_LISTINGS, first=1, every=1),  # empty listings, as on the host of the other API
+    Fault("short-pages", on=_LISTINGS, first=1, every=1),  # at most 100 notes a page
+    Fault("empty-page", on=_LISTINGS),  # in the middle of a listing
+    Fault("duplicates", on=_LISTINGS),  # a page that begins with the last notes of the one before
+    Fault("edits", on=_LISTINGS, first=1),  # a first and a last review edited after the first page
 )
-FAULTS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
+FAULTS: dict[str, Fault] = {fault.name: fault for fault in _FAULTS}
 
 
 def fault(name: str, **changes: object) -> Fault:
@@ -140,7 +381,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that the server received, its *kind*, such as ``notes`` or ``pdf``, and the *status* of the answer."""
+    """A request that the server received, and the *status* of the answer."""
 
     path: str
     query: tuple[tuple[str, str], ...]
@@ -153,11 +394,11 @@ class Loopback:
 
     *notes*: each note is served by the API version whose form it has. *versions* (its *histories*), *pdf*: as in
     `FixtureStore`. *account*: must log in, if given; requests without a token then get the browser check.
-    *limits*: kind of request → limit. A window opens with the first request of its kind after the end of the last one.
-    *faults*: those to inject. *port*: that of API v1; API v2 gets the next. 0: any free ports.
+    *limits*: by kind of request; a window opens with the first request after the end of the last one. *port*: that of
+    API v1; API v2 gets the next. 0: any free ports.
 
-    `triggered`: name of a fault → how often it was injected. `early`: kind of request → number of requests sent too
-    early, after a refusal (429) and before the stated time.
+    `triggered`: name of a fault → how often it was injected. `early`: kind of request → how many came after a refusal
+    (429) and before the stated time.
     """
 
     def __init__(
@@ -191,7 +432,6 @@ class Loopback:
 
     @property
     def counts(self) -> Counter[str]:
-        """Kind of request → number of requests received."""
         with self._lock:
             return Counter(request.kind for request in self.requests)
 
@@ -208,22 +448,16 @@ class Loopback:
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
     ) -> tuple[HttpResponse, Fault | None]:
-        """Records one request, and returns its answer and the fault that disturbs the transfer of the answer, if any.
-
-        *target*: path and query of the URL.
-        """
+        """Records one request; returns its answer and the fault that disturbs the transfer of the answer, if any."""
         parts = urlsplit(target)
         query, kind = dict(parse_qsl(parts.query, keep_blank_values=True)), KINDS.get(parts.path, "other")
         with self._lock:
-            triggered = []
-            for fault in self.faults:
-                if kind in fault.on:
-                    self._seen[fault.name] += 1
-                    if fault.affects(self._seen[fault.name]):
-                        self.triggered[fault.name] += 1
-                        triggered.append(fault)
+            possible = [fault for fault in self.faults if kind in fault.on]
+            self._seen.update(fault.name for fault in possible)
+            triggered = {fault.name: fault for fault in possible if fault.affects(self._seen[fault.name])}
+            self.triggered.update(triggered.keys())
             try:
-                response = self._instead(triggered, kind)
+                response = self._instead(triggered.values(), kind)
                 if response is None:
                     headers = self._window(kind)
                     if method == "POST":
@@ -234,16 +468,13 @@ class Loopback:
                         response = _answered(self.stores[api], parts.path, query, triggered)
                     response = replace(response, headers={**headers, **response.headers})
             except Refused as refused:
-                response = refused.answer
+                response = refused.args[0]
             self.requests.append(Request(parts.path, tuple(query.items()), kind, response.status))
-        disturbing = (fault for fault in triggered if fault.name in ("reset", "slow", "stall", "truncated"))
+        disturbing = (triggered[name] for name in triggered if name in ("reset", "slow", "stall", "truncated"))
         return response, next(disturbing, None)
 
     def _window(self, kind: str) -> dict[str, str]:
-        """Counts one request of *kind* and returns the headers that state its limit; none if it has no limit.
-
-        Raises `Refused` with a 429 if the current window allows no more requests.
-        """
+        """Counts a request of *kind*; returns the headers that state its limit, or raises `Refused` (429) beyond it."""
         limit, now = self.limits.get(kind), time.time()
         if limit is None:
             return {}
@@ -259,10 +490,7 @@ class Loopback:
         return headers
 
     def _instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
-        """Returns the response that replaces the real answer; None if the real answer is to be sent.
-
-        After a fault 429, later requests of *kind* are refused too until the wait is over.
-        """
+        """Returns what replaces the real answer, if anything; after a fault 429, the refusal until the wait is over."""
         now = time.time()
         if now < self._refused_until.get(kind, 0.0):
             self.early[kind] += 1
@@ -315,13 +543,10 @@ def _closed(name: str, wait: float) -> HttpResponse:
     return limit.refusal(limit.requests + 1, wait, now, headers, reset_time=name == "429-body")
 
 
-def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: list[Fault]) -> HttpResponse:
-    """Returns the answer of *store*, with the changes that the *triggered* faults make to its content.
-
-    The fault ``edits`` edits two reviews in *store*, for later requests.
-    """
+def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: Mapping[str, Fault]) -> HttpResponse:
+    """Returns the answer of *store*, as the *triggered* faults change it; ``edits`` edits two reviews in *store*."""
     if path == "/notes":
-        if any(fault.name == "short-pages" for fault in triggered):
+        if "short-pages" in triggered:
             query = {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
         answer = store.listing(query)
     elif path in ("/notes/edits", "/references"):
@@ -332,7 +557,7 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
         return store.file(query.get("id", ""))
     else:
         raise not_found("Path", path)
-    for name in (fault.name for fault in triggered):
+    for name in triggered:
         body, middle = answer.body, len(answer.body) // 2
         if name == "bad-archive" and answer.kind == ZIP:
             answer = replace(answer, body=body[:middle] + bytes([body[middle] ^ 255]) + body[middle + 1 :])
@@ -345,8 +570,7 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
                 longest = max(held, key=lambda key: len(held[key]) if isinstance(held[key], str) else 0)
                 store.edit(review, None, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
         elif name in ("empty-page", "duplicates") and "after" in query:
-            tree = json.loads(body)
-            notes = []
+            tree, notes = json.loads(body), []
             if name == "duplicates":
                 whole = store.listing({key: query[key] for key in query if key not in ("after", "limit")})
                 known = {note["id"]: note for note in json.loads(whole.body)["notes"]}
@@ -357,7 +581,6 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
 
 
 def _bound(answering: Callable[..., tuple[HttpResponse, Fault | None]], port: int) -> ThreadingHTTPServer:
-    """Returns a server bound to *port* of this machine (0: any); raises `SettingsError` if it cannot be used."""
     try:
         return _Host(("127.0.0.1", port), type("Handler", (_Handler,), {"answering": staticmethod(answering)}))
     except (OSError, OverflowError) as error:
@@ -370,7 +593,7 @@ class _Host(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores errors of clients that close the connection, and prints all other errors, which are bugs."""
+        """Prints errors, which are bugs, except of clients that close the connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -408,14 +631,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def log_message(self, format: str, *_: object) -> None:
-        """Prints nothing, because the server keeps a list of all requests."""
+        """Prints nothing."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the loopback server until it is stopped, and returns the exit code.
-
-    Bad input prints one line on standard error and gives the code `BAD_INPUT`.
-    """
+    """Runs the loopback server until it is stopped; returns the exit code, 2 with one line on bad input."""
 
     def stop(number: int, _: Any) -> None:
         raise Stopped(signal.Signals(number).name)
@@ -442,12 +662,11 @@ def main(arguments: list[str] | None = None) -> int:
         _serve(parser.parse_args(arguments))
     except GreBenchError as error:
         print(f"error: {error}", file=sys.stderr)
-        return BAD_INPUT
+        return 2
     return 0
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    """Serves as *arguments* say until it is stopped; raises `SettingsError` for what cannot be used."""
     if not 0 <= arguments.port <= 65534 or arguments.every < 0 or arguments.seconds < 0 or arguments.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     more: dict[str, Any] = {"port": arguments.port}
@@ -457,11 +676,9 @@ def _serve(arguments: argparse.Namespace) -> None:
             raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
         more["account"] = Account(username, password)
     if arguments.limits:
-        more["limits"] = {
-            kind: Limit(limit.requests, limit.seconds * arguments.hour / 3600)
-            for kind, limit in REPORTED_LIMITS.items()
-        }
-    when = {"seconds": arguments.seconds, **({"every": arguments.every} if arguments.every else {})}
+        known, hour = REPORTED_LIMITS.items(), arguments.hour
+        more["limits"] = {kind: replace(limit, seconds=limit.seconds * hour / 3600) for kind, limit in known}
+    when = {"seconds": arguments.seconds} | ({"every": arguments.every} if arguments.every else {})
     more["faults"] = [fault(name, **when) for name in arguments.fault]
     source, pdfs = arguments.source, arguments.pdfs
     if source.is_dir():

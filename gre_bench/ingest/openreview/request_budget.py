@@ -27,10 +27,7 @@ GUESSES = {
     "login": Limit(10, 10, None, HOUR),
 }
 OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
-"""Limits reported in August 2026, used until the service states its own."""
-
-GUESSED_HOSTS = ("openreview.net",)
-
+"""Limits of openreview.net reported in August 2026, used until the service states its own."""
 MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
@@ -44,8 +41,8 @@ BELIEVED = 3
 class Allowance:
     """The known limits of one kind of request at one host, by source: ``headers``, ``body`` or ``guess``.
 
-    *not_before*: when the next request may be sent (epoch seconds). *sent*: the number of requests sent so far.
-    *refusals*: the number of 429 answers since the last other answer.
+    *not_before*: when the next may be sent (epoch seconds). *refusals*: the 429 answers since the last other answer.
+    *sent*: the requests so far.
     """
 
     limits: dict[str, Limit] = field(default_factory=dict)
@@ -57,40 +54,37 @@ class Allowance:
 class RequestBudget:
     """The request limits of services, kept in the file *path*. *clock* returns the time in epoch seconds.
 
-    The parameter *kind* of its methods is the host and the kind of request, such as ``api2.openreview.net notes``.
+    A *kind* is the host and the kind of request, such as ``api2.openreview.net notes``.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time):
-        self.path = path
-        self.clock = clock
+        self.path, self.clock = path, clock
 
     def take(self, kind: str) -> None:
         """Counts one request of *kind* before it is sent; raises `Paused` if none is allowed now."""
         with self._changing(kind) as allowances:
-            now = self.clock()
-            limits = {name: _rolled(limit, now) for name, limit in allowances[kind].limits.items()}
+            known, now = allowances[kind], self.clock()
+            limits = {name: _rolled(limit, now) for name, limit in known.limits.items()}
             ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
-            ends += [allowances[kind].not_before] if now < allowances[kind].not_before else []
+            ends += [known.not_before] if now < known.not_before else []
             if ends:
                 raise Paused(f"no request for {kind} is allowed before then", max(ends))
             for name, limit in limits.items():
                 opens = limit.resets_at if limit.resets_at is not None else now + limit.window_s + MARGIN_S
                 limits[name] = replace(limit, remaining=limit.remaining - 1, resets_at=opens)
-            allowances[kind] = replace(allowances[kind], limits=limits, sent=allowances[kind].sent + 1)
+            allowances[kind] = replace(known, limits=limits, sent=known.sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response to a request of *kind* states.
+        """Records the limits that a response to a request of *kind* states; *body*: its parsed JSON, if it has any.
 
         After a refusal (429), requests of *kind* are blocked until the wait is over.
-        *status*, *headers*: those of the response. *body*: its parsed JSON; None if it has none.
         """
         now = self.clock()
         with self._changing(kind) as allowances:
             limits, refused = dict(allowances[kind].limits), status == 429
             for name, stated in (("headers", from_headers(headers, now)), ("body", from_body(headers, body, now))):
                 if stated is not None:
-                    stated = replace(stated, remaining=0) if refused else stated
-                    limits[name] = _merged(limits.get(name), _whole_window(stated, limits, name))
+                    limits[name] = _merged(limits, name, replace(stated, remaining=0) if refused else stated)
             if len(limits) > 1:
                 limits.pop("guess", None)
             not_before, refusals = allowances[kind].not_before, 0
@@ -124,7 +118,7 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Locks the file, yields the allowances of all kinds and *kind*, and saves them after the block."""
+        """Locks the file, yields the allowances of all kinds, *kind* among them, and saves them after the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -156,19 +150,16 @@ class RequestBudget:
 
 def _guess(kind: str) -> Allowance:
     host, _, operation = kind.rpartition(" ")
-    return Allowance({"guess": GUESSES.get(operation, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
+    return Allowance({"guess": GUESSES.get(operation, OTHER_GUESS)} if host.endswith("openreview.net") else {})
 
 
 def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
     """Returns the allowance in *entry* of the file, its times earlier by *back* seconds."""
-    known = Allowance(**{**entry, "limits": {name: Limit(**limit) for name, limit in entry["limits"].items()}})
-    if not back:
-        return known
-    limits = {
-        name: limit if limit.resets_at is None else replace(limit, resets_at=limit.resets_at - back)
-        for name, limit in known.limits.items()
-    }
-    return replace(known, limits=limits, not_before=max(0.0, known.not_before - back))
+    limits = {name: Limit(**limit) for name, limit in entry["limits"].items()}
+    for name, limit in limits.items():
+        if limit.resets_at is not None:
+            limits[name] = replace(limit, resets_at=limit.resets_at - back)
+    return Allowance(**{**entry, "limits": limits, "not_before": max(0.0, entry.get("not_before", 0.0) - back)})
 
 
 def _rolled(limit: Limit, now: float) -> Limit:
@@ -176,30 +167,21 @@ def _rolled(limit: Limit, now: float) -> Limit:
     return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
 
 
-def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
-    """Returns the limit *stated* by a refusal with the full length of its time window.
+def _merged(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
+    """Returns the limit that a response *stated*, combined with what is known from the same source *name*.
 
-    A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
-    first request in the window.
-    *limits*: the known limits by source. *name*: the source of *stated*.
+    A refusal states only when its window ends, so the window's start is taken from the known limit, which recorded our
+    first request in the window. If both belong to one window, the smaller number of remaining requests is used: other
+    processes may have requests under way that the service has not counted yet.
     """
-    old = limits.get(name, limits.get("guess"))
-    if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:
-        return stated
-    opened = old.resets_at - old.window_s - MARGIN_S
-    return replace(stated, window_s=max(stated.window_s, stated.resets_at - opened))
-
-
-def _merged(old: Limit | None, stated: Limit) -> Limit:
-    """Returns the limit *stated* by a response, combined with the limit *old* known before from the same source.
-
-    If both belong to the same time window, the smaller number of remaining requests is used. Other processes may have
-    requests under way that the service has not counted yet.
-    """
+    old = limits.get(name)
+    first = limits.get(name, limits.get("guess")) if name == "body" else None
+    if first and first.resets_at is not None and stated.resets_at is not None:
+        opened = first.resets_at - first.window_s - MARGIN_S
+        stated = replace(stated, window_s=max(stated.window_s, stated.resets_at - opened))
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)
-    if old is None or old.resets_at is None or stated.resets_at is None:
-        return stated
-    if abs(stated.resets_at - old.resets_at) > SAME_WINDOW_S:
-        return stated
-    return replace(stated, remaining=min(old.remaining, stated.remaining))
+    if old is not None and old.resets_at is not None and stated.resets_at is not None:
+        if abs(stated.resets_at - old.resets_at) <= SAME_WINDOW_S:
+            return replace(stated, remaining=min(old.remaining, stated.remaining))
+    return stated

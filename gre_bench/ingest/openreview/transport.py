@@ -21,21 +21,18 @@ from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 from urllib3.exceptions import HTTPError
 
 from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
+from gre_bench.ingest.openreview.client import TokenExpired
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
-    from gre_bench.ingest.openreview.client import RetryPolicy
+    from gre_bench.core.settings import FetchSettings
 
 FAULTS = (500, 502, 503, 504)
 BACKOFF_MOST_S = 60.0
-CONNECT_S = 10.0
-"""The longest wait for a connection; an answer may take longer."""
-UNREACHED_S = 45.0
-"""A host that was never reached is given up after this time, even if tries are left."""
-SILENT_S = 20.0
-"""Seconds after which a host that has never answered is reported as silent."""
+CONNECT_S, UNREACHED_S, SILENT_S = 10.0, 45.0, 20.0
+"""Seconds after which a connection fails, an unreached host is given up, and one that never answered is reported."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
@@ -53,10 +50,6 @@ KINDS = (  # beginning of a path → kind of request; each kind has its own limi
 IDENTIFYING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 
-class TokenExpired(Exception):
-    """The service no longer accepts the login token. The client then logs in again, once."""
-
-
 def is_private(scheme: str, host: str) -> bool:
     """Whether a login may be sent to *host*: the connection uses https, or the host is this machine."""
     if scheme == "https" or host.rstrip(".") == "localhost":
@@ -68,15 +61,14 @@ def is_private(scheme: str, host: str) -> bool:
 
 
 class Transport(HTTPAdapter):
-    """The HTTP transport that openreview-py's session uses. It sends one request at a time and logs failures.
+    """The HTTP transport that openreview-py's session uses.
 
     It logs the first contact with a host, each failed try, and a host's silence until the first answer.
-    *sent*: kind of request → number of requests sent.
-    *last*: the parsed JSON of the last response; None if it had none.
+    *sent*: kind of request → number of requests sent. *last*: the parsed JSON of the last response, if it had any.
     *answered*: the hosts that have answered at least once.
     """
 
-    def __init__(self, budget: RequestBudget, policy: RetryPolicy, sleep: Callable[[float], None] = time.sleep):
+    def __init__(self, budget: RequestBudget, policy: FetchSettings, sleep: Callable[[float], None] = time.sleep):
         super().__init__(max_retries=0)
         self.budget, self.policy, self.sleep = budget, policy, sleep
         self.sent: Counter[str] = Counter()
@@ -154,12 +146,11 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Records the limits that *response* states for *kind* (host, blank, kind of request), and judges it.
+        """Returns the fault of *response* in words if a retry may help; empty if there is none; raises any other fault.
 
-        Returns the fault in words if a retry may help; empty if there is none. Raises an error for any other fault.
+        Records the limits that it states for *kind* (host, blank, kind of request).
         """
-        form = response.headers.get("content-type", "").lower()
-        body, garbled = None, False
+        form, body, garbled = response.headers.get("content-type", "").lower(), None, False
         if "json" in form:
             try:
                 body = response.json()
@@ -174,14 +165,15 @@ class Transport(HTTPAdapter):
             return f"{response.status_code}"
         name = str(body.get("name", "")) if isinstance(body, dict) else ""
         if name == "ChallengeRequiredError" or (response.status_code in (200, 403) and "html" in form):
+            host = kind.split(" ")[0]
             if "Authorization" in request.headers:
-                problem = "answers a logged-in request with a browser check; try again later, from elsewhere"
-            else:
-                problem = (
-                    "answers with a browser check instead of data, as it does to those who are not logged in; "
-                    "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
+                raise SourceError(
+                    f"{host} answers a logged-in request with a browser check; try again later, from elsewhere"
                 )
-            raise SourceError(f"{kind.split(' ')[0]} {problem}")
+            raise SourceError(
+                f"{host} answers with a browser check instead of data, as it does to those who are not logged in; "
+                "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
+            )
         if response.status_code == 401 or "token" in name.lower():
             raise TokenExpired(name)
         if garbled:

@@ -19,7 +19,7 @@ FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot"
           "writer", "grade", "row", "point")  # fmt: skip
 """The fields that a header may be stated for."""
 JOINED = ("title", "abstract", "text", "review", "judgments")
-"""Fields that several headers may make together, each cell under its header; of other fields the first cell counts."""
+"""Fields that several headers may make together, each cell under its header; of others the first cell counts."""
 USUAL = {
     "paper_id": ("paperid", "paper", "id", "forum", "forumid", "submission", "submissionid", "submissionnumber",
                  "papernumber", "paperno", "itemid"),
@@ -40,10 +40,8 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 """Headers of the parts of a review; a file whose long texts all have such headers holds one review in parts."""
-LONG = 80
-"""A column holds texts, not names or numbers, if its cells have this many characters on average."""
-SURE = 0.5
-"""A column names papers if this share of its cells does."""
+LONG, SURE = 80, 0.5
+"""A column holds texts from so many characters a cell on average, and names papers if this share of its cells does."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
 _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
 
@@ -64,9 +62,8 @@ class UnsureError(SourceError):
 
 @dataclass
 class ColumnNames:
-    """How the columns of files are read.
+    """How the columns of files are read: *columns* is field → headers, as the user states them.
 
-    - *columns*: field → headers of the files that hold it, as the user states them.
     - *guess*: whether fields without a stated header are looked for, and human reviews without a number get one.
     - *used*: receives the (field, header) of *columns* that a file had.
     """
@@ -88,7 +85,7 @@ AS_NAMED = ColumnNames()
 
 
 def stated(pairs: Iterable[str]) -> dict[str, list[str]]:
-    """Returns field → headers of *pairs*, each ``FIELD=HEADER``; raises `SettingsError` for another form or field."""
+    """Returns field → headers of *pairs*, each ``FIELD=HEADER``."""
     columns: dict[str, list[str]] = {}
     for pair in pairs:
         name, equals, header = pair.partition("=")
@@ -147,8 +144,7 @@ def with_fields(
 ) -> tuple[Rows, list[str], str | None]:
     """Returns *table* with its columns named as the fields that they hold, the names of all columns, and a line on it.
 
-    - *file*: its name, for messages. *headers*: its columns. *wanted*: the fields to look for.
-    - *papers*: the known papers, if there are any; the column that names them is the paper's id.
+    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
 
     A header that differs from a field's name in case or blanks only is that field. The line says which other headers
     were read as which field, if any. Raises `UnsureError` if *reading* guesses, and the paper's id or the review is not
@@ -191,7 +187,7 @@ def _named(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames
 def suggested(
     file: str, table: Rows, headers: Sequence[str], wanted: Collection[str], papers: PaperIds | None
 ) -> dict[str, list[str]]:
-    """Returns field → headers that probably hold it, for fields that no header names; arguments as in `with_fields`."""
+    """Returns field → headers that probably hold it, for fields that no header names, as for `with_fields`."""
     search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
     for look in (search.paper_id, search.review):
         with suppress(UnsureError):
@@ -202,7 +198,6 @@ def suggested(
 
 
 def _plain(header: str) -> str:
-    """Returns *header* in small letters and with single blanks."""
     return " ".join(header.split()).casefold()
 
 
@@ -216,17 +211,14 @@ def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
 
 
 def _leading_number(cell: Any) -> Any:
-    """Returns the number that *cell* begins with, as in ``6: weak accept``; else *cell*."""
+    """Returns the number that *cell* begins with, as in ``6: weak accept``, or *cell*."""
     match = re.match(r"\s*(-?\d+(?:\.\d+)?)\b", cell) if isinstance(cell, str) else None
     return (float(match[1]) if "." in match[1] else int(match[1])) if match else cell
 
 
 @dataclass
 class _Search:
-    """Looks for the *wanted* fields that are not yet *known*, and adds them there.
-
-    The other attributes are as the arguments of `with_fields`.
-    """
+    """Looks for the *wanted* fields that are not yet *known*, and adds them there."""
 
     file: str
     table: Rows
@@ -243,7 +235,6 @@ class _Search:
         }
 
     def all(self) -> None:
-        """Looks for every field; raises `UnsureError` if the paper's id or the review is not found for sure."""
         self.paper_id()
         for name in ("title", "abstract", "candidate"):
             self.take(name, self.usual(name))
@@ -258,7 +249,7 @@ class _Search:
         return name in self.wanted and name not in self.known and instead not in self.known
 
     def usual(self, name: str) -> list[str]:
-        """Returns the free headers that other files use for the field *name*, the most usual first."""
+        """Returns the free headers that are `USUAL` for the field *name*, the most usual first."""
         plain = {header: re.sub(r"[^a-z]", "", header.casefold()) for header in self.free}
         return [header for usual in USUAL[name] for header in self.free if plain[header] == usual]
 
@@ -306,9 +297,8 @@ class _Search:
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:
-        """Whether each cell of the column *header* begins with a number."""
-        cells = self.cells[header]
-        return bool(cells) and all(isinstance(_leading_number(cell), int | float) for cell in cells)
+        numbers = [_leading_number(cell) for cell in self.cells[header]]
+        return bool(numbers) and all(isinstance(number, int | float) for number in numbers)
 
 
 def _is_text(cells: Sequence[Any]) -> bool:

@@ -1,7 +1,4 @@
-"""Reads logs of inspect_ai as rows of reviews.
-
-Each sample is about one paper: the ``paper_id`` in the sample's metadata or, without it, the sample's id. The
-completion is the review, and the model is the candidate.
+"""Reads logs of inspect_ai as rows of reviews: each sample is about one paper, by the candidate that is its model.
 
 One review of each paper by each candidate is imported. It comes from the requested epoch, by default the first epoch
 that has a review. If several logs have that epoch, the log that started last counts. Later evaluations and results of
@@ -39,13 +36,11 @@ MOST_SAMPLES = 1_000_000
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of samples without reviews, which may be large."""
-
 _CONNECTION_OPTIONS = {
     "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
     "cache", "cache_prompt", "batch",
 }  # fmt: skip
 """Options of generation that affect the connection to a model, not its output."""
-
 _PAPER_ARGUMENTS = {"state", "limit"}
 """Arguments of tasks that choose papers or folders, and do not change the output of a model."""
 
@@ -54,8 +49,7 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 class LoggedSample:
     """One sample, of *epoch* (from 1), of the log in the file *log*, which *started* when it states.
 
-    - *review*: the text of the review; None if there is none. *problem* then says why.
-    - *unfinished*: whether a retry may give the missing review. *cut*: whether the review met a limit.
+    *problem*: why there is no *review*; a retry may give it if it is *unfinished*. *cut*: the review met a limit.
     """
 
     candidate: str
@@ -70,7 +64,7 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log of inspect_ai (a ``.json`` file by its contents), or a folder with a log inside."""
+    """Whether *path* is a log (a ``.json`` file by its contents), or a folder with a log inside."""
     if path.is_dir():
         return any(is_log(file) for file in files_in(path)[0])
     if path.suffix == ".json" and path.is_file():
@@ -92,11 +86,10 @@ def logs_in(path: Path) -> list[Path]:
 
 
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
-    """Returns (number, cells) for each review in *path*, a log or a folder of logs.
+    """Returns (number, cells) for each review in *path*, a log or a folder of logs, as `choose` does.
 
-    *number* counts the pairs of candidate and paper, from 1. The cells are those of `COLUMNS`. Refused samples, counts,
-    and the links, pipes and devices of a folder are added to *imported*. *epoch* selects the samples of one epoch, from
-    1; None means the first that has a review.
+    Refused samples, counts, and the links, pipes and devices of a folder are added to *imported*. *epoch* selects the
+    samples of one epoch, from 1; None means the first that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
     configurations share a candidate's name, or if no sample is of that epoch.
@@ -135,7 +128,7 @@ def read_log(file: Path) -> dict[str, Any]:
     """Returns what counts of the log *file*, for `read_isolated`: plain values that JSON can hold.
 
     ``configuration`` is a digest of everything that affects the reviews of ``candidate``; ``samples`` are the fields of
-    each `LoggedSample`. Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
+    each `LoggedSample`.
     """
     _check_contents(file)
     from inspect_ai.log import read_eval_log
@@ -155,10 +148,10 @@ def read_log(file: Path) -> dict[str, Any]:
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns (review, problem) of a model's output *completion*; either the review is None or the problem is empty.
+    """Returns (review, problem) of a model's output; either the review is None or the problem is empty.
 
-    The review is the output without the model's thinking. *stop_reason* is inspect_ai's word for why the model stopped.
-    A review that a token limit cut off counts, as it does for every writer of the benchmark.
+    The review is the *completion* without the model's thinking. *stop_reason*: as by `stop_of`. A review that a token
+    limit cut off counts, as it does for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -201,16 +194,12 @@ def _check_contents(file: Path) -> None:
 
 
 def _candidate(log: EvalLog) -> str:
-    """Returns the name of the log's model as that of a candidate: invalid characters become dashes."""
     name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
 def _configuration(log: EvalLog) -> str:
-    """Returns a digest of the model, the task, the solver and the sampling of *log*, which affect its reviews.
-
-    The choice of papers and the connection to the model are left out.
-    """
+    """Returns a digest of what affects the reviews of *log*: not the choice of papers, nor the connection."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -237,7 +226,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """Returns the fields *review*, *problem*, *unfinished* and *cut* of `LoggedSample` for a *sample* of *log*."""
+    """Returns the last four fields of `LoggedSample` for a *sample* of *log*."""
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:

@@ -35,17 +35,14 @@ Message = tuple[dict[str, Any], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A process that gave no answer: *status* is ``timeout`` or ``crashed``, *note* says how it ended."""
+    """A process that gave no answer; *note* says how it ended."""
 
     status: Literal["timeout", "crashed"]
     note: str
 
 
 class Child:
-    """A process that runs *module* with *memory* bytes of address space, and the exchange of messages with it.
-
-    *reads*: what it reads, for messages. *library*: the library that it needs.
-    """
+    """A process that runs *module* with *memory* bytes of address space; it *reads* that with this *library*."""
 
     def __init__(self, module: str, memory: int, reads: str, library: str):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
@@ -64,7 +61,7 @@ class Child:
         self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
 
     def begin(self) -> None:
-        """Waits until the process is ready; raises `SourceError` if it is not ready after `STARTING` seconds."""
+        """Waits until the process is ready; raises `SourceError` if it is not."""
         if self._answer(time.monotonic() + STARTING) is None:
             code = self.end()
             gib, process = self.memory / 2**30, f"the process that reads {self.reads}"
@@ -102,11 +99,10 @@ class Child:
 
     def _answer(self, deadline: float) -> Message | None:
         """Returns the child's next message; None if it dies or gives none before *deadline* (monotonic seconds)."""
-        stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
             # An answer is written in one piece: once it begins, the rest follows.
-            if select.select([stream], [], [], min(left, 60.0))[0]:
-                return receive(stream)
+            if select.select([self._stdout], [], [], min(left, 60.0))[0]:
+                return receive(self._stdout)
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
@@ -133,8 +129,7 @@ class Child:
 def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> None:
     """Limits this process's memory to the bytes that its argument states, then answers requests until its input ends.
 
-    *load* imports the libraries, before the first request, so that no file's limits include the time they take. It
-    returns the function that answers a request.
+    *load* imports the libraries and returns the function that answers: no file's limits include the time they take.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = int(sys.argv[1])
@@ -156,7 +151,10 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
             return send(answers, too_much | {"held_bytes": memory})
         if message is None:
             return None
-        _allow(message[0]["cpu_s"])
+        # After these seconds of computing, the system ends the process.
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        end = math.ceil(used.ru_utime + used.ru_stime + message[0]["cpu_s"])
+        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         header, data = too_much, b""
         try:
             header, data = answer(*message)
@@ -164,53 +162,34 @@ def serve(load: Callable[[], Callable[[dict[str, Any], bytes], Message]]) -> Non
             pass
         except Exception as error:  # a bug, or a library that fails: reported, and other files are still read
             header = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
-        send(answers, header | {"held_bytes": _held()}, data)
+        held = 0
+        with suppress(OSError):  # the system does not say
+            held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        send(answers, header | {"held_bytes": held}, data)
 
 
 def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None:
-    """Writes one message, *header* and *data*, to *stream*."""
     text = json.dumps({**header, "bytes": len(data)}).encode()
-    stream.write(b"%08x" % len(text) + text)
-    stream.write(data)
+    stream.writelines((b"%08x" % len(text) + text, data))
     stream.flush()
 
 
 def receive(stream: BinaryIO) -> Message | None:
-    """Returns the header and the data of the next message of *stream*; None at the end of the stream."""
+    """Returns the next message of *stream*; None at its end."""
     length = stream.read(8)
     if len(length) < 8:
         return None
-    text = stream.read(int(length, 16))
-    header = json.loads(text)
+    header = json.loads(stream.read(int(length, 16)))
     return header, stream.read(header["bytes"])
 
 
-def _held() -> int:
-    """Returns how many bytes of memory this process holds now; 0 if the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return 0
-
-
-def _allow(seconds: float) -> None:
-    """Lets this process use *seconds* more of CPU time; after that, the system ends the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limit = math.ceil(used.ru_utime + used.ru_stime + seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
-
-
-Kind = Literal["parquet", "log"]
-LIBRARIES = {"parquet": "pyarrow", "log": "inspect_ai"}
-
-
-def read_isolated(kind: Kind, files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+def read_isolated(kind: Literal["parquet", "log"], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
     """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`)."""
-    child = None
+    child, library = None, {"parquet": "pyarrow", "log": "inspect_ai"}[kind]
     try:
         for file in files:
             if child is None:
-                child = Child("gre_bench.ingest.records.isolated", int(limits().memory * MB), kind, LIBRARIES[kind])
+                child = Child("gre_bench.ingest.records.isolated", int(limits().memory * MB), kind, library)
                 child.begin()
             request = {"kind": kind, "file": str(file.absolute()), "memory": limits().memory, "cpu_s": limits().seconds}
             answer = child.ask(request, b"", limits().seconds)
@@ -243,17 +222,16 @@ def _contents(file: Path, answer: Message | Died) -> Any:
 def _answer(request: dict[str, Any], _: bytes) -> Message:
     from gre_bench.ingest.records import inspect_logs, row_files
 
+    def unlike_json(value: object) -> object:
+        """Returns a stand-in for a cell of a type that JSON lacks, such as a date; no reader takes it for a text."""
+        return {type(value).__name__: str(value)[:100]}
+
     read = {"parquet": row_files.read_parquet, "log": inspect_logs.read_log}[request["kind"]]
     try:
         with limited(request["memory"], request["cpu_s"]):
-            return {}, json.dumps(read(Path(request["file"])), default=_unlike_json).encode()
+            return {}, json.dumps(read(Path(request["file"])), default=unlike_json).encode()
     except SourceError as error:
         return {"refused": str(error)}, b""
-
-
-def _unlike_json(value: object) -> object:
-    """Returns a stand-in for a cell of a type that JSON lacks, such as a date; no reader takes it for a text."""
-    return {type(value).__name__: str(value)[:100]}
 
 
 if __name__ == "__main__":

@@ -15,30 +15,26 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.records.row_files import Imported, is_name
+from gre_bench.ingest.records.row_files import Imported, is_name, is_text
 from gre_bench.ingest.records.venues import Venue
 
-OUTCOMES = {
-    "papers": "submissions that are kept",
-    "reviews": "human reviews that are kept",
-    "ai_reviews": "reviews by AI reviewers of the venue's own, kept as candidates",
-    "second_ai_review": "reviews by an AI reviewer of the venue's own of papers that have one by it already",
-    "decisions": "decisions that are kept",
-    "withdrawn": "withdrawn submissions",
-    "desk_rejected": "desk-rejected submissions",
-    "other_status": "submissions whose venueid is not known",
-    "deleted": "notes with a deletion date",
-    "replies_left_out": "reviews and decisions of submissions that are left out",
-    "no_text": "reviews without any text",
-    "unknown_forum": "reviews and decisions of submissions that are not there",
-    "second_decision": "decisions on papers that have one already",
-    "other_replies": "comments, meta-reviews, rebuttals and the like",
-    "duplicate": "notes whose id was there before",
-    "other_venue": "notes whose invitation belongs to another venue-year",
-    "unknown_kind": "notes whose kind is not known",
-    "unreadable": "notes without a usable id, forum, invitation, content, or decision",
-}
-"""Outcome of a note → its meaning. The counts of all outcomes add up to the count ``notes``."""
+OUTCOMES = (
+    "papers", "reviews",
+    "ai_reviews", "second_ai_review",  # by AI reviewers of the venue's own; of a paper that has one by it already
+    "decisions", "withdrawn", "desk_rejected",
+    "other_status",  # submissions whose venueid is not known
+    "deleted",  # notes with a deletion date
+    "replies_left_out",  # reviews and decisions of submissions that are left out
+    "no_text",
+    "unknown_forum",  # reviews and decisions of submissions that are not there
+    "second_decision",
+    "other_replies",  # comments, meta-reviews, rebuttals and the like
+    "duplicate",  # notes whose id was there before
+    "other_venue",  # notes whose invitation belongs to another venue-year
+    "unknown_kind",
+    "unreadable",  # notes without a usable id, forum, invitation, content, or decision
+)  # fmt: skip
+"""What may become of a note. The counts of all outcomes add up to the count ``notes``."""
 
 _RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
 _NUMBERED = re.compile(r"^paper\d+/", re.I)
@@ -47,12 +43,12 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and by the venue's AI reviewers.
+    """The records in a venue-year's notes. *decisions* are by paper id. *reviews* are by humans and AI reviewers.
 
     - *counts*: ``notes`` (all notes), those of each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and
       ``unclear`` (how often there was unexpected content).
     - *strange*: one line for each kind of unexpected content; *unclear*: {kind: the ids of all notes with it}.
-    - *strata*: {(paper id, name of a stratum): the paper's value}. A stratum divides papers into kinds, such as tracks.
+    - *strata*: {(paper id, name of a stratum, such as track): the paper's value}.
     """
 
     papers: list[Paper]
@@ -74,10 +70,10 @@ class _Note:
 
 
 def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
+    """Returns the new records among *notes*; one that differs from the known one of its id is refused.
 
-    A record that differs from the known one is refused. Of papers, only title and abstract are compared, because a
-    known paper may have a text and a row that notes lack. It may also have the title that its PDF shows.
+    Of papers, only title and abstract are compared, because a known paper may have a text and a row that notes lack. It
+    may also have the title that its PDF shows.
     """
     imported = Imported()
     for number, paper in enumerate(notes.papers, start=1):
@@ -102,12 +98,12 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
 
 
 def plain(value: Any) -> Any:
-    """Returns the *value* of a field of a note, without the mapping ``{"value": ...}`` in which API v2 wraps it."""
+    """Returns the *value* of a field without the mapping ``{"value": ...}`` in which API v2 wraps it."""
     return value["value"] if isinstance(value, Mapping) and "value" in value else value
 
 
 def invitations_of(note: Mapping[str, Any]) -> list[str]:
-    """Returns the invitations of a note of either API; those that are no text are left out."""
+    """Returns the invitations, if they are texts, of a note of either API."""
     named = note.get("invitations") or [note.get("invitation")]
     return [entry for entry in named if isinstance(entry, str)] if isinstance(named, list) else []
 
@@ -156,10 +152,7 @@ def rating_of(value: object) -> int | None:
 
 
 class _Reading:
-    """Reads the notes of one venue-year.
-
-    Replies are kept back until all submissions are read, because a listing may put replies first.
-    """
+    """Reads the notes of one venue-year."""
 
     def __init__(self, venue: Venue):
         self.venue = venue
@@ -183,7 +176,7 @@ class _Reading:
             elif note.kind in about:
                 self.counts[self._submission(note)] += 1
             else:
-                replies.append(note)
+                replies.append(note)  # a listing may put replies before their submission
         if not self.papers and not self.left_out:
             firsts = (f"; {problem}: {listed(ids, _SHOWN)}" for problem, ids in self.problems.items())
             first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else next(firsts, "")
@@ -197,7 +190,7 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* in parsed form, or the outcome of one not read further; adds its id to *seen*."""
+        """Returns the note *raw* in parsed form, or its outcome if it is not read further; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -299,25 +292,17 @@ class _Reading:
         if value is not None and number not in self.venue.rating_scale:
             self._strange(f"rating {value!r:.60} is not on the scale", note.note_id)
             number = None
-        if number is None:
-            self.counts["no_rating"] += 1
-            return None
-        return float(number)
+        self.counts["no_rating"] += number is None
+        return None if number is None else float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
         """Returns the stripped text of *field* of *note*; None if it is absent, blank or no valid text."""
         value = self._value(note, field)
-        if value is None:
+        if value is not None and not is_text(value):
+            is_no = "valid Unicode" if isinstance(value, str) else "text"
+            self._strange(f"field {field!r} is not {is_no}", note.note_id)
             return None
-        if not isinstance(value, str):
-            self._strange(f"field {field!r} is not text", note.note_id)
-            return None
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            self._strange(f"field {field!r} is not valid Unicode", note.note_id)
-            return None
-        return value.strip() or None
+        return value.strip() or None if value else None
 
     def _value(self, note: _Note, field: str) -> Any:
         """Returns the value of *field*; None if it is absent, empty, or not in the form of the venue's API."""
@@ -336,10 +321,7 @@ class _Reading:
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
-
-    Raises `SourceError` if no note is a submission of *venue*.
-    """
+    """Returns the records in *notes*, in their order; raises `SourceError` if none is a submission of *venue*."""
     return _Reading(venue).read(notes)
 
 
@@ -359,8 +341,8 @@ class Fields:
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
     """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review of *notes*.
 
-    A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
-    are fields that the venue does not have.
+    A text field that a reviewer left out is empty. Scores that a reviewer did not give are absent, and so are fields
+    that the venue does not have.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     human = {item.review_id: item.paper_id for item in read_notes(raw, venue).reviews if item.candidate == HUMAN}
@@ -371,9 +353,8 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
         review_id = note.get("id")
         if not isinstance(review_id, str) or review_id not in human or review_id in by_review:
             continue
-        content = {
-            name: _spelt(value) for name, value in (fields_of(note) if venue.api == 2 else note["content"]).items()
-        }
+        content = fields_of(note) if venue.api == 2 else note["content"]
+        content = {name: _spelt(value) for name, value in content.items()}
         texts = {name: content.get(name, "") for name, _ in venue.text}
         scores = {name: score for name, field in known.items() if field and (score := content.get(field))}
         dates = (note.get(name) for name in ("tcdate", "cdate"))
@@ -393,10 +374,10 @@ ODD = 0.01
 
 
 def confirm_form(venue: Venue, notes: Notes) -> None:
-    """Raises `SourceError` if *notes* do not have the form that *venue* assumes.
+    """Raises `SourceError`, which names each difference, if *notes* do not have the form that *venue* assumes.
 
-    The message names each difference. A difference is unexpected content in more than one review in a hundred, a
-    section that no review has, or too few ratings.
+    A difference is unexpected content in more than one review in a hundred, a section that no review has, or too few
+    ratings.
     """
     human = [review for review in notes.reviews if review.candidate == HUMAN]
     reviews = len(human)

@@ -1,7 +1,7 @@
 """Reads users' files of rows (.jsonl, .json, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
-It is the one reader of rows. Rows are numbered from 1, not counting the heading. A row that cannot be read is refused.
-In a .tsv file, quotation marks are plain text. In a .csv file, they quote cells.
+Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .tsv file, quotation
+marks are plain text. In a .csv file, they quote cells.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class RefusedError(Exception):
 class Refusal:
     """A refused row, by its *number* in the file (from 1), the *item* that it is about, and the *reason*, for the user.
 
-    - *code*: the kind of reason, if a caller has to know it.
-    - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
+    *code*: as of `RefusedError`. *paper_id*: the paper of the row; known if there is a *code*.
     """
 
     number: int
@@ -75,7 +74,6 @@ class Imported:
     - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
     - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
-    - *notes*: further remarks on the file, one per line.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -95,7 +93,6 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
-        """Counts one row: as added if *changed*, otherwise as unchanged."""
         self.added += changed
         self.unchanged += not changed
 
@@ -105,7 +102,7 @@ class Imported:
 
 
 def is_name(value: str) -> bool:
-    """Whether *value* may be an id or a candidate's name: its characters are those of `NAME`, and it is no path."""
+    """Whether *value* may be an id or a candidate's name: it matches `NAME`, and is no path."""
     return NAME.fullmatch(value) is not None and not is_path(value)
 
 
@@ -132,7 +129,7 @@ def number_in(value: object) -> float | None:
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in the column *key* of *row*, which may be a whole number; raises `RefusedError` for any other."""
+    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
@@ -143,7 +140,7 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """Returns the text in a cell; None if it is missing, null or blank; raises `RefusedError` for no valid text."""
+    """Returns the text in a cell; None if it is missing, null or blank."""
     value = row.get(key)
     if value is None:
         return None
@@ -153,7 +150,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing; raises `RefusedError`."""
+    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing."""
     value = row.get(key)
     if value is None:
         return None
@@ -163,19 +160,15 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number of at least 0 in a cell; None if it is missing; raises `RefusedError`."""
+    """Returns the whole number of at least 0 in a cell; None if it is missing."""
     value = read_number(row, key)
-    if value is None:
-        return None
-    if value != int(value):
-        raise RefusedError(f"{key} is not a whole number")
-    if value < 0:
-        raise RefusedError(f"{key} is negative")
-    return int(value)
+    if value is not None and (value != int(value) or value < 0):
+        raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")
+    return None if value is None else int(value)
 
 
 def read_object(line: bytes) -> Row:
-    """Returns the JSON object in *line*; raises `RefusedError` if the line is no JSON object."""
+    """Returns the JSON object in *line*; raises `RefusedError` if it is none."""
     try:
         row = load_json(line)
     except ValueError as error:
@@ -245,7 +238,7 @@ def read_all_rows(path: Path) -> tuple[Rows, list[str]]:
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
-    """Returns the raw notes of *path*, one a line; raises `SourceError`, which names the line, for anything else."""
+    """Returns the raw notes of *path*, one a line; raises `SourceError` for anything else."""
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
     return [row for _, row in read_all_rows(path)[0]]
@@ -281,7 +274,7 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     """Returns the distinct ids of the text file *path*, one per line; *kind*: what they name, for messages.
 
     Blank lines and lines that begin with # are skipped. A line may also hold the address of a paper's forum. Raises
-    `SourceError` if there is no id, or for a line that holds anything else, which it names.
+    `SourceError` if there is no id, or for any other line.
     """
     try:
         listed = incoming.read_text(path, "utf-8-sig").splitlines()
@@ -290,12 +283,12 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path.name} cannot be read as a list of {kind} ids: {error}") from None
     ids: dict[str, None] = {}
-    for number, line in enumerate(listed, start=1):
-        name = _FORUM.sub("", line.strip())
+    for number, line in enumerate(map(str.strip, listed), start=1):
+        name = _FORUM.sub("", line)
         if not name or name.startswith("#"):
             continue
         if not is_name(name):
-            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no {kind} id")
+            raise SourceError(f"{path.name}, line {number}: {line!r:.60} is no {kind} id")
         ids[name] = None
     if not ids:
         raise SourceError(f"{path.name} names no {kind}; write one id a line")
@@ -306,8 +299,8 @@ def read_folder(path: Path, imported: Imported) -> Rows:
     """Returns (number, cells) for each text in the folder *path*, in the order of the files' names.
 
     The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
-    dot are skipped. Files that are no text are refused, and so are links, which are never followed. Raises
-    `SourceError` if there is no text, or if all together are beyond a limit of one file.
+    dot are skipped. Files that are no text are refused, and so are links, which are never followed. All together must
+    keep to the limits of one file.
     """
     expected = f"expected <paper id>{' or <paper id>'.join(TEXTS)}"
     rows: Rows = []
@@ -336,7 +329,6 @@ def read_folder(path: Path, imported: Imported) -> Rows:
 
 
 def _array(path: Path) -> list[Any]:
-    """Returns the elements of the JSON array in the file *path*; raises `SourceError` if it holds no array."""
     meter = Meter(path)
     try:
         with opened(path) as file:
@@ -390,8 +382,7 @@ def _lines_of_text(path: Path, delimiter: str) -> Iterator[str]:
 def read_parquet(path: Path) -> dict[str, Any]:
     """Returns ``columns`` and ``rows`` of the file *path*, for `read_isolated`; None for a row that is not UTF-8.
 
-    What pandas notes in the file is not read, except that an index with a name is a column. Raises `SourceError` if the
-    file cannot be read.
+    What pandas notes in the file is not read, except that an index with a name is a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

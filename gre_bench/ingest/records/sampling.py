@@ -29,10 +29,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a human review in the sample.
-
-    *position*: the index of the review's paper in the sample. *place*: 0 for the candidate; for a reference, from 1.
-    """
+    """The role of a human review of the sample's paper at *position*; *place*: 0 for the candidate, else from 1."""
 
     paper_id: str
     position: int
@@ -58,7 +55,6 @@ class Draw:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks for the user on papers that could not be sampled."""
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
         notes = [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
         notes += [f"{self.learnt} papers were not drawn: edition.avoid_learnt"] if self.learnt else []
@@ -67,11 +63,10 @@ class Draw:
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """Samples from *papers*, and gives roles to their human *reviews*.
+    """Samples from *papers*, or from the user's list of them, and gives roles to their human *reviews*.
 
-    If *settings* name a list of papers, only these are sampled. The sample is in the order of the papers' rows in their
-    source if every paper states its row, and otherwise in the seeded order. Raises `SourceError` if fewer than two
-    papers are eligible, or if a list names unknown papers or reviews.
+    The sample is in the order of the papers' rows in their source if every paper states its row, and otherwise in the
+    seeded order. Raises `SourceError` if fewer than two papers are eligible, or if a list names unknown ids.
     """
     reviews = [review for review in reviews if review.candidate == HUMAN]
     apart = not_human(reviews, settings.not_human)
@@ -81,7 +76,12 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
             human[review.paper_id].append(review)
     advice = "they were withdrawn, or are of another venue or year: remove them"
     only = _ids_in(settings.only, "paper", (paper.paper_id for paper in papers), "that are kept here", advice)
-    learnt = _learnt(papers, human, settings.avoid_learnt)
+    texts = [
+        PaperTexts(paper.paper_id, paper.abstract, tuple(item.text for item in human[paper.paper_id] if item.text))
+        for paper in papers
+    ]
+    registers = named_registers(settings.avoid_learnt)
+    learnt = frozenset[str]().union(*(register.learnt(texts) for register in registers))
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
     eligible = [
         paper
@@ -111,17 +111,6 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt), len(apart))
 
 
-def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], names: Sequence[str]) -> frozenset[str]:
-    """Returns the ids of those *papers* that the artefacts *names* were learnt from."""
-    if not names:
-        return frozenset()
-    texts = []
-    for paper in papers:
-        reviews = tuple(review.text for review in human.get(paper.paper_id, ()) if review.text)
-        texts.append(PaperTexts(paper.paper_id, paper.abstract, reviews))
-    return frozenset().union(*(register.learnt(texts) for register in named_registers(names)))
-
-
 def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
     """Returns the ids in the list *file*; raises `SourceError` for ids that are not of *reviews*, the human ones."""
     known = (review.review_id for review in reviews)
@@ -129,7 +118,7 @@ def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
 
 
 def _ids_in(file: Path | None, kind: str, known: Iterable[str], among: str, advice: str) -> dict[str, None] | None:
-    """Returns the ids in the list *file* as keys; None without a file. Raises `SourceError` for ids not *known*."""
+    """Returns the ids in the list *file* as keys; None without a file; raises `SourceError` for ids not *known*."""
     if file is None:
         return None
     ids, known = dict.fromkeys(read_ids(file, kind)), set(known)
@@ -159,10 +148,9 @@ _TEXT = 200
 
 
 def evaluation_set(path: Path) -> Register:
-    """Returns the entries of the papers in *path*, as those of a register of that name.
+    """Returns the papers in *path* as a register: rows of papers, reviews or OpenReview notes, in any format.
 
-    The file holds papers, reviews or OpenReview notes, in any format that the imports read. A row names its paper in
-    ``forum``, ``paper_id`` or ``id``. Raises `SourceError` for a file that cannot be read or a row without a name.
+    A row names its paper in ``forum``, ``paper_id`` or ``id``. Raises `SourceError` for a row that cannot be read.
     """
     imported = Imported()
     rows, _ = read_rows(path, imported)

@@ -1,22 +1,25 @@
-"""Imports papers and reviews from users' files, validated row by row.
+"""Imports papers, reviews and labelled points from users' files, validated row by row.
+
+A point is a single remark of a review, judged by people, for example as right or wrong.
 
 A row is imported, already known (the same id with the same content), or refused with its reason. A file is refused as a
-whole only if nothing in it is readable, or if a required column is missing. The documentation lists the columns ("Bring
-your own reviews").
+whole only if nothing in it is readable, or if a required column is missing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gre_bench.core.controls import CONTROLS
-from gre_bench.core.errors import SourceError
+from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
 from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
 from gre_bench.ingest.records.inspect_logs import is_log, read_logs
@@ -29,6 +32,7 @@ from gre_bench.ingest.records.row_files import (
     Row,
     Rows,
     is_name,
+    number_in,
     read_folder,
     read_integer,
     read_name,
@@ -50,10 +54,7 @@ class Papers:
         self.accepted: set[str] = set()
 
     def put(self, paper: Paper) -> bool:
-        """Adds *paper*, or completes the known paper of the same id; returns whether anything changed.
-
-        Raises `RefusedError` if the known paper has other content.
-        """
+        """Adds *paper*, or completes the known one, unless that has other content; returns whether anything changed."""
         old = self.known.get(paper.paper_id)
         whole = paper if old is None else filled(old, paper)
         if whole is None:
@@ -65,12 +66,13 @@ class Papers:
 
 
 class MergeIndex:
-    """The known reviews by id, texts of judgments by (review id, writer), and ids of papers, to compare rows with."""
+    """The known reviews by id, texts of judgments by (review id, writer), and ids of papers, to compare rows with.
+
+    All its methods raise `RefusedError` for a row that does not agree with them.
+    """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
-        self.reviews = dict(reviews)
-        self.judgments = dict(judgments)
-        self.papers = set(papers)
+        self.reviews, self.judgments, self.papers = dict(reviews), dict(judgments), set(papers)
         self.new_papers: dict[str, Paper] = {}
         self.new_reviews: dict[str, Review] = {}
         self.slots: defaultdict[object, int] = defaultdict(lambda: 1)
@@ -79,22 +81,16 @@ class MergeIndex:
     def whole(self, review: Review, named: bool) -> Review:
         """Returns *review*, completed with the fields that the known review of the same id states.
 
-        A row that names no candidate (not *named*) may match a review of any. Raises `RefusedError` if the known review
-        states something else.
+        A row that names no candidate (not *named*) may match a review of any.
         """
-        old = self.reviews.get(review.review_id)
-        if old is None:
-            return review
+        old = self.reviews.get(review.review_id, review)
         merged = filled(old, review if named else replace(review, candidate=old.candidate))
         if merged is None:
             raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if another review holds its position (see `_position`), or if its paper is unknown.
-
-        Unless *make_papers*, an unknown paper is refused.
-        """
+        """Refuses a review whose position another one holds, or, unless *make_papers*, whose paper is unknown."""
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
         holder = self.positions.get(_position(review), review.review_id)
@@ -111,10 +107,9 @@ class MergeIndex:
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
         """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
 
-        An unknown paper is added with nothing but its id and *source_row*. Raises `RefusedError` if other judgments of
-        the same writer are known for this review.
+        An unknown paper is added with nothing but its id and *source_row*.
         """
-        changed = self.reviews.get(review.review_id) != review
+        changed = differs = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
             if old is not None and old != judgments.text:
@@ -127,7 +122,7 @@ class MergeIndex:
         if review.paper_id not in self.papers:
             self.papers.add(review.paper_id)
             self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
-        if self.reviews.get(review.review_id) != review:
+        if differs:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
             self.positions[_position(review)] = review.review_id
         imported.review_ids.add(review.review_id)
@@ -156,11 +151,8 @@ PAPER_COLUMNS = ("paper_id", "title", "abstract", "text", "row")
 REVIEW_COLUMNS = (
     "paper_id", "review_id", "candidate", "review", "judgments", "writer", "slot", "rating", "grade", "row",
 )  # fmt: skip
-"""The columns that are read; every row must have a paper_id."""
-
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers; a .csv or .tsv file has them as text."""
-
 SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column candidate."""
 
@@ -179,28 +171,25 @@ def rows_of(
     Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
     if "review" in columns and is_log(path):
-        table, present_columns = read_logs(path, imported, epoch), set(LOG_COLUMNS)
+        table, present = read_logs(path, imported, epoch), [*LOG_COLUMNS]
     elif path.is_dir() and "review" in columns:
-        table, present_columns = read_folder(path, imported), {"paper_id", "review"}
+        table, present = read_folder(path, imported), ["paper_id", "review"]
     else:
         table, present = read_rows(path, imported)
         table, present, line = with_fields(path.name, table, present, columns, reading, papers)
-        present_columns = set(present)
         imported.notes += [line] if line else []
-    imported.columns = tuple(sorted(present_columns))
-    imported.ignored_columns = tuple(sorted(present_columns - {*columns}))
-    lacking = [] if "paper_id" in present_columns else ["paper_id"]
-    if "review" in columns and not present_columns & {"review", "judgments"}:
-        lacking.append("review")
-    lacking += [name for name in ("point",) if name in columns and name not in present_columns]
+    imported.columns = tuple(sorted(set(present)))
+    imported.ignored_columns = tuple(name for name in imported.columns if name not in columns)
+    required = {"paper_id": {"paper_id"}, "review": {"review", "judgments"}, "point": {"point"}}
+    lacking = [name for name, any_of in required.items() if name in columns and any_of.isdisjoint(present)]
     if lacking and table:
         hints = _hints(path, table, imported, lacking, columns, papers)
         known = "" if hints.count("--columns") >= len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
             f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
-            f"{', '.join(sorted(present_columns)) or 'none'}{known}"
+            f"{', '.join(imported.columns) or 'none'}{known}"
         )
-    if keep is not None and "row" not in present_columns:
+    if keep is not None and "row" not in present:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
     for number, row in table:
@@ -221,7 +210,7 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*: those that name *by* or nobody, all as ``candidate`` *by*.
 
     The column ``candidate``, or one such as ``model``, names a row's candidate. If all rows name one other candidate,
-    all are returned; if they name several others, `SourceError` is raised.
+    all are returned; several others are an error.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
@@ -247,13 +236,9 @@ def _number(cell: str | None) -> int | float | str | None:
 
 
 def _hints(
-    path: Path,
-    table: Rows,
-    imported: Imported,
-    lacking: Iterable[str],
-    columns: Collection[str],
+    path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIds | None,
-) -> str:
+) -> str:  # fmt: skip
     """Returns which options would name the *lacking* columns; empty if nothing suggests any."""
     likely = suggested(path.name, table, imported.columns, columns, papers)
     options = [f'--columns {name}="{header}"' for name in lacking for header in likely.get(name, ())]
@@ -261,9 +246,7 @@ def _hints(
 
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
-
 UNNAMED = "unnamed"
-"""Code of a refusal: the row names no candidate."""
 
 
 def papers_from(
@@ -274,8 +257,7 @@ def papers_from(
     *rows*: as *keep* in `rows_of`. If *reading* guesses, an id that is the name of a file or holds other signs is made
     an id as `as_id` does.
     """
-    imported = Imported()
-    papers = Papers(known)
+    imported, papers = Imported(), Papers(known)
     for number, row in rows_of(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
@@ -290,26 +272,16 @@ def papers_from(
 
 
 def reviews_from(
-    path: Path,
-    known: Mapping[str, Review],
-    known_judgments: Mapping[tuple[str, str], str],
-    papers: Iterable[str],
-    *,
-    by: str | None = None,
-    only: bool = False,
-    writer: str | None = None,
-    rows: range | None = None,
-    make_papers: bool = False,
-    epoch: int | None = None,
-    reading: ColumnNames = AS_NAMED,
-) -> Imported:
+    path: Path, known: Mapping[str, Review], known_judgments: Mapping[tuple[str, str], str], papers: Iterable[str], *,
+    by: str | None = None, only: bool = False, writer: str | None = None, rows: range | None = None,
+    make_papers: bool = False, epoch: int | None = None, reading: ColumnNames = AS_NAMED,
+) -> Imported:  # fmt: skip
     """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 
     - *known*, *known_judgments*, *papers*: as in `MergeIndex`. Reviews of unknown papers are refused, unless
       *make_papers* is set, which adds these papers.
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
-      nothing becomes a human review by accident.
-    - *only*: if set, only the reviews by *by* are imported, and the file may hold others.
+      nothing becomes a human review by accident. *only*: import the reviews by *by*, and no others of the file.
     - *writer*: the writer of judgments in rows that name none.
     - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `rows_of`. If *reading* guesses, a human review
       without an id or a slot gets the next slot.
@@ -365,8 +337,7 @@ def _review(
     candidate = read_name(row, "candidate") if has(row, "candidate") else by
     if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
-    slot = read_integer(row, "slot")
-    text = read_text(row, "review")
+    slot, text = read_integer(row, "slot"), read_text(row, "review")
     lines = row.get("judgments")
     if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
         lines = "\n".join(lines)
@@ -375,14 +346,11 @@ def _review(
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):
         review_id = read_name(row, "review_id")
-    elif candidate not in (None, HUMAN):
-        review_id = f"{paper_id}:{candidate}"
-    elif slot is not None:
-        review_id = f"{paper_id}:{slot}"
-    elif candidate is None:
-        raise RefusedError(NOBODY, UNNAMED)
+    elif slot is None and candidate in (None, HUMAN):
+        nobody = RefusedError(NOBODY, UNNAMED)
+        raise RefusedError("a human review needs a review_id or a slot") if candidate else nobody
     else:
-        raise RefusedError("a human review needs a review_id or a slot")
+        review_id = f"{paper_id}:{slot if candidate in (None, HUMAN) else candidate}"
     if candidate is None and review_id not in known:
         raise RefusedError(NOBODY, UNNAMED)
     candidate = candidate or known[review_id].candidate
@@ -395,3 +363,163 @@ def _review(
     if named is None:
         raise RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
     return review, Judgments(review_id, named, judgments)
+
+
+POINT_COLUMNS = ("paper_id", "review_id", "candidate", "point")
+WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+"""Cells that are numbers as they stand."""
+YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
+"""The values of a label that has such words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A remark of a review, with its labels.
+
+    - *review_id*: the review, if the edition has it; else the point belongs to all points of *candidate* on the paper.
+    - *place*: its position among the points of its review, from 1. *labels*: name → value; higher is better.
+    """
+
+    point_id: str
+    paper_id: str
+    review_id: str | None
+    candidate: str
+    text: str
+    place: int
+    labels: Mapping[str, float]
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What the points of one review share."""
+        return self.paper_id, self.review_id or self.candidate
+
+
+def ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Returns label → its values from worst to best, as value → rank, from texts ``LABEL=WORST,...,BEST``."""
+    orders: dict[str, dict[str, float]] = {}
+    for text in stated:
+        name, equals, values = text.partition("=")
+        ranks = [value.strip().lower() for value in values.split(",")]
+        if not equals or not name.strip() or len(ranks) < 2 or len(set(ranks)) < len(ranks) or "" in ranks:
+            raise SettingsError(f"--order {text}: write LABEL=WORST,...,BEST with each value once, worst first")
+        orders[name.strip()] = {value: float(rank) for rank, value in enumerate(ranks)}
+    return orders
+
+
+def points_from(
+    path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
+    orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
+) -> tuple[list[Point], Imported]:  # fmt: skip
+    """Returns the points of *path* that are new or have new labels, and what became of its rows.
+
+    *known*, *reviews*: what is stored, by id. *orders*: as by `ordered_labels`.
+
+    `POINT_COLUMNS` say what a point is. Any other column is a label if half of its values or more are numbers, true,
+    false, yes or no, or if *orders* has it. If a label has one of these words, its numbers must be 0 or 1.
+    """
+    imported = Imported()
+    rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading))
+    columns = list(imported.ignored_columns)
+    if absent := [name for name in orders if name not in columns]:
+        raise SettingsError(
+            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
+        )
+    cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
+    numbers = {name: sum(_labelled(cell) is not None for cell in cells[name]) for name in columns}
+    labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
+    ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_word, cells[name])) else None) for name in labels}
+    imported.ignored_columns = tuple(name for name in columns if name not in labels)
+    by_candidate = {(item.paper_id, item.candidate): item for item in reviews.values() if item.candidate != HUMAN}
+    points, changed = dict(known), set[str]()
+    places, blank, without_review = Counter[tuple[str, str]](), Counter[str](), Counter[tuple[str, str]]()
+    for point in known.values():
+        places[point.group] = max(places[point.group], point.place)
+    for number, row in rows:
+        try:
+            point = _point(row, reviews, by_candidate, papers, ranks)
+            old = points.get(point.point_id)
+            if old is None:
+                places[point.group] += 1
+                point = replace(point, place=places[point.group])
+            elif differing := [
+                name for name in point.labels if old.labels.get(name, point.labels[name]) != point.labels[name]
+            ]:
+                raise RefusedError(f"this point is already there with another {differing[0]}", CONFLICT)
+            else:
+                point = replace(old, labels={**old.labels, **point.labels})
+            blank.update({*labels} - point.labels.keys())
+            if point.review_id is None:
+                without_review[point.group] += 1
+            imported.count(point != old)
+            if point != old:
+                points[point.point_id] = point
+                changed.add(point.point_id)
+        except RefusedError as reason:
+            paper_id = row.get("paper_id")
+            imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
+    imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
+    return [points[name] for name in points if name in changed], imported
+
+
+def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
+    """Returns lines on the *accepted* rows: what is labelled, and which points' review the edition does not have."""
+    notes = [
+        f"label {name}: {counted(accepted - blank[name], 'point')}" + (f", {blank[name]} blank" if blank[name] else "")
+        for name in labels
+    ] or [
+        "no column is a label: a label holds numbers, true and false, or yes and no, or its values are stated in "
+        "order: --order LABEL=WORST,...,BEST"
+    ]
+    if without_review:
+        notes.append(
+            f"{counted(without_review.total(), 'point')} of {counted(len(without_review), 'review')} that the "
+            "edition does not have: such a review is taken to be its points"
+        )
+    return notes
+
+
+def _point(
+    row: Row, reviews: Mapping[str, Review], by_candidate: Mapping[tuple[str, str], Review], papers: Collection[str],
+    labels: Mapping[str, Mapping[str, float] | None],
+) -> Point:  # fmt: skip
+    """Returns the point of *row*, with place 0; *labels*: label → the ranks of its values, if they were stated."""
+    paper_id, text = read_name(row, "paper_id"), read_text(row, "point")
+    if paper_id not in papers:
+        raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
+    if text is None:
+        raise RefusedError("point is missing")
+    candidate = read_name(row, "candidate") if has(row, "candidate") else None
+    review_id = read_name(row, "review_id") if has(row, "review_id") else None
+    if review_id is not None and (review_id not in reviews or reviews[review_id].paper_id != paper_id):
+        raise RefusedError(f"paper {paper_id} has no review {review_id}; import it first, or leave review_id blank")
+    if review_id is None and candidate in (None, HUMAN):
+        raise RefusedError("whose point it is is missing: fill in review_id, or candidate for a review by a model")
+    review = reviews[review_id] if review_id else by_candidate.get((paper_id, str(candidate)))
+    if review and candidate not in (None, review.candidate):
+        raise RefusedError(f"review {review.review_id} is by {review.candidate}, not by {candidate}")
+    values = {name: _value(row[name], name, ranks) for name, ranks in labels.items() if has(row, name)}
+    named = review.review_id if review else None
+    key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
+    point_id = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return Point(point_id, paper_id, named, review.candidate if review else str(candidate), text, 0, values)
+
+
+def _is_word(cell: Any) -> bool:
+    return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in WORDS)
+
+
+def _value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
+    if ranks is not None:
+        spelt = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+        if spelt.strip().lower() not in ranks:
+            raise RefusedError(f"{name} is {shown(cell)}, which is none of {', '.join(ranks)}")
+        return ranks[spelt.strip().lower()]
+    value = _labelled(cell)
+    if value is None:
+        raise RefusedError(f"{name} is {shown(cell)}: no number, no true or false, no yes or no")
+    return value
+
+
+def _labelled(cell: Any) -> float | None:
+    word = cell.strip().lower() if isinstance(cell, str) else ""
+    return float(cell) if isinstance(cell, bool) else WORDS.get(word, number_in(cell))

@@ -24,34 +24,23 @@ from gre_bench.core.records import HUMAN
 from gre_bench.core.resources import resource
 
 Names = tuple[str, ...]
-Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
-
-
 _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Venue(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    - *api*: the version of OpenReview's API that serves the notes.
-    - *host*: the address of the API; None if each run has to name it.
-    - *group*: the beginning of every invitation of the venue-year.
-    - *submissions*, *withdrawn*, *desk_rejected*, *reviews*, *decisions*, *other_replies*: kinds of notes, as
-      `notes.kind_of` returns them. Notes of *other_replies* are known to be no reviews.
-    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply whose invitation or signature
-      matches the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these; empty: *text*.
-    - *decision*: the field of a decision note that holds the decision.
+    Kinds of notes are as `notes.kind_of` returns them; those of *other_replies* are known to be no reviews.
+
+    - *ai_reviewers*: (pattern, candidate) for each AI reviewer of the venue's own. A reply with an invitation or a
+      signature like the pattern, such as ``*/AI_Reviewer``, is its review. *ai_text*: as *text*, for these, if any.
     - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
     - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
       of its field ``venueid`` after *group*. An ending in *kept* keeps the paper; "/" and a kind in *withdrawn* or
       *desk_rejected* leave it out.
-    - *text*: (field, heading) for each part of a review's text.
-    - *rating*, *rating_scale*: the field with the rating, and the numbers that it may hold.
-    - *confidence*, *confidence_scale*: the same for the reviewer's confidence.
-    - *other_fields*: known fields of a review that are not part of its text.
+    - *text*: (field, heading) for each part of a review's text. *other_fields*: further known fields of a review.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
-    - *evidence*: how the form is known. *note* explains this in words.
     """
 
     venue: str = Field(min_length=1)
@@ -79,7 +68,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
     other_fields: Names = ()
     reviews_released: date | None = None
     rebuttal_opens: date | None = None
-    evidence: Evidence
+    evidence: Literal["real notes", "recorded", "documented"]
     note: str = Field(min_length=1)
 
     @property
@@ -89,10 +78,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def listings(self) -> Names:
-        """The invitations under which all submissions are listed, whatever their outcome.
-
-        Only under API v1, withdrawn and desk-rejected submissions are listed under invitations of their own.
-        """
+        """The invitations that list all submissions: under API v1, those left out have invitations of their own."""
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
 
@@ -113,14 +99,13 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def unverified(self) -> str | None:
-        """The warning to give if the form of the venue-year's notes is unverified; None if the form is verified."""
-        if self.evidence != "documented":
-            return None
-        return f"the form of the notes of {self.name} is documented only: {self.note}"
+        """The warning that the form of the venue-year's notes is unverified; None if it is verified."""
+        documented = f"the form of the notes of {self.name} is documented only: {self.note}"
+        return documented if self.evidence == "documented" else None
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of all known fields of a review, whether or not they are part of its text."""
+        """The names of all known fields of a review."""
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
@@ -147,6 +132,10 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"ai_reviewers: the pattern {bad[0]!r} is blank and matches nothing")
         if bad := [ai for _, ai in self.ai_reviewers if ai in (HUMAN, *CONTROLS) or not _CANDIDATE.fullmatch(ai)]:
             raise ValueError(f"ai_reviewers: {bad[0]!r} is no name for an AI reviewer; use letters, digits, . _ and -")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_its_fields_need(self) -> Venue:
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):
@@ -161,7 +150,6 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
 
 def _read(path: Path | None) -> tuple[Path, dict[str, Any]]:
-    """Returns the file *path* (``data/venues.toml`` if None) and its contents; raises `SettingsError`."""
     path = path or resource("data", "venues.toml")
     try:
         return path, strict.read_toml(path)
@@ -190,10 +178,9 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """Returns the entry of *venue* and *year* in the file *path* (``data/venues.toml`` if None).
+    """Returns the entry of *venue* and *year* in the file *path*, as `venues` does; raises `SettingsError`.
 
-    A year after the venue's newest entry gets the form of that entry, as unverified and without dates. Raises
-    `SettingsError` for any other unknown year; the message lists the known ones.
+    A year after the venue's newest entry gets the form of that entry, as unverified and without dates.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -210,10 +197,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises `SettingsError` if the form of the notes of *venue* is unverified, unless the user accepts that.
-
-    *unverified* is the user's setting: True or ``confirm`` accepts an unverified form.
-    """
+    """Raises `SettingsError` for an unverified form of the notes, unless the user's setting *unverified* accepts it."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 
@@ -235,10 +219,6 @@ class Calendar(BaseModel, frozen=True, extra="forbid"):
     source: str = Field(min_length=1)
     read: date
 
-    def newest(self, on: date) -> int:
-        """Returns the newest year whose reviews are public on the day *on*."""
-        return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
-
 
 @cache
 def calendars() -> dict[str, Calendar]:
@@ -247,9 +227,7 @@ def calendars() -> dict[str, Calendar]:
     try:
         by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise SettingsError(f"{file.name}, a [[calendar]]: {where}: {fault['msg']}") from None
+        raise SettingsError(f"{file.name}, a [[calendar]]: {strict.faults(error)[0]}") from None
     if len({entry.venue for entry in by_venue}) < len(by_venue):
         raise SettingsError(f"{file.name}: a venue has two [[calendar]] entries")
     return {entry.venue: entry for entry in by_venue}
@@ -263,4 +241,5 @@ def newest_year(venue: str, on: date) -> int:
             f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "
             f"data/venues.toml; known: {', '.join(known)}"
         )
-    return known[venue].newest(on)
+    calendar = known[venue]
+    return on.year + calendar.years_before - (f"{on:%m-%d}" < calendar.reviews_public)

@@ -39,7 +39,7 @@ class Version:
 class Chosen:
     """The version of a review that counts: its id (None for the note as it is now), and of how many *versions*.
 
-    *written_at*: when it was written (epoch ms); None if not stated. *rule*: why it counts, one of `Rule`.
+    *written_at*: epoch ms; None if not stated. *rule*: why it counts.
     """
 
     version_id: str | None
@@ -50,18 +50,13 @@ class Chosen:
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
     """Returns the versions in a *history* that change content and are not deleted, oldest first."""
-    kept = sorted((note for note in history if note.get("ddate") is None), key=_written_at)
     versions: list[Version] = []
     content: dict[str, Any] = {}
-    for note in kept:
+    for note in sorted((note for note in history if note.get("ddate") is None), key=_written_at):
         inner = note["note"] if isinstance(note.get("note"), Mapping) else note
         changes = inner["content"] if isinstance(inner.get("content"), Mapping) else {}
-        before, content = content, {**content}
-        for name, value in changes.items():
-            if _deletes(value) or _deletes(plain(value)):
-                content.pop(name, None)
-            else:
-                content[name] = value
+        gone = {name for name, value in changes.items() if _deletes(value) or _deletes(plain(value))}
+        before, content = content, {name: value for name, value in {**content, **changes}.items() if name not in gone}
         if changes and (not versions or content != before):
             invitation = str(note.get("invitation") or "")
             versions.append(Version(str(note.get("id")), _written_at(note), content, invitation))
@@ -69,7 +64,7 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of the review *note* is needed to decide which version counts; arguments as in `choose`."""
+    """Whether the history of the review *note* is needed to `choose` the version that counts."""
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
@@ -107,27 +102,20 @@ def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) 
 
 def _written_at(note: Note) -> int:
     edit = isinstance(note.get("note"), Mapping)
-    dates = [date for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")) if (date := _date(note, name))]
-    return dates[0] if dates else 0
+    dates = (_date(note, name) for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")))
+    return next(filter(None, dates), 0)
 
 
 def _deletes(value: object) -> bool:
-    """Whether *value*, the new value of a field in an edit, removes the field."""
     return isinstance(value, Mapping) and value.get("delete") is True
 
 
 def _date(note: Note, *names: str) -> int | None:
-    for name in names:
-        value = note.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return int(value)
-    return None
+    values = (value for value in map(note.get, names) if isinstance(value, int | float) and not isinstance(value, bool))
+    return next(map(int, values), None)
 
 
 Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
-
-_FINAL = ("camera_ready", "camera-ready", "final_version")
-_AFTER_REVIEW = ("rebuttal_revision", "discussion_revision")
 
 
 def pdf_version_status(
@@ -141,31 +129,24 @@ def pdf_version_status(
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):
         return "submitted"
-    if history:
-        return _by_history(history, released_ms, decided_ms)
-    invitations = " ".join(invitations_of(note)).lower()
-    if any(mark in invitations for mark in _FINAL):
+    last, previous = None, None
+    for version in versions_of(history or ()):
+        stated = version.content.get("pdf")
+        if stated is not None and stated != previous:
+            last, previous = version, stated
+    invitations = " ".join(invitations_of(note)) if not history else last.invitation if last else ""
+    if any(mark in invitations.lower() for mark in ("camera_ready", "camera-ready", "final_version")):
         return "camera_ready"
-    return "revised_after_review" if any(mark in invitations for mark in _AFTER_REVIEW) else "unknown"
+    if not history:
+        after = any(mark in invitations.lower() for mark in ("rebuttal_revision", "discussion_revision"))
+        return "revised_after_review" if after else "unknown"
+    if last is None or released_ms is None:
+        return "unknown"
+    if last.written_at < released_ms:
+        return "submitted"
+    return "camera_ready" if decided_ms is not None and last.written_at >= decided_ms else "revised_after_review"
 
 
 def pdf_is_due(note: Note, released_ms: int | None) -> bool:
     """Whether the history of the submission *note* is needed to decide which version its PDF is."""
     return pdf_version_status(note, None, released_ms) == "unknown"
-
-
-def _by_history(history: Sequence[Note], released_ms: int | None, decided_ms: int | None) -> Status:
-    last, previous = None, None
-    for version in versions_of(history):
-        stated = version.content.get("pdf")
-        if stated is not None and stated != previous:
-            last, previous = version, stated
-    if last is None:
-        return "unknown"
-    if any(mark in last.invitation.lower() for mark in _FINAL):
-        return "camera_ready"
-    if released_ms is None:
-        return "unknown"
-    if last.written_at < released_ms:
-        return "submitted"
-    return "camera_ready" if decided_ms is not None and last.written_at >= decided_ms else "revised_after_review"

@@ -14,10 +14,11 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
+from gre_bench.core.settings import FetchSettings
 from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page, RetryPolicy
+from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page
 from gre_bench.ingest.openreview.loopback import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
@@ -29,7 +30,7 @@ NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
-QUICK = RetryPolicy(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
+QUICK = FetchSettings(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
@@ -40,6 +41,10 @@ def pdf(paper_id):
 @pytest.fixture
 def budget(tmp_path):
     return RequestBudget(tmp_path / "budget.json")
+
+
+def refusal(status, name, message):
+    return json.dumps({"name": name, "message": message, "status": status}).encode()
 
 
 @contextmanager
@@ -65,35 +70,29 @@ def answering(status=200, body=b"{}", kind="application/json", headers=(), pause
         yield f"http://127.0.0.1:{server.server_port}", asked
 
 
-def test_notes_come_as_the_service_sent_them(budget):
+def test_notes_versions_and_files_come_as_the_service_sent_them_one_by_one_or_together(budget):
     with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
-        page = OpenReview(2, loopback.v2, budget, LOGIN).page(SUBMISSIONS, limit=5)
+        door = OpenReview(2, loopback.v2, budget, LOGIN)
+        page = door.page(SUBMISSIONS, limit=5)
         assert (len(page.notes), page.count) == (5, 16)
         known = {note["id"]: note for note in NOTES}
         for note in page.notes:
             assert {key: note[key] for key in note if key != "details"} == known[note["id"]]
-            assert {reply["id"]: reply for reply in note["details"]["replies"]} == {
-                key: other for key, other in known.items() if other["forum"] == note["id"] != key
-            }
-        more = OpenReview(2, loopback.v2, budget, LOGIN).page(SUBMISSIONS, after=page.notes[-1]["id"])
+            replies = {key: other for key, other in known.items() if other["forum"] == note["id"] != key}
+            assert {reply["id"]: reply for reply in note["details"]["replies"]} == replies
+        more = door.page(SUBMISSIONS, after=page.notes[-1]["id"])
         ids = [note["id"] for note in (*page.notes, *more.notes)]
         assert ids == sorted({note["forum"] for note in NOTES})
-
-
-def test_forums_versions_and_files_come_one_by_one_or_together(budget):
-    with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
-        door = OpenReview(2, loopback.v2, budget, LOGIN)
         assert len(door.forum("s01").notes) == door.forum("s01").count == sum(note["forum"] == "s01" for note in NOTES)
-        review = next(note for note in NOTES if note["id"] == "s01-r1")
-        assert [edit["note"]["content"] for edit in door.history("s01-r1")] == [review["content"]]
+        assert [edit["note"]["content"] for edit in door.history("s01-r1")] == [known["s01-r1"]["content"]]
         assert door.history("nothing") == []
         assert (door.pdf("s01"), door.pdf("s16")) == (pdf("s01"), None)
         numbers = {note["id"]: note["number"] for note in NOTES if note["id"] == note["forum"]}
         archive = door.pdfs(numbers)
         assert archive.files == {name: pdf(name) for name in numbers if pdf(name)} and archive.complete
         assert door.pdfs({"s01": 1}) == Archive({"s01": pdf("s01")}) and door.pdfs({"s16": 16}) is None
-        assert door.sent == {"login": 1, "notes": 2, "edits": 2, "pdf": 2, "attachment": 3}
-        assert loopback.counts == door.sent
+        assert door.transport.sent == {"login": 1, "notes": 4, "edits": 2, "pdf": 2, "attachment": 3}
+        assert loopback.counts == door.transport.sent
 
 
 @pytest.mark.parametrize("api", [1, 2])
@@ -138,9 +137,7 @@ def test_files_of_an_archive_are_known_by_id_or_number_and_those_that_are_sound_
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
-    refusal = {"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected was not found", "status": 404}
-    said = json.dumps(refusal).encode()
-    with answering(404, said) as (host, _):
+    with answering(404, refusal(404, "NotFoundError", "The Invitation v/-/Desk_Rejected was not found")) as (host, _):
         assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
         with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
             OpenReview(api, host, budget).page("v/-/Submission")
@@ -148,15 +145,14 @@ def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venu
 
 @pytest.mark.parametrize(("status", "name"), [(403, "ForbiddenError"), (404, "NotFoundError")])
 def test_what_is_refused_is_not_what_is_missing(budget, status, name):
-    said = json.dumps({"name": name, "message": "no (2026)", "status": status}).encode()
-    asked = [lambda door: door.pdf("x"), lambda door: door.pdfs({"a": 1, "b": 2}), lambda door: door.history("x")]
-    with answering(status, said) as (host, _):
-        for ask, missing in zip(asked, (None, None, []), strict=True):
+    with answering(status, refusal(status, name, "no (2026)")) as (host, _):
+        door = OpenReview(2, host, budget)
+        for ask, item, missing in ((door.pdf, "x", None), (door.pdfs, {"a": 1, "b": 2}, None), (door.history, "x", [])):
             if status == 404:
-                assert ask(OpenReview(2, host, budget)) == missing
+                assert ask(item) == missing
             else:
                 with one_line("ForbiddenError: no", kind=Forbidden):
-                    ask(OpenReview(2, host, budget))
+                    ask(item)
 
 
 @pytest.mark.parametrize("api", [1, 2])
@@ -180,18 +176,22 @@ def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api,
 def test_one_time_codes_are_those_of_the_standard(at, code):
     # RFC 6238, appendix B, SHA-1, the last six of its eight digits.
     assert code_now(SECRET, at) == code
-
-
-def test_a_secret_that_is_none_is_told_without_showing_it():
     with one_line(kind=SettingsError, never=("not base 32!",)):
         code_now("not base 32!")
 
 
-def test_a_wrong_password_is_one_line_and_one_request(budget):
+@pytest.mark.parametrize(
+    ("login", "says", "requests"),
+    [
+        (Login("somebody", "wrong"), "login was refused", {"login": 1}),
+        (Login(token="an-old-one"), "set a new OPENREVIEW_TOKEN", {"notes": 1}),
+    ],
+)
+def test_a_wrong_password_or_token_is_one_line_and_one_request(budget, login, says, requests):
     with Loopback(NOTES, account=ACCOUNT) as loopback:
-        with one_line("login was refused", kind=SourceError, never=("wrong",)):
-            OpenReview(2, loopback.v2, budget, Login("somebody", "wrong")).page(SUBMISSIONS)
-        assert loopback.counts == {"login": 1}
+        with one_line(says, kind=SourceError, never=("wrong", "an-old-one")):
+            OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
+        assert loopback.counts == requests
     assert "a-password" not in repr(LOGIN) + str(LOGIN)
 
 
@@ -205,22 +205,6 @@ def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
         assert loopback.counts["notes"] == 1
 
 
-@pytest.mark.parametrize("name", ["expired-401", "expired-403"])
-def test_an_expired_token_is_renewed_once_and_the_request_asked_again(budget, name):
-    with Loopback(NOTES, account=ACCOUNT, faults=[fault(name, first=2)]) as loopback:
-        door = OpenReview(2, loopback.v2, budget, LOGIN)
-        door.page(SUBMISSIONS)
-        assert len(door.forum("s01").notes) > 1
-        assert loopback.counts == {"login": 2, "notes": 3}
-
-
-def test_a_token_that_cannot_be_renewed_is_one_line(budget):
-    with Loopback(NOTES, account=ACCOUNT) as loopback:
-        with pytest.raises(SourceError, match="set a new OPENREVIEW_TOKEN"):
-            OpenReview(2, loopback.v2, budget, Login(token="an-old-one")).page(SUBMISSIONS)
-        assert loopback.counts == {"notes": 1}
-
-
 def test_a_token_is_sent_and_no_login_is_made_of_the_environment(budget, monkeypatch):
     monkeypatch.setenv("OPENREVIEW_USERNAME", "somebody")
     monkeypatch.setenv("OPENREVIEW_PASSWORD", "a-password")
@@ -230,8 +214,7 @@ def test_a_token_is_sent_and_no_login_is_made_of_the_environment(budget, monkeyp
 
 
 def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
-    refused = json.dumps({"name": "RateLimitError", "status": 429, "message": "Too many requests"}).encode()
-    began = time.time()
+    began, refused = time.time(), refusal(429, "RateLimitError", "Too many requests")
     with answering(429, refused, headers=[("Retry-After", "120")]) as (host, asked):
         for _ in range(3):
             with pytest.raises(Paused) as pause:
@@ -245,7 +228,7 @@ def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
 def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, kind):
     with answering(status, b"{}", kind) as (host, asked):
         with pytest.raises(ServiceDown, match=rf"/notes\?forum=x: 3 tries failed, the last with {status}"):
-            OpenReview(2, host, budget, retry_policy=QUICK).forum("x")
+            OpenReview(2, host, budget, settings=QUICK).forum("x")
         assert len(asked) == 3 == budget.allowance(f"{host.removeprefix('http://')} notes").sent
 
 
@@ -259,18 +242,15 @@ def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, ki
     ],
 )
 def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
-    with answering(**how) as (host, _):
-        began = time.monotonic()
-        with pytest.raises(ServiceDown, match=says):
-            hurried = RetryPolicy(0.3, 0.6, 2, 0.01) if "pause_s" in how else QUICK
-            OpenReview(2, host, budget, retry_policy=hurried).forum("x")
-        assert time.monotonic() - began < 60
+    hurried = FetchSettings(timeout_s=0.3, whole_s=0.6, attempts=2, backoff_s=0.01)
+    with answering(**how) as (host, _), pytest.raises(ServiceDown, match=says):
+        OpenReview(2, host, budget, settings=hurried if "pause_s" in how else QUICK).forum("x")
 
 
 def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end(budget, caplog):
     caplog.set_level("INFO", "gre_bench.fetch")
     with pytest.raises(ServiceDown) as error:
-        OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=QUICK).forum("x")
+        OpenReview(2, "http://127.0.0.1:9", budget, settings=QUICK).forum("x")
     fault = "ConnectionRefusedError: Connection refused"
     assert str(error.value) == (
         f"nothing answers at 127.0.0.1:9: 3 tries of /notes failed, the last with {fault}; "
@@ -286,7 +266,7 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end(budget, c
 
 def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
     waits = []
-    patient = OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=RetryPolicy(attempts=20, backoff_s=25.0))
+    patient = OpenReview(2, "http://127.0.0.1:9", budget, settings=FetchSettings(attempts=20, backoff_s=25.0))
     patient.transport.sleep = waits.append
     with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
         patient.forum("x")
@@ -295,17 +275,18 @@ def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
 
 def test_a_host_that_takes_the_connection_and_says_nothing_is_reported_before_the_try_ends(budget, caplog, monkeypatch):
     monkeypatch.setattr(transport, "SILENT_S", 0.05)
+    hurried = FetchSettings(timeout_s=0.4, whole_s=1.0, attempts=2, backoff_s=0.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(ServiceDown, match=f"nothing answers at {host}: 2 tries"):
-            OpenReview(2, f"http://{host}", budget, retry_policy=RetryPolicy(0.4, 1.0, 2, 0.0)).forum("x")
+            OpenReview(2, f"http://{host}", budget, settings=hurried).forum("x")
     first = caplog.messages[0]
     assert first.startswith(f"{host} has not answered for 0.05 s; each of 2 tries waits 0.4 s; Ctrl-C stops")
 
 
 def test_a_host_that_has_answered_is_not_called_silent(budget, caplog):
     with answering(503) as (host, _), pytest.raises(ServiceDown):
-        OpenReview(2, host, budget, retry_policy=QUICK).forum("x")
+        OpenReview(2, host, budget, settings=QUICK).forum("x")
     assert [line.partition(" (")[0].partition(" ")[2] for line in caplog.messages] == ["gives no usable answer"] * 2
 
 
@@ -355,8 +336,7 @@ def test_notes_that_openreview_py_cannot_make_objects_of_are_kept(budget):
 
 
 def test_what_the_service_refuses_is_told_in_its_words(budget):
-    refusal = {"name": "ValidationError", "message": "invitation must be a prefix regex", "status": 400}
-    with answering(400, json.dumps(refusal).encode()) as (host, asked):
+    with answering(400, refusal(400, "ValidationError", "invitation must be a prefix regex")) as (host, asked):
         with pytest.raises(SourceError, match="ValidationError: invitation must be a prefix regex"):
             OpenReview(1, host, budget).page("v/-/Paper.*/X")
         assert len(asked) == 1

@@ -20,8 +20,8 @@ import requests
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
-from gre_bench.ingest.openreview import answers, loopback
-from gre_bench.ingest.openreview.loopback import REPORTED_LIMITS, Account, Fault, Limit, Loopback, fault
+from gre_bench.ingest.openreview import loopback
+from gre_bench.ingest.openreview.loopback import REPORTED_LIMITS, Account, Limit, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
@@ -91,13 +91,17 @@ def test_a_listing_of_any_length_comes_whole_with_one_request_a_page_and_one_mor
 
 
 @pytest.mark.parametrize("api", [1, 2])
-def test_details_bring_the_replies_of_a_forum_with_its_listing(api):
+def test_details_bring_the_replies_of_a_forum_and_the_wrong_host_lists_nothing_and_knows_no_note(api):
     notes = made(api, 30)
     under = dict(notes[1], id="answer", replyto=notes[1]["id"])
     with Loopback([*notes, under]) as loopback:
         found = listed(loopback, api, details="replies")
         replies = {reply["id"]: reply for paper in found for reply in paper.details["replies"]}
         assert replies == {note["id"]: note for note in [*notes, under] if note["id"] != note["forum"]}
+        wrong = client(loopback, 3 - api)
+        assert wrong.get_all_notes(invitation=SUBMISSIONS[api]) == []
+        with pytest.raises(openreview.OpenReviewException, match="NotFoundError"):
+            wrong.get_note(notes[0]["id"])
 
 
 @pytest.mark.parametrize(
@@ -144,16 +148,6 @@ def test_what_cannot_be_answered_is_refused_in_the_services_words(api, path, sta
         assert says in error["message"] and error["details"]["reqId"] in error["message"]
 
 
-@pytest.mark.parametrize("api", [1, 2])
-def test_the_wrong_host_lists_nothing_and_knows_no_note(api):
-    notes = made(api, 2)
-    with Loopback(notes) as loopback:
-        wrong = client(loopback, 3 - api)
-        assert wrong.get_all_notes(invitation=SUBMISSIONS[api]) == []
-        with pytest.raises(openreview.OpenReviewException, match="NotFoundError"):
-            wrong.get_note(notes[0]["id"])
-
-
 def test_pdfs_come_one_by_one_and_in_archives_as_the_client_unpacks_them(tmp_path):
     kept = {f"paper{number:05d}": b"%%PDF-1 %d" % number for number in range(1, 101)}
     with Loopback(made(2, 101, reviews=0), pdf=kept.get) as loopback:
@@ -169,24 +163,23 @@ def test_pdfs_come_one_by_one_and_in_archives_as_the_client_unpacks_them(tmp_pat
         assert loopback.counts == {"pdf": 2, "notes": 2, "attachment": 2 + 3}
 
 
-def versions(who, api):
-    """[(date, content)] of every version of a review as openreview-py gives them, the oldest first."""
-    found = who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0")
-    assert "paper00000r0" not in {one.id for one in found}
-    return sorted((one.tcdate, one.content if api == 1 else one.note.content) for one in found)
-
-
 @pytest.mark.parametrize("api", [1, 2])
 def test_a_note_has_a_version_more_of_each_edit_and_is_listed_until_it_is_deleted(api):
+    def versions():
+        """[(date, content)] of every version of a review as openreview-py gives them, the oldest first."""
+        found = who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0")
+        assert "paper00000r0" not in {one.id for one in found}
+        return sorted((one.tcdate, one.content if api == 1 else one.note.content) for one in found)
+
     notes = made(api, 1)
     with Loopback(notes) as loopback:
         who = client(loopback, api)
         first = (1_600_000_001_000, notes[1]["content"])
-        assert versions(who, api) == [first]
+        assert versions() == [first]
         loopback.stores[api].edit("paper00000r0", 1_700_000_000_000, rating="8: better")
         note, new = who.get_note("paper00000r0"), "8: better" if api == 1 else {"value": "8: better"}
         assert (note.content["rating"], note.tmdate, note.tcdate) == (new, 1_700_000_000_000, 1_600_000_001_000)
-        assert versions(who, api) == [first, (1_700_000_000_000, note.content if api == 1 else {"rating": new})]
+        assert versions() == [first, (1_700_000_000_000, note.content if api == 1 else {"rating": new})]
         loopback.stores[api].delete("paper00000")
         assert listed(loopback, api) == [] and ask(loopback, api, "/notes?id=paper00000").json()["notes"][0]["ddate"]
 
@@ -216,8 +209,7 @@ def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monk
 def moment(monkeypatch):
     """The time by which windows open and close, alone in a list; it stands still unless a test moves it."""
     moment = [time.time()]
-    for module in (answers, loopback):
-        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: moment[0]))
+    monkeypatch.setattr(loopback, "time", SimpleNamespace(time=lambda: moment[0]))
     return moment
 
 
@@ -240,10 +232,10 @@ def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had
         assert ask(loopback, 2, "/notes").status_code == 200 and loopback.early == {"notes": 1}
 
 
-TOLD = {"retry-after": "retry-after", "headers": "ratelimit-reset", "body": "resetTime", "login": "words"}
-
-
-@pytest.mark.parametrize(("name", "told"), TOLD.items())
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("retry-after", "retry-after"), ("headers", "ratelimit-reset"), ("body", "resetTime"), ("login", "words")],
+)
 def test_each_429_tells_the_wait_in_its_own_way_alone_until_it_is_over(name, told, moment):
     with Loopback(made(2, 1), faults=[fault(f"429-{name}", first=1, seconds=7.2)]) as loopback:
         send, path = (requests.post, "/login") if told == "words" else (requests.get, "/notes")
@@ -272,12 +264,9 @@ def test_faults_of_listings_show_in_what_comes(api):
         assert [listed(loopback, api) for _ in range(2)] == [[], []]
 
 
-def test_a_fault_strikes_when_it_is_told_to():
+def test_a_fault_strikes_when_it_is_told_to_and_an_unknown_one_or_a_taken_port_is_told():
     for when, places in (({}, [2]), ({"first": 1, "every": 4}, [1, 5, 9])):
-        assert [place for place in range(1, 11) if Fault("x", "", **when).affects(place)] == places
-
-
-def test_an_unknown_fault_and_a_taken_port_are_told():
+        assert [place for place in range(1, 11) if fault("500", **when).affects(place)] == places
     with pytest.raises(SettingsError, match="no fault 'rain'; known are 429-retry-after"):
         fault("rain")
     with Loopback([]) as loopback, pytest.raises(SettingsError, match="cannot be served"):

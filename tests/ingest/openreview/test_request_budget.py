@@ -73,6 +73,8 @@ def test_a_reset_is_read_from_a_body_in_each_form_of_a_time(reset, at):
     body = REFUSED | {"details": {"limit": 36, "remaining": 0, "resetTime": reset}}
     found = from_body({}, body, NOW)
     assert (found.resets_at if found else None) == at
+    too_long = {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001}
+    assert from_body({}, {"name": "ValidationError", "details": too_long}, NOW) is None, "the limit of a page"
 
 
 def test_times_of_the_server_are_made_times_of_this_machine():
@@ -99,12 +101,6 @@ def test_times_of_the_server_are_made_times_of_this_machine():
 )
 def test_a_refusal_says_how_long_to_wait_in_each_of_its_ways(headers, body, wait):
     assert wait_of(headers, body, NOW) == wait
-
-
-def test_a_limit_of_the_error_for_a_page_too_long_is_no_rate_limit():
-    details = {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001}
-    body = {"name": "ValidationError", "details": details}
-    assert from_body({}, body, NOW) is None
 
 
 def test_a_guess_holds_for_the_real_service_until_it_says_more(budget):
@@ -174,29 +170,20 @@ def test_kinds_and_hosts_have_budgets_of_their_own(budget):
 
 
 def test_seconds_are_told_for_more_requests_than_one_window_has(budget):
-    budget.learn(
-        "h pdf", 200, RECORDED | {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600"}
-    )
+    hour = {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600"}
+    budget.learn("h pdf", 200, RECORDED | hour)
     seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
     assert seconds == pytest.approx([0, *(600 + MARGIN_S + more for more in (0, 0, 3600, 8 * 3600))])
 
 
-def _take_all(path, found):
-    budget = RequestBudget(path, lambda: NOW)
-    found.put(taken(budget, "h pdf")[0])
+def _take_all(path):
+    return taken(RequestBudget(path, lambda: NOW), "h pdf")[0]
 
 
-def test_processes_that_ask_at_once_never_take_more_than_there_is(tmp_path):
-    path, context = tmp_path / "budget.json", multiprocessing.get_context("fork")
-    RequestBudget(path, lambda: NOW).learn("h pdf", 200, RECORDED | {"ratelimit-remaining": "50"})
-    found = context.Queue()
-    workers = [context.Process(target=_take_all, args=(path, found)) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    counts = [found.get(timeout=280) for _ in workers]
-    for worker in workers:
-        worker.join()
-    assert sum(counts) == 50
+def test_processes_that_ask_at_once_never_take_more_than_there_is(budget):
+    budget.learn("h pdf", 200, RECORDED | {"ratelimit-remaining": "50"})
+    with multiprocessing.get_context("fork").Pool(4) as workers:
+        assert sum(workers.map(_take_all, [budget.path] * 4, chunksize=1)) == 50
 
 
 def test_answers_that_come_late_do_not_give_requests_back(budget):
@@ -217,7 +204,7 @@ def test_a_full_disk_is_one_line_and_what_was_known_stays(budget):
     assert {path.name for path in budget.path.parent.iterdir()} == {"budget.json", "budget.lock"}
 
 
-def test_what_is_kept_survives_and_damage_is_told(tmp_path, budget, clock):
+def test_what_is_kept_survives_and_damage_is_told(budget):
     budget.learn("h notes", 200, RECORDED)
     assert RequestBudget(budget.path, budget.clock).allowance("h notes") == budget.allowance("h notes")
     assert json.loads(budget.path.read_text())["kinds"]["h notes"]["limits"]["headers"]["limit"] == 500

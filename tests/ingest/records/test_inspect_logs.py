@@ -101,10 +101,12 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
     )
     reviews, refused, notes = read(path)
     assert reviews == {"s01": "Sound.", "s02": "Weak.", "3": "Cut off he"}
-    assert refused["s04"] == (f"its output is empty ({name})", "")
-    assert refused["s05"] == (f"its output is refused ({name})", "")
-    assert refused["s06"] == (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED)
-    assert refused["s07"] == (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED)
+    assert refused == {
+        "s04": (f"its output is empty ({name})", ""),
+        "s05": (f"its output is refused ({name})", ""),
+        "s06": (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED),
+        "s07": (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED),
+    }
     assert notes == [
         "reviews cut at a limit and taken as they are: 1",
         "papers that a retry may bring: 2; inspect eval-retry LOG, then import again",
@@ -122,7 +124,7 @@ def test_rows_come_the_way_that_all_reviews_come(log_module, tmp_path):
     ]
     assert [one.code for one in taken.refusals] == ["unknown_paper"] and taken.named == (MODEL,)
     renamed = reviews_from(path, {}, {}, ["s01", "s02"], by="mine", only=True)
-    assert {one.candidate for one in renamed.reviews} == {"mine"}
+    assert {one.candidate for one in renamed.reviews} == {"mine"} and set(inspect_logs.COLUMNS) < set(REVIEW_COLUMNS)
 
 
 def test_the_first_epoch_with_a_review_counts_or_the_one_asked_for(log_module, tmp_path):
@@ -138,23 +140,15 @@ def test_the_first_epoch_with_a_review_counts_or_the_one_asked_for(log_module, t
 
 
 def test_of_an_evaluation_and_its_retries_the_latest_review_counts(log_module, tmp_path):
-    logs = tmp_path / "logs"
+    logs, later = tmp_path / "logs", "2026-01-02T00:00:00+00:00"
     written(logs, "b.eval", [sample("s01", "old"), sample("s02", "old"), failed("s03")], status="error")
-    written(
-        logs,
-        "a.eval",
-        [sample("s01", "new"), failed("s02"), sample("s03", "new")],
-        created="2026-01-02T00:00:00+00:00",
-        status="cancelled",
-    )
+    samples = [sample("s01", "new"), failed("s02"), sample("s03", "new")]
+    written(logs, "a.eval", samples, created=later, status="cancelled")
     reviews, refused, notes = read(logs)
     assert (reviews, refused) == ({"s01": "new", "s02": "old", "s03": "new"}, {})
     assert notes == ["reviews of an earlier log, not taken: 1"]
-
-
-def test_an_invalidated_log_gives_no_review(log_module, tmp_path):
-    path = written(tmp_path / "logs", "run.eval", [sample("s01")], invalidated=True)
-    assert read(path)[1] == {"s01": ("it was invalidated (run.eval)", "")}
+    alone = written(tmp_path / "invalid", "run.eval", [sample("s01")], invalidated=True)
+    assert read(alone)[1] == {"s01": ("it was invalidated (run.eval)", "")}
 
 
 def test_reviews_that_were_asked_otherwise_are_never_mixed(log_module, tmp_path):
@@ -163,17 +157,10 @@ def test_reviews_that_were_asked_otherwise_are_never_mixed(log_module, tmp_path)
     written(logs, "b.eval", [sample("s02")], temperature=1.0)
     with pytest.raises(SourceError, match=r"mockllm/model has different settings in a.eval and b.eval.*--as NAME$"):
         read(logs)
-    written(logs, "b.eval", [sample("s01")], temperature=1.0, model="other/model")
-    taken = Imported()
-    rows = read_logs(logs, taken)
-    assert [row["candidate"] for _, row in rows] == [MODEL, "other/model"]
-
-
-def test_a_model_with_a_strange_name_is_a_candidate_and_never_the_humans(log_module, tmp_path):
-    logs = tmp_path / "logs"
-    written(logs, "a.eval", [sample("s01")], model="hf/my model (v2)")
-    written(logs, "b.eval", [sample("s01")], model="human")
-    assert [row["candidate"] for _, row in read_logs(logs, Imported())] == ["hf/my-model-v2-", "model/human"]
+    # A model with a strange name is a candidate, and never the humans.
+    for model, candidate in (("hf/my model (v2)", "hf/my-model-v2-"), ("human", "model/human")):
+        written(logs, "b.eval", [sample("s01")], temperature=1.0, model=model)
+        assert [row["candidate"] for _, row in read_logs(logs, Imported())] == [MODEL, candidate]
 
 
 def test_a_damaged_log_is_one_line_and_its_neighbours_are_read(log_module, tmp_path):
@@ -246,7 +233,3 @@ def test_every_paper_of_a_candidate_ends_as_one_row_or_one_refusal(samples):
         assert review in {one.review for one in first if one.started == max(one.started for one in first)}
     counted = sum(int(note.rpartition(" ")[2]) for note in taken.notes if "not taken" in note)
     assert counted + len(rows) == sum(one.review is not None for one in samples)
-
-
-def test_the_columns_are_those_of_reviews():
-    assert set(inspect_logs.COLUMNS) < set(REVIEW_COLUMNS)

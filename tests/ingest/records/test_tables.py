@@ -1,7 +1,8 @@
-"""Import: what is taken, what is known already, what is refused and why; no row is lost."""
+"""Import: what is taken, what is known already, what is refused and why; no row is lost; columns under any name."""
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.core.errors import SourceError
+from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
-from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.columns import ColumnNames, PaperIds, UnsureError, as_id, stated, with_fields
+from gre_bench.ingest.records.tables import REVIEW_COLUMNS, ordered_labels, papers_from, points_from, reviews_from
 from tests.one_line import one_line
 
 REVIEW = {"paper_id": "p1", "review_id": "r1", "candidate": "human", "review": "Good paper."}
@@ -46,14 +48,14 @@ def test_a_review_with_judgments_is_taken(tmp_path):
 @pytest.mark.parametrize(
     ("row", "review_id"),
     [
-        ({"paper_id": "p1", "slot": 3, "review": "x"}, "p1:3"),
-        ({"paper_id": "p1", "candidate": "gpt", "review": "x"}, "p1:gpt"),
-        ({"paper_id": 17, "slot": 1, "review": "x"}, "17:1"),
-        ({"paper_id": "-_E9ibRUQ1iq", "slot": 1, "review": "x"}, "-_E9ibRUQ1iq:1"),
+        ({"paper_id": "p1", "slot": 3}, "p1:3"),
+        ({"paper_id": "p1", "candidate": "gpt"}, "p1:gpt"),
+        ({"paper_id": 17, "slot": 1}, "17:1"),
+        ({"paper_id": "-_E9ibRUQ1iq", "slot": 1}, "-_E9ibRUQ1iq:1"),
     ],
 )
 def test_a_review_without_an_id_is_named_by_its_place(tmp_path, row, review_id):
-    (review,) = imported(tmp_path, row, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews
+    (review,) = imported(tmp_path, row | {"review": "x"}, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews
     assert review.review_id == review_id
 
 
@@ -107,17 +109,16 @@ def test_the_same_row_again_changes_nothing(tmp_path):
     assert (again.reviews, again.judgments, again.unchanged, again.refusals) == ([], [], 1, [])
 
 
-@pytest.mark.parametrize(
-    ("second", "reason"),
-    [
-        (REVIEW | {"review": "Other text."}, "review id r1 is already there with other content"),
-        (REVIEW | {"judgments": "The reviewer questions it."}, "judgments of w for this review are already there, and differ"),
-    ],
-)  # fmt: skip
-def test_a_duplicate_id_with_other_content_is_refused(tmp_path, second, reason):
-    taken = imported(tmp_path, REVIEW, second)
-    assert [refusal.reason for refusal in taken.refusals] == [reason]
-    assert taken.reviews[0].text == "Good paper."
+def test_of_one_id_other_content_is_refused_and_judgments_of_a_second_writer_join(tmp_path):
+    others = {"review": "Other text."}, {"judgments": "The reviewer questions it."}
+    second = REVIEW | {"writer": "v", "judgments": "The reviewer suggests c."}
+    taken = imported(tmp_path, REVIEW, *(REVIEW | other for other in others), second)
+    assert [refusal.reason for refusal in taken.refusals] == [
+        "review id r1 is already there with other content",
+        "judgments of w for this review are already there, and differ",
+    ]
+    assert [review.text for review in taken.reviews] == ["Good paper."]
+    assert [item.writer for item in taken.judgments] == ["w", "v"]
 
 
 def test_a_candidate_has_one_review_a_paper_and_a_slot_one_review(tmp_path):
@@ -131,16 +132,12 @@ def test_a_candidate_has_one_review_a_paper_and_a_slot_one_review(tmp_path):
     ]
 
 
-def test_judgments_of_a_second_writer_join_the_review(tmp_path):
-    taken = imported(tmp_path, REVIEW, REVIEW | {"writer": "v", "judgments": "The reviewer suggests c."})
-    assert len(taken.reviews) == 1
-    assert [item.writer for item in taken.judgments] == ["w", "v"]
-
-
 def test_unknown_papers_are_made_when_asked_and_rows_are_chosen(tmp_path):
-    rows = [{"row": n, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n in range(4)]
+    numbers = (0, 1, 2, 3, "1", None)
+    rows = [{"row": number, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, number in enumerate(numbers)]
     taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(1, 3))
     assert taken.papers == [Paper("p1", source_row=1), Paper("p2", source_row=2)]
+    assert [refusal.number for refusal in taken.refusals] == [5, 6], "rows without a number"
 
 
 def test_parquet_is_read_with_its_nulls_lists_and_index(tmp_path):
@@ -176,15 +173,9 @@ def test_a_file_without_its_columns_is_one_line(tmp_path, content, part):
 
 
 def test_papers_are_taken_known_or_refused(tmp_path):
-    path = jsonl(
-        tmp_path,
-        {"paper_id": "p1", "title": "T", "abstract": "A", "row": 3},
-        {"paper_id": "p2", "title": "New"},
-        {"paper_id": "p2", "title": "Other"},
-        {"title": "none"},
-    )
-    known = Paper("p1", "T", "A", None, 3)
-    taken = papers_from(path, {"p1": known})
+    rows = [{"paper_id": "p1", "title": "T", "abstract": "A", "row": 3}, {"paper_id": "p2", "title": "New"}]
+    path = jsonl(tmp_path, *rows, {"paper_id": "p2", "title": "Other"}, {"title": "none"})
+    taken = papers_from(path, {"p1": Paper("p1", "T", "A", None, 3)})
     assert taken.papers == [Paper("p2", "New")]
     assert taken.unchanged == 1
     assert [(refusal.item, refusal.reason) for refusal in taken.refusals] == [
@@ -221,13 +212,6 @@ def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
     taken = papers_from(path, {"p1": Paper("p1", source_row=4)})
     assert taken.papers == [Paper("p1", "T", "A", None, 4)]
     assert (taken.added, taken.refusals) == (2, [])
-
-
-def test_a_row_without_a_row_number_is_refused_when_rows_are_chosen(tmp_path):
-    rows = [{"row": value, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, value in enumerate([1, "1", None, 9])]
-    taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(0, 5))
-    assert [paper.paper_id for paper in taken.papers] == ["p0"]
-    assert [refusal.number for refusal in taken.refusals] == [2, 3]
 
 
 def test_nobody_s_review_becomes_human_by_accident(tmp_path):
@@ -267,10 +251,184 @@ def test_columns_are_found_whatever_their_case_and_that_of_the_right_case_counts
     (tmp_path / "rows.csv").write_text(table)
     taken = reviews_from(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine")
     assert ([review.text for review in taken.reviews], taken.ignored_columns) == (["own"], ignored)
-
-
-def test_candidates_in_a_column_of_another_case_are_never_taken_as_one(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("paper_id,Model,review\np1,a,x\np1,b,y\n")
+    (tmp_path / "rows.csv").write_text("paper_id,Model,review\np1,a,x\np1,b,y\n")
     with pytest.raises(SourceError, match="reviews of 2 candidates"):
-        reviews_from(path, {}, {}, ("p1",), by="mine", only=True)
+        reviews_from(tmp_path / "rows.csv", {}, {}, ("p1",), by="mine", only=True)
+
+
+LONG = "The method is sound, but the evaluation has too few seeds and no strong baseline to compare with. "
+
+
+def found(cells, columns=(), guess=True, papers=("P1", "P2"), wanted=REVIEW_COLUMNS):
+    rows = [(number, dict(cells) | {"n": number}) for number in (1, 2)]
+    reading = ColumnNames(stated(columns), guess)
+    table, _, line = with_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIds(papers))
+    return table[0][1], line
+
+
+def test_columns_are_found_by_what_their_cells_hold_and_parts_of_a_review_are_joined_under_their_headers():
+    row, line = found({"Submission": "p1.pdf", "Anything": LONG, "Track": "main"})
+    assert (row["paper_id"], row["review"]) == ("p1.pdf", LONG)
+    assert line == 'paper_id is "Submission"; review is "Anything"'
+    row, _ = found({"id": "P1", "Strengths": LONG, "Main weaknesses": LONG * 2, "Abstract": LONG})
+    assert row["review"] == f"Strengths:\n{LONG}\n\nMain weaknesses:\n{LONG * 2}"
+
+
+def test_what_is_unclear_is_asked_for_and_can_be_stated():
+    cells = {"id": "P1", "First": LONG, "Second": LONG}
+    with pytest.raises(UnsureError, match=r'unclear which column holds the review.*--columns review="First"') as unsure:
+        found(cells)
+    assert unsure.value.choices == ["First", "Second"]
+    row, _ = found(cells, ["review=second", "review=First"])
+    assert row["review"] == f"Second:\n{LONG}\n\nFirst:\n{LONG}"
+    with pytest.raises(UnsureError, match="no column names the papers that are known"):
+        found({"Reviewer #": "1", "What": LONG})
+
+
+def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_paper_apart():
+    rows = [(n, {"id": "P1", "review": LONG, "Reviewer #": str(n)}) for n in (1, 2)]
+    how = ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
+    table, _, _ = with_fields("f", rows, *how)
+    assert [row["slot"] for _, row in table] == ["1", "2"]
+    same = [(n, row | {"Reviewer #": "7"}) for n, row in rows]
+    table, headers, _ = with_fields("f", same, *how)
+    assert "Reviewer #" in headers
+    assert "slot" not in table[0][1]
+
+
+@pytest.mark.parametrize(("cell", "rating"), [("6: weak accept", 6), ("4.5", 4.5), (3, 3)])
+def test_a_rating_is_the_number_that_its_cell_begins_with(cell, rating):
+    assert found({"id": "P1", "review": LONG, "Score": cell})[0]["rating"] == rating
+
+
+def test_without_guessing_only_case_and_blanks_may_differ():
+    row, line = found({"Paper ID": "P1", "REVIEW": LONG, "Score": "6"}, guess=False)
+    assert (row["paper_id"], row["review"], line) == ("P1", LONG, None)
+    assert "rating" not in row
+
+
+def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line():
+    for pair in ("review", "=x", "review=", "colour=blue"):
+        with pytest.raises(SettingsError, match=r'write FIELD="HEADER"; fields: paper_id'):
+            stated([pair])
+    reading = ColumnNames(stated(["review=Text", "rating=Zz"]))
+    with_fields("f", [(1, {"text": "x"})], ["text"], REVIEW_COLUMNS, reading, None)
+    with pytest.raises(SettingsError, match='--columns rating="Zz": no file here has a column of that name'):
+        reading.check_used()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("P-01", "P-01"), ("p 01.PDF", "P-01"), ("papers/P-01.txt", "P-01"), ("7.0", "007"), (7, "007"), ("0", None),
+        ("https://openreview.net/forum?id=aBc", "aBc"), ("abc", "aBc"), ("x", None), (None, None), (True, None),
+        ("Same", None), ("same", "same"),
+    ],
+)  # fmt: skip
+def test_an_id_is_matched_however_it_is_spelt(written, meant):
+    assert PaperIds(["P-01", "007", "aBc", "SAME", "same"]).meant(written) == meant
+
+
+def test_a_name_in_part_means_the_longest_id_that_it_begins_with():
+    ids = PaperIds(["p1", "p1-2"])
+    assert ids.meant("p1-2-review3", in_part=True) == "p1-2"
+    assert ids.meant("p1_review", in_part=True) == "p1"
+    assert ids.meant("p12", in_part=True) is None
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True), min_size=1, unique_by=str.casefold))
+def test_every_id_means_itself_with_and_without_an_ending(names):
+    ids = PaperIds(names)
+    for name in names:
+        assert ids.meant(name) == name
+        assert as_id(f"folder/{name}.pdf") == name.strip("-")
+
+
+POINTED = {"h1": Review("h1", "p1", "human", "text"), "m1": Review("m1", "p1", "model", "text")}
+HEAD = ("paper_id", "review_id", "candidate", "point", "correct", "weight", "verdict")
+
+
+def read_points(tmp_path, *rows, known=(), orders=(), head=HEAD):
+    path = tmp_path / "points.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    points = {point.point_id: point for point in known}
+    return points_from(path, points, POINTED, {"p1", "p2"}, ordered_labels(orders))
+
+
+def test_labels_are_columns_of_numbers_and_of_words_in_a_stated_order(tmp_path):
+    points, imported = read_points(
+        tmp_path,
+        ("p1", "h1", "", "No baseline.", "yes", "0.5", "valid"),
+        ("p1", "", "model", "No variance.", "No", "", "unsure"),
+        ("p2", "", "other", "Too long.", "", "2", "wrong"),
+        orders=("verdict=wrong,unsure,valid",),
+    )
+    assert [point.labels for point in points] == [
+        {"correct": 1.0, "weight": 0.5, "verdict": 2.0}, {"correct": 0.0, "verdict": 1.0}, {"weight": 2.0, "verdict": 0.0},
+    ]  # fmt: skip
+    assert [(point.review_id, point.candidate, point.place) for point in points] == [
+        ("h1", "human", 1), ("m1", "model", 1), (None, "other", 1),
+    ]  # fmt: skip
+    assert "label correct: 2 points, 1 blank" in imported.notes
+    assert any(line.startswith("1 point of 1 review that the edition does not have") for line in imported.notes)
+    _, unordered = read_points(tmp_path, ("p1", "h1", "", "No baseline.", "", "", "valid"))
+    assert "verdict" in unordered.ignored_columns
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("p9", "h1", "", "No baseline.", "1", "", ""), "paper p9 is not known; import it first"),
+        (("p1", "h9", "", "No baseline.", "1", "", ""), "paper p1 has no review h9"),
+        (("p2", "h1", "", "No baseline.", "1", "", ""), "paper p2 has no review h1"),
+        (("p1", "", "human", "No baseline.", "1", "", ""), "whose point it is is missing"),
+        (("p1", "", "", "No baseline.", "1", "", ""), "whose point it is is missing"),
+        (("p1", "h1", "model", "No baseline.", "1", "", ""), "review h1 is by human, not by model"),
+        (("p1", "h1", "", " ", "1", "", ""), "point is missing"),
+        (("p1", "h1", "", "No baseline.", "perhaps", "", ""), "correct is perhaps: no number"),
+        (("p1", "h1", "", "No baseline.", "nan", "", ""), "correct is nan: no number"),
+        (("p1", "h1", "", "No baseline.", "1", "", "bad"), "verdict is bad, which is none of wrong, valid"),
+    ],
+)
+def test_a_row_that_says_no_point_or_no_label_is_refused_by_name(tmp_path, row, reason):
+    good = ("p1", "h1", "", "Too short.", "0", "", "wrong")
+    points, imported = read_points(tmp_path, good, row, orders=("verdict=wrong,valid",))
+    assert len(points) == 1 and imported.added == 1
+    (refusal,) = imported.refusals
+    assert refusal.number == 2 and reason in refusal.reason
+
+
+def test_a_label_of_yes_and_no_has_no_other_number_and_its_first_cell_may_be_of_no_kind(tmp_path):
+    cells = ("n/a", "yes", "no", "1", "7", "-1")
+    points, imported = read_points(tmp_path, *(("p1", "h1", "", f"Point {cell}.", cell, "", "") for cell in cells))
+    assert [point.labels["correct"] for point in points] == [1.0, 0.0, 1.0]
+    assert [refusal.number for refusal in imported.refusals] == [1, 5, 6]
+    assert "correct is 7, which is none of true, yes, false, no, 1, 0" in imported.refusals[1].reason
+
+
+def test_a_point_again_is_known_gets_further_labels_and_never_another_label(tmp_path):
+    known, _ = read_points(tmp_path, ("p1", "h1", "", "No baseline.", "1", "", ""))
+    points, imported = read_points(
+        tmp_path,
+        ("p1", "h1", "", "No  baseline.", "1", "", ""),
+        ("p1", "h1", "", "No baseline.", "", "3", ""),
+        ("p1", "h1", "", "No baseline.", "0", "", ""),
+        ("p1", "h1", "", "No code.", "0", "", ""),
+        known=known,
+    )
+    assert (imported.unchanged, imported.added, len(imported.refusals)) == (1, 2, 1)
+    assert "already there with another correct" in imported.refusals[0].reason
+    assert [(point.place, dict(point.labels)) for point in points] == [
+        (1, {"correct": 1.0, "weight": 3.0}), (2, {"correct": 0.0}),
+    ]  # fmt: skip
+
+
+def test_a_file_without_points_and_an_order_without_its_column_are_one_line(tmp_path):
+    with pytest.raises(SourceError, match=r'no column point; perhaps --columns point="comment"'):
+        read_points(tmp_path, ("p1", "No baseline."), head=("paper_id", "comment"))
+    with pytest.raises(SettingsError, match="points.csv has no such column; its other columns: correct"):
+        read_points(tmp_path, ("p1", "h1", "x", "1"), head=(*HEAD[:2], "point", "correct"), orders=("truth=no,yes",))
+    for text in ("verdict", "verdict=wrong", "verdict=a,a", "=a,b", "verdict=a,,b"):
+        with pytest.raises(SettingsError, match="write LABEL=WORST"):
+            ordered_labels([text])

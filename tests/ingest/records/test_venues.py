@@ -1,16 +1,20 @@
-"""The venue-years: what is known of each, what an unknown one is told, what a faulty entry is refused for."""
+"""The venue-years: what is known of each, what an unknown, a faulty or a new one is told, which year is the newest."""
 
 from __future__ import annotations
 
+import json
 import tomllib
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.venues import Venue, check_verified, venue_of, venues
-from tests.conftest import ROOT
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.ingest.records.notes import confirm_form, read_notes
+from gre_bench.ingest.records.row_files import read_notes_file
+from gre_bench.ingest.records.venues import Venue, calendars, check_verified, newest_year, venue_of, venues
+from tests.conftest import ROOT, SIXTEEN
 from tests.one_line import one_line
 
 ENTRY = """
@@ -67,31 +71,24 @@ def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rat
     assert entry.group.startswith(f"{venue}.cc/{year}/")
 
 
-def test_two_venue_years_asked_for_no_confidence():
+def test_an_entry_claims_no_more_evidence_than_there_is_and_only_two_ask_for_no_confidence():
+    evidence = {entry.name: entry.evidence for entry in venues().values() if entry.evidence != "documented"}
+    assert evidence == {
+        **dict.fromkeys(("ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"), "real notes"),
+        **dict.fromkeys(("ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"), "recorded"),
+    }
     assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
-
-
-@pytest.mark.parametrize(
-    ("evidence", "names"),
-    [
-        ("real notes", ["ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"]),
-        ("recorded", ["ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"]),
-        ("documented", ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"]),
-    ],
-)  # fmt: skip
-def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
-    assert [entry.name for entry in venues().values() if entry.evidence == evidence] == names
 
 
 @pytest.mark.parametrize("venue", venues().values(), ids=lambda venue: venue.name)
 def test_only_a_documented_venue_year_has_to_be_asked_for_by_name(venue):
     check_verified(venue, True)
-    if venue.evidence == "documented":
+    assert bool(venue.unverified) == (venue.evidence == "documented")
+    if venue.unverified:
         with one_line(f"{venue.name} is documented only: ", "--unverified-venue", kind=SettingsError):
             check_verified(venue, False)
     else:
         check_verified(venue, False)
-    assert bool(venue.unverified) == (venue.evidence == "documented")
 
 
 def test_withdrawn_papers_are_listed_apart_under_api_v1_alone():
@@ -109,14 +106,9 @@ def test_days_are_told_as_their_first_moment():
     assert datetime.fromtimestamp(venue.rebuttal_ms / 1000, UTC) == datetime(2024, 11, 12, tzinfo=UTC)
     assert venue.released_ms == venue.rebuttal_ms
     assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
-
-
-@pytest.mark.parametrize(
-    "venue", [venue for venue in venues().values() if venue.rebuttal_opens], ids=lambda venue: venue.name
-)
-def test_reviews_are_answered_in_the_year_of_the_venue_or_the_one_before(venue):
-    assert venue.reviews_released <= venue.rebuttal_opens
-    assert 0 <= venue.year - venue.rebuttal_opens.year <= 1
+    for venue in venues().values():
+        assert not venue.rebuttal_opens or venue.reviews_released <= venue.rebuttal_opens
+        assert not venue.rebuttal_opens or 0 <= venue.year - venue.rebuttal_opens.year <= 1
 
 
 def test_an_unknown_venue_year_is_told_the_known_ones():
@@ -190,10 +182,88 @@ def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, says):
 def test_the_file_explains_every_key_that_an_entry_may_have():
     text = (ROOT / "data" / "venues.toml").read_text()
     explained = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    unexplained = [
-        key
-        for key in Venue.model_fields
-        if key not in ("venue", "year") and key.removesuffix("_scale") not in explained
-    ]
-    assert unexplained == []
+    keys = {key.removesuffix("_scale") for key in Venue.model_fields} - {"venue", "year"}
+    assert {key for key in keys if key not in explained} == set()
     assert len(tomllib.loads(text)["venue"]) == 16
+
+
+NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
+NEXT = venue_of("SAMPLE", 2027)
+
+
+def next_year(*changes: tuple[str, str]) -> list[dict]:
+    """The sample notes as those of the year after, with changes of their text."""
+    text = json.dumps(NOTES).replace("SAMPLE.cc/2026", "SAMPLE.cc/2027")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("venue", "on", "year"),
+    [
+        ("ICLR", date(2025, 11, 19), 2025),
+        ("ICLR", date(2025, 11, 20), 2026),
+        ("ICLR", date(2026, 2, 1), 2026),
+        ("NeurIPS", date(2025, 10, 30), 2024),
+        ("NeurIPS", date(2025, 10, 31), 2025),
+        ("NeurIPS", date(2026, 1, 1), 2025),
+    ],
+)
+def test_the_newest_year_is_the_one_whose_day_has_come(venue, on, year):
+    assert newest_year(venue, on) == year
+
+
+@given(st.sampled_from(sorted(calendars())), st.dates(date(2000, 1, 1), date(2090, 1, 1)))
+def test_a_new_year_comes_once_a_year_and_none_is_left_out(venue, on):
+    days = [newest_year(venue, on + timedelta(days=more)) for more in range(366)]
+    assert sorted(set(days)) in ([days[0]], [days[0], days[0] + 1]) and days == sorted(days)
+    assert newest_year(venue, on + timedelta(days=366)) >= days[0] + 1
+
+
+@pytest.mark.parametrize("venue", [entry for entry in venues().values() if entry.reviews_released and entry.venue in ("ICLR", "SAMPLE")],
+                         ids=lambda venue: venue.name)  # fmt: skip
+def test_no_year_is_taken_before_its_reviews_were_released(venue):
+    assert newest_year(venue.venue, venue.reviews_released - timedelta(days=1)) < venue.year
+    assert newest_year(venue.venue, venue.reviews_released + timedelta(days=20)) == venue.year
+
+
+def test_a_venue_without_a_calendar_is_one_line():
+    with pytest.raises(SettingsError, match="reviews of ICML become public is not known; name the year"):
+        newest_year("ICML", date(2026, 1, 1))
+
+
+def test_a_new_year_has_the_form_of_the_newest_entry_and_is_not_verified():
+    venue, last = venue_of("ICLR", 2028), venue_of("ICLR", 2026)
+    assert venue.group == "ICLR.cc/2028/Conference"
+    assert (venue.fields, venue.rating_scale) == (last.fields, last.rating_scale)
+    assert venue.reviews_released is None and venue.rebuttal_opens is None, "a day that nobody has read"
+    with pytest.raises(SettingsError, match="ICLR 2028 is documented only: Taken from the entry of ICLR 2026"):
+        check_verified(venue, False)
+    check_verified(venue, "confirm")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('"weaknesses"', '"limitations"'), "review field 'limitations' is not known"),
+        (('"weaknesses"', '"limitations"'), "no review has the section 'Weaknesses'"),
+        (("/-/Official_Review", "/-/Reading"), "no note is a Official_Review"),
+        (('"rating"', '"grade"'), "reviews have no usable rating"),
+        (("SAMPLE.cc/2027/Conference/Rejected", "SAMPLE.cc/2027/Conference/Declined"), "unknown status"),
+    ],
+    ids=["a new field", "a field that is gone", "another kind", "another rating", "another status"],
+)
+def test_what_does_not_fit_is_one_line_that_names_it(change, says):
+    with one_line(says, kind=SourceError):
+        confirm_form(NEXT, read_notes(next_year(change), NEXT))
+
+
+def test_notes_of_last_years_form_confirm_it_and_one_odd_note_is_no_other_form():
+    notes = next_year()
+    confirm_form(NEXT, read_notes(notes, NEXT))
+    reviews = [note for note in notes if "rating" in note["content"]]
+    many = [dict(note, id=f"{note['id']}x{n}", content=dict(note["content"])) for n in range(3) for note in reviews]
+    many[0]["content"]["mood"] = {"value": "good"}
+    confirm_form(NEXT, read_notes(notes + many, NEXT))

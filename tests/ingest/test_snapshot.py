@@ -1,9 +1,11 @@
-"""Snapshots: what goes in comes out, nothing leaves the folder, and no changed byte goes unnoticed."""
+"""Snapshots: what goes in comes out, no changed byte goes unnoticed, what changed is told, and what may be published."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -17,8 +19,8 @@ from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot import Snapshot, make_snapshot
-from tests.conftest import real
+from gre_bench.ingest.snapshot import Snapshot, changes, make_snapshot, may_publish, public_rows, write_public
+from tests.conftest import SIXTEEN, real
 from tests.one_line import one_line
 
 EDITION = Edition("SAMPLE", 2026)
@@ -80,7 +82,10 @@ def test_the_manifest_states_what_is_there_and_nothing_else_is_left(whole):
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (file["sha256"], file["bytes"])
 
 
-def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out(tmp_path):
+def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out_and_none_are_needed(tmp_path):
+    bare = made(tmp_path, notes=iter(NOTES), ids=(), texts={}, name="bare")
+    Snapshot.open(bare.folder).verify()
+    assert (bare.pdf("p1"), bare.text("p1"), len(list(bare.notes()))) == (None, None, 6)
     snapshot = made(tmp_path, ids=("p1", "r1", "p9"), texts={"p2": "t", "p8": "t"})
     counts = snapshot.manifest.counts
     assert (counts["pdfs"], counts["pdfs_left_out"], counts["texts"], counts["texts_left_out"]) == (1, 2, 1, 1)
@@ -97,15 +102,8 @@ def test_papers_with_the_same_pdf_share_one_file(tmp_path):
     Snapshot.open(snapshot.folder).verify()
 
 
-def test_a_snapshot_needs_neither_pdfs_nor_texts(tmp_path):
-    snapshot = made(tmp_path, notes=iter(NOTES), ids=(), texts={})
-    Snapshot.open(snapshot.folder).verify()
-    assert (snapshot.pdf("p1"), snapshot.text("p1"), len(list(snapshot.notes()))) == (None, None, 6)
-
-
 def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
     first = made(tmp_path, name="one")
-
     later = SimpleNamespace(now=lambda _: datetime(2031, 1, 1, tzinfo=UTC))
     monkeypatch.setattr("gre_bench.ingest.snapshot.datetime", later)
     second = made(tmp_path, name="two", source="another")
@@ -124,11 +122,9 @@ IDS = ["../../up", "/etc/passwd", "..", ".", "a/b", "a\\b", "Ab", "aB", "AB", "-
 
 
 def test_no_paper_id_leaves_the_folder_or_takes_anothers_name(tmp_path):
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    snapshot = made(
-        inner, notes=[{"id": name, "forum": name} for name in IDS], ids=IDS, texts={name: name for name in IDS}
-    )
+    (inner := tmp_path / "inner").mkdir()
+    notes = [{"id": name, "forum": name} for name in IDS]
+    snapshot = made(inner, notes=notes, ids=IDS, texts={name: name for name in IDS})
     names = [file.name for file in snapshot.manifest.files]
     assert len({name.casefold() for name in names}) == len(IDS) + 3
     assert {path.name for path in tmp_path.iterdir()} == {"inner"}
@@ -218,15 +214,16 @@ def resealed(folder, files, **more):
     "name",
     ["../secret.pdf", "pdfs/../../secret.pdf", "/etc/passwd", "pdfs/a/b.pdf", "notes.jsonl\n", "manifest.json", "pdfs/..pdf"],
 )  # fmt: skip
-def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
+def test_a_manifest_cannot_name_a_file_outside_the_folder_nor_another_digest_nor_leave_out_the_notes(copied, name):
     (copied.parent / "secret.pdf").write_bytes(b"secret")
     files = json.loads((copied / "manifest.json").read_text())["files"]
     stranger = {"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "bytes": 6}
     resealed(copied, files)
     Snapshot.open(copied).verify()
-    resealed(copied, [*files, stranger])
-    with pytest.raises(SourceError, match=r"manifest\.json is not as it was written"):
-        Snapshot.open(copied)
+    for listed, more in (([*files, stranger], {}), (files, {"digest": "0" * 64}), (files[1:], {})):
+        resealed(copied, listed, **more)
+        with one_line("manifest.json is not as it was written", kind=SourceError):
+            Snapshot.open(copied)
 
 
 @pytest.mark.parametrize(
@@ -241,14 +238,6 @@ def test_a_manifest_that_is_none_is_refused_in_one_line(copied, content, says):
     (copied / "manifest.json").write_bytes(content)
     with one_line(says):
         Snapshot.open(copied)
-
-
-def test_a_manifest_with_another_digest_or_without_notes_is_refused(copied):
-    files = json.loads((copied / "manifest.json").read_text())["files"]
-    for listed, more in ((files, {"digest": "0" * 64}), (files[1:], {})):
-        resealed(copied, listed, **more)
-        with one_line("manifest.json is not as it was written"):
-            Snapshot.open(copied)
 
 
 def test_a_folder_that_is_there_is_not_touched(tmp_path):
@@ -287,14 +276,10 @@ def test_a_shared_pdf_that_is_not_what_its_name_says_is_never_frozen(tmp_path):
     assert not (tmp_path / "two").exists()
 
 
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["id", "forum", "x"]), st.sampled_from(["p", "q", "r", "é\n", None, 3]), max_size=3
-        ),
-        max_size=8,
-    )
-)
+KEYS, VALUES = st.sampled_from(["id", "forum", "x"]), st.sampled_from(["p", "q", "r", "é\n", None, 3])
+
+
+@given(st.lists(st.dictionaries(KEYS, VALUES, max_size=3), max_size=8))
 def test_all_notes_come_out_once_and_a_submission_before_its_replies(tmp_path_factory, notes):
     folder = tmp_path_factory.mktemp("any") / "snap"
     found = list(make_snapshot(folder, EDITION, notes, source="a test").notes())
@@ -319,3 +304,130 @@ def test_a_real_edition_is_frozen_and_read_again(tmp_path):
     found = read_notes(opened.notes(), venue)
     assert found == read_notes(notes, venue)
     assert all(opened.text(paper.paper_id) == texts[paper.paper_id] for paper in found.papers)
+
+
+VENUE = venue_of("SAMPLE", 2026)
+SAMPLE = read_notes_file(SIXTEEN / "notes.jsonl")
+
+
+def frozen(folder, notes, pdfs=(), **more):
+    paths = {}
+    for paper_id, data in dict(pdfs).items():
+        paths[paper_id] = folder.parent / f"{folder.name}-{paper_id}.pdf"
+        paths[paper_id].write_bytes(data)
+    return make_snapshot(folder, EDITION, notes, pdfs=paths, source="a test", **more)
+
+
+def changed(note_id, notes=SAMPLE, envelope=(), **fields):
+    """The notes with one of them changed."""
+    content = {name: {"value": value} for name, value in fields.items()}
+    return [
+        note | dict(envelope) | {"content": note["content"] | content} if note["id"] == note_id else note
+        for note in notes
+    ]
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    return frozen(tmp_path_factory.mktemp("old") / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"})
+
+
+def lines_of(old, tmp_path, notes, pdfs=()):
+    found = changes(old, frozen(tmp_path / "new", notes, pdfs))
+    return found["lines"], found["counts"]
+
+
+def test_nothing_is_said_of_what_stayed_and_another_pdf_is_told(old, tmp_path):
+    assert lines_of(old, tmp_path, SAMPLE[::-1]) == ([], {})
+    new = frozen(tmp_path / "other", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF other", "s04": b"%PDF 4"})
+    assert changes(old, new)["lines"] == ["another PDF of paper s02"]
+
+
+def test_an_edited_review_is_told_with_its_short_fields(old, tmp_path):
+    rating = next(note for note in SAMPLE if note["id"] == "s01-r1")["content"]["rating"]["value"]
+    lines, counts = lines_of(old, tmp_path, changed("s01-r1", rating="1: poor", weaknesses="A long text. " * 9))
+    assert lines == [f"edited Official_Review s01-r1 of paper s01: rating {str(rating)!r} → '1: poor', weaknesses"]
+    assert counts == {"edited Official_Review": 1}
+
+
+def test_new_gone_deleted_and_withdrawn_notes_are_told(old, tmp_path):
+    more = [note for note in SAMPLE if note["id"] != "s02-r1"]
+    more = changed("s03-r1", more, {"ddate": 1})
+    more = changed("s04", more, venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
+    more = changed("s05", more, venueid="SAMPLE.cc/2026/Conference/Desk_Rejected_Submission")
+    more.append(SAMPLE[1] | {"id": "s01-r99"})
+    lines, counts = lines_of(old, tmp_path, more)
+    assert lines == [
+        "new Official_Review s01-r99 of paper s01",
+        "deleted Official_Review s02-r1 of paper s02: it is not there any more",
+        "deleted Official_Review s03-r1 of paper s03",
+        "withdrawn Submission s04",
+        "desk_rejected Submission s05",
+    ]
+    assert sum(counts.values()) == len(lines)
+
+
+def test_a_text_goes_out_only_under_a_licence_that_lets_anyone_pass_it_on():
+    free = ("CC BY 4.0", "CC BY-SA 4.0", "CC0 1.0", "CC0", "cc-by-4.0", " CC BY 4.0 ")
+    other = (None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0")
+    assert [licence for licence in (*free, *other) if may_publish(licence)] == [*free]
+
+
+def test_what_is_published_names_nobody_and_withholds_what_is_not_free(tmp_path):
+    notes = changed("s01-r1", [note | {"license": "CC BY-NC-SA 4.0"} for note in SAMPLE], {"license": "CC BY 4.0"})
+    notes = changed("s01", notes, {"license": "CC BY 4.0"}, authors=["Zyxa Writer"], authorids=["~Zyxa_Writer1"])
+    snapshot = frozen(tmp_path / "snap", notes, {"s01": b"%PDF 1"})
+    rows = list(public_rows(snapshot, VENUE))
+    assert len(rows) == sum(note["id"] == note["forum"] or "-r" in note["id"] for note in SAMPLE)
+    with_text = [row for row in rows if row["text"] is not None]
+    assert [row.get("review_id") or row["paper_id"] for row in with_text] == ["s01", "s01-r1"]
+    assert all(row["sha256"] and row["licence"] for row in rows)
+    whole = json.dumps(rows)
+    for word in ("Reviewer_", "Zyxa", "Authors", "signatures", "readers", "writers"):
+        assert word not in whole, word
+    names = {signature for note in SAMPLE for signature in note["signatures"]}
+    assert names and not [name for name in names if name in whole]
+
+
+@pytest.mark.parametrize(("stated", "other"), [("texts", "withheld"), ("withheld", "texts")])
+def test_what_is_published_is_counted(tmp_path, stated, other):
+    notes = SAMPLE if stated == "texts" else [{k: v for k, v in note.items() if k != "license"} for note in SAMPLE]
+    snapshot = frozen(tmp_path / "snap", notes)
+    counts = write_public(snapshot, VENUE, tmp_path / "public.jsonl")
+    assert counts == {other: 0, stated: len((tmp_path / "public.jsonl").read_text().splitlines())}
+    with pytest.raises(SourceError, match="cannot be written"):
+        write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
+
+
+@pytest.mark.parametrize(
+    "where", ["snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../public.jsonl", "link/notes.jsonl", "other.jsonl"]
+)
+def test_nothing_is_published_into_the_snapshot_itself(tmp_path, where):
+    snapshot = frozen(tmp_path / "snap", SAMPLE, {"s01": b"%PDF 1"})
+    (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)
+    (tmp_path / "other.jsonl").symlink_to(tmp_path / "snap" / "notes.jsonl")
+    with one_line("is in the snapshot ", ", which never changes; name another place", kind=SourceError):
+        write_public(snapshot, VENUE, tmp_path / where)
+    snapshot.verify()
+
+
+def test_what_was_published_before_stays_until_all_of_the_new_is_there(tmp_path, monkeypatch):
+    snapshot, path = frozen(tmp_path / "snap", SAMPLE), tmp_path / "public.jsonl"
+    # A hard link to a file of the snapshot is replaced, not written over.
+    path.hardlink_to(snapshot.folder / "notes.jsonl")
+    before = path.read_bytes()
+
+    def rows_that_stop(*_):
+        yield {"text": None}
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("gre_bench.ingest.snapshot.public_rows", rows_that_stop)
+    with pytest.raises(SourceError, match="cannot be written: No space left"):
+        write_public(snapshot, VENUE, path)
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    write_public(snapshot, VENUE, path)
+    assert path.read_bytes() != before and sorted(tmp_path.iterdir()) == [path, snapshot.folder]
+    snapshot.verify()
+    with pytest.raises(SourceError, match="is a folder; name a file"):
+        write_public(snapshot, VENUE, tmp_path)
