@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from gre_bench.core import strict
-from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.stats.claims import Quantifier
 
@@ -19,14 +17,11 @@ Test = Literal[
 ON_STUDIES = ("cells",)
 
 
-class Claim(BaseModel):
+class Claim(strict.NamedEntry, frozen=True):
     """One claim of a paper, and how it is tested. The head of ``data/claims.toml`` describes each *test*.
 
-    *says*: the claim in words of our own. *note*: a remark for readers. The fields after *metrics* belong to single
-    tests.
+    *says*: the claim in words of our own. The fields after *metrics* belong to single tests.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z0-9-]+$")
     paper: str = Field(min_length=1)
@@ -58,20 +53,6 @@ class Claim(BaseModel):
         return self
 
 
-def claims(path: Path | None = None) -> list[Claim]:
-    """Returns the claims of *path* (None: ``data/claims.toml``) in order; raises `SettingsError` for a wrong entry."""
-    path = path or resource("data", "claims.toml")
-    try:
-        entries = strict.read_table(path, "claims file").get("claim", [])
-    except FileNotFoundError as error:
-        raise SettingsError(f"claims file {path} cannot be read: {error}") from None
-    by_name: dict[str, Claim] = {}
-    for number, entry in enumerate(entries, 1):
-        try:
-            claim = Claim.model_validate(entry)
-        except ValidationError as error:
-            raise SettingsError(f"claims file {path}, entry {number}: {strict.faults(error)[0]}") from None
-        if claim.name in by_name:
-            raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
-        by_name[claim.name] = claim
-    return list(by_name.values())
+def claims() -> list[Claim]:
+    """Returns the claims of ``data/claims.toml`` in order; raises `SettingsError` for a wrong entry."""
+    return list(strict.read_entries(resource("data", "claims.toml"), "claims file", "claim", Claim).values())

@@ -32,18 +32,14 @@ GIVEN = "given"
 class Domain(strict.NamedEntry, frozen=True):
     """One kind of reviewed item, such as papers or restaurants.
 
-    - *name*: the name of the domain. *item*: what one item is called.
-    - *synopsis*: whether the synopsis of an item is its abstract or its categories.
-    - *synopsis_of*: the parts of an item that make up the text of its synopsis, in this order.
-    - *predict*: the name of the evaluation LM's prompt.
-    - *judgments*: the name of the prompt with which a writer turns a review into judgments.
-    - *abstract*: the name of the prompt with which a writer makes an abstract; None if every item has an abstract.
-    - *headings*: the headings of a review's sections, as the review form prints them.
+    - *item*: what one item is called. *source*: where the domain is described.
+    - *synopsis_of*: the parts of an item that make up the text of its *synopsis*, in this order.
+    - *predict*, *judgments*: the names of the prompts of the evaluation LM, and of a writer of judgments.
+    - *abstract*: the prompt with which a writer makes an abstract; None if every item has one.
+    - *headings*: those of a review's sections, as the review form prints them.
     - *grades*: the names of the human grades, the worst first; empty if grades are numbers.
-    - *changes*: the names of the changes that apply to reviews of this domain.
-    - *left_out*: change → the reason why it does not apply, for every change that is not in *changes*.
+    - *changes*: those that apply to reviews of this domain. *left_out*: any other change → why it does not apply.
     - *generic*: the judgments of the control ``generic``, one per line.
-    - *source*: where the domain is described.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -61,11 +57,7 @@ class Domain(strict.NamedEntry, frozen=True):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """Returns the synopsis of an item: the texts of the parts in `synopsis_of`, with blank lines between them.
-
-        *parts*: the name of each part of the item → its text. Returns None if the text of a part in `synopsis_of` is
-        missing or blank.
-        """
+        """Returns the texts of the parts in `synopsis_of`, with blank lines between them; None if one is missing."""
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None
 
@@ -103,7 +95,16 @@ class Domain(strict.NamedEntry, frozen=True):
         if self.synopsis not in self.synopsis_of:
             raise ValueError(f"synopsis_of lacks {self.synopsis}")
         for name, fields in ((self.predict, {"synopsis", "x"}), (self.judgments, {"review"}), (self.abstract, None)):
-            _check_prompt(name, fields)
+            if name is None:
+                continue
+            try:
+                placeholders = set(library.load(name).fields)
+            except PromptError as error:
+                raise ValueError(str(error)) from None
+            # The prompt for abstracts has one field, of any name.
+            if placeholders != fields if fields else len(placeholders) != 1:
+                wanted = ", ".join(sorted(fields)) if fields else "one field"
+                raise ValueError(f"prompt {name} takes {', '.join(sorted(placeholders))}, and has to take {wanted}")
         return self
 
 
@@ -119,20 +120,3 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")
     return known[name]
-
-
-def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """Checks that there is a prompt *name*, and that its fields are *fields*.
-
-    If *fields* is None, the prompt must have exactly one field, of any name. If *name* is None, nothing is checked.
-    Raises `ValueError` if the check fails.
-    """
-    if name is None:
-        return
-    try:
-        placeholders = set(library.load(name).fields)
-    except PromptError as error:
-        raise ValueError(str(error)) from None
-    if placeholders != fields if fields is not None else len(placeholders) != 1:
-        wanted = ", ".join(sorted(fields)) if fields else "one field"
-        raise ValueError(f"prompt {name} takes {', '.join(sorted(placeholders))}, and has to take {wanted}")

@@ -1,7 +1,6 @@
 """The published experiments that can be run: one settings file for each, in ``deployments/papers``.
 
-The table ``[experiment]`` of a file describes the experiment: the command that runs it, the files that the user must
-give, and the published tables to compare the result with. The rest of the file is the settings of that command.
+The table ``[experiment]`` of a file describes the experiment; the rest is the settings of its command.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from gre_bench.core import strict
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import EXPERIMENT, PAPERS, resource, settings_file
+from gre_bench.core.resources import EXPERIMENT, PAPERS, resource
 
 Command = Literal[
     "refresh", "study validate", "study agree", "study symmetry", "study examiners compare", "study guidelines compare",
@@ -21,14 +19,12 @@ Command = Literal[
 ]  # fmt: skip
 
 
-class Experiment(BaseModel):
+class Experiment(BaseModel, frozen=True, extra="forbid"):
     """A published experiment, as the table ``[experiment]`` of its settings file, *path*, describes it.
 
     *files*: option or setting, such as ``sources.notes`` → what the file holds. *lms*: the name of each option in the
-    plural, such as ``models`` → its values. *note*: a remark for readers. None: not published.
+    plural, such as ``models`` → its values. None: not published.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path
     paper: str = Field(min_length=1, description="authors and year")
@@ -47,15 +43,14 @@ class Experiment(BaseModel):
 
     @property
     def name(self) -> str:
-        """Returns the name that ``--settings`` takes, such as ``papers/004_board``."""
+        """The name that ``--settings`` takes, such as ``papers/004_board``."""
         return f"{PAPERS}/{self.path.stem}"
 
     @property
     def calls(self) -> list[str]:
-        """Returns the command lines that run the experiment, with ``FILE`` in place of each file that the user gives.
+        """The command lines that run the experiment, with ``FILE`` in place of each file that the user gives.
 
-        For a guideline study, a command line contains every option, and each group has a command line of its own. For
-        all other commands, it contains ``--settings`` and the experiment's name.
+        For a guideline study, they contain every option, and each group has a line of its own.
         """
         files = [f"--set {key}=FILE" if "." in key else key if "FILE" in key else f"{key} FILE" for key in self.files]
         options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() if name != "groups"
@@ -65,30 +60,9 @@ class Experiment(BaseModel):
         return [" ".join([*words, *group, *files]) for group in groups]
 
 
-def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
-    """Returns the experiments *names*, or all shipped ones; raises `SettingsError` for an unknown one."""
-    if names:
-        return [experiment_of(Path(name)) for name in names]
-    return [experiment_of(path) for path in sorted(resource("deployments", PAPERS).glob("*.toml"))]
-
-
-def experiment_of(given: Path) -> Experiment:
-    """Returns the experiment *given*, which is the path of a settings file or the name of a shipped experiment.
-
-    ``papers/004_board`` and ``004_board`` name the same shipped experiment. Raises `SettingsError` if there is no such
-    file, or if the file has no valid table ``[experiment]``.
-    """
-    path = settings_file(given)
-    if not path.is_file():
-        path = settings_file(Path(PAPERS) / given)
-    try:
-        tree = strict.read_table(path, "settings file")
-    except FileNotFoundError:
-        known = ", ".join(file.stem for file in sorted(resource("deployments", PAPERS).glob("*.toml")))
-        raise SettingsError(f"no published experiment {given}; there are: {known}") from None
-    if not isinstance(tree.get(EXPERIMENT), dict):
-        raise SettingsError(f"{path} has no table [{EXPERIMENT}]: it is no published experiment")
-    try:
-        return Experiment.model_validate({**tree[EXPERIMENT], "path": path})
-    except ValidationError as error:
-        raise SettingsError(f"{path}, [{EXPERIMENT}] {strict.faults(error)[0]}") from None
+def experiments() -> list[Experiment]:
+    """Returns the shipped experiments, by the names of their files."""
+    return [
+        Experiment.model_validate({**strict.read_table(path, "settings file")[EXPERIMENT], "path": path})
+        for path in sorted(resource("deployments", PAPERS).glob("*.toml"))
+    ]

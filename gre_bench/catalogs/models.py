@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
@@ -18,10 +18,8 @@ from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
 
 
-class Limits(BaseModel):
+class Limits(BaseModel, frozen=True, extra="forbid"):
     """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
@@ -34,13 +32,11 @@ class Limits(BaseModel):
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
-class Model(BaseModel):
+class Model(BaseModel, frozen=True, extra="forbid"):
     """One LM behind an OpenAI-compatible chat endpoint. Where nothing else is said, None means unknown.
 
     The API key itself is never stored here, only the name of its environment variable.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
     endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
@@ -77,10 +73,7 @@ class Model(BaseModel):
 
     @property
     def identity(self) -> str:
-        """The name of the model in signatures: ``name@revision``, or ``name@model`` if the revision is unknown.
-
-        With a revision, the identity does not depend on the endpoint that serves the model.
-        """
+        """The name of the model in signatures: ``name@revision``, or ``name@model`` if the revision is unknown."""
         return f"{self.name}@{self.revision or self.model}"
 
     @field_validator("name")
@@ -143,10 +136,10 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """Returns model name → model, for all models of the file *path*; if *path* is None, of ``data/models.toml``.
+    """Returns model name → model, for all models of the file *path* (None: ``data/models.toml``), in file order.
 
-    Models are in file order, and each has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The
-    message names the entry but shows none of its values, because somebody may have pasted an API key there.
+    Each has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The message names the entry but shows
+    none of its values, because somebody may have pasted an API key there.
     """
     path = path or resource("data", "models.toml")
     try:

@@ -30,13 +30,10 @@ _MARK = "~"
 class Change:
     """A change of a review. If no writer can turn the changed review into judgments, the judgments are changed instead.
 
-    - *title*: the heading in tables.
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
     - *source*: the paper and section that define the change, or ``ours``.
-    - *level*: what the change can be applied to: a review, judgments, or both.
-    - *made_by*: ``rule`` (see *rules*), ``writer`` (an LM) or ``control`` (another candidate's review replaces it).
+    - *made_by*: ``rule``, ``writer`` (an LM, by *task*) or ``control`` (the review of *control* replaces it).
     - *rules*: level → the function that makes the change of a `ChangeInput`, and returns the changed text.
-    - *task*: the writer's task; *control*: the name of the control candidate.
     - *needs*: the parts of a `ChangeInput` that the change needs.
     - *version*: a number that rises when the rule's output changes.
     """
@@ -154,7 +151,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 def identity(name: str, material: ChangeInput) -> str:
     """Returns how signatures name a change made by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
-    The parts are name, version, splitter, and a hash of the seed and the headings. The hash does not cover the text.
+    The parts are name, version, splitter, and a hash of the seed and the headings.
     """
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]
@@ -162,10 +159,9 @@ def identity(name: str, material: ChangeInput) -> str:
 
 
 def candidate_of(change: str, level: Level) -> str:
-    """Returns the name of the candidate whose reviews are human reviews after *change*.
+    """Returns the name of the candidate whose reviews are human reviews after *change*, or of the control in its place.
 
-    The name is ``human~injection``, or ``human~injection~judgments`` if judgments are changed. If a control takes the
-    place of the changed review, the name is that of the control.
+    It is ``human~injection``, or ``human~injection~judgments`` if judgments are changed.
     """
     if CHANGES[change].control:
         return str(CHANGES[change].control)

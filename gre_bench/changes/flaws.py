@@ -30,7 +30,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import ChangeError, SettingsError
@@ -53,14 +53,12 @@ _PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="ut
 """Words that tell nothing of a passage."""
 
 
-class Flaw(BaseModel):
+class Flaw(BaseModel, frozen=True, extra="forbid"):
     """A flaw of the catalogue; the head of this module says what its fields do.
 
     *judgments*: its description as a judgment and three rephrasings. *plain*, *oblique*: sentences of a review that
     name it, and that only hint at it. *source*: SHA-256 of the file.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str = Field(min_length=1)
@@ -114,10 +112,10 @@ class Flaw(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A text with one flaw, and the place of the change.
+    """A text with one flaw, whose *fields* are those of descriptions, and the place of the change.
 
-    *start*, *end*: the characters that were replaced in the text before. *new_end*: the end of their replacement in
-    *text*, which starts at *start*. *before*: SHA-256 of the text before. *fields*: the fields of descriptions.
+    *start*, *end*: the characters that were replaced in the text before, whose SHA-256 is *before*. *new_end*: the end
+    of their replacement in *text*, which starts at *start*.
     """
 
     flaw: Flaw
@@ -129,12 +127,10 @@ class Planted:
     fields: dict[str, str]
 
     def worded(self, lines: Sequence[str]) -> list[str]:
-        """Returns *lines*, which are descriptions of the flaw, with their fields filled in."""
         return [line.format(**self.fields) for line in lines]
 
     @property
     def place(self) -> dict[str, object]:
-        """What is recorded of the change."""
         return {"flaw": self.flaw.name, "family": self.flaw.family, "start": self.start, "end": self.end,
                 "new_end": self.new_end, "before": self.before, "after": sha256(self.text)}  # fmt: skip
 
@@ -174,10 +170,9 @@ def flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
 
 
 def plant(flaw: Flaw, text: str, key: str, seed: int = 0) -> Planted:
-    """Plants *flaw* in *text*, the body of a paper, and returns the result.
+    """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
 
-    The place is chosen at random by *seed* and *key*, such as the paper's id. Raises `ChangeError` with the reason if
-    the flaw cannot be planted cleanly: ``nowhere``, ``not_clean``, ``no_topic`` or ``nothing_changed``.
+    Raises `ChangeError` if that cannot be done cleanly: ``nowhere``, ``not_clean``, ``no_topic``, ``nothing_changed``.
     """
     if flaw.unless and re.search(flaw.unless, text):
         raise ChangeError("not_clean", f"{flaw.name} of {key}: the paper says something like it already")

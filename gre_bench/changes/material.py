@@ -36,13 +36,11 @@ _BLANKS = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class ChangeInput:
-    """A text to change, and everything else that some changes need.
+    """A text to change, a review or its judgments, and everything else that some changes need.
 
-    - *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers.
-    - *text*: a review, or the judgments of one.
-    - *title*, *abstract*: those of the paper.
-    - *others*: texts of the same kind about other papers; a change that needs n of them takes the first n.
-    - *splitter*, *headings*: how a review is split into sections and sentences (`gre_bench.changes.material`).
+    *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
+    *abstract*: those of the paper. *others*: texts of the same kind about other papers, of which a change takes the
+    first ones. *splitter*, *headings*: how a review is split into sections and sentences.
     """
 
     key: str
@@ -69,7 +67,7 @@ def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
     """Returns the sections of *text* as pairs (heading with the blanks after it, text of the section).
 
-    The first heading is empty if text precedes all known *headings*. The pairs joined give *text* again, except for
+    The first heading is empty if text precedes all known *headings*. Joined, the pairs give *text* again, but for
     blanks before the first heading.
     """
     results = [(0, 0)]

@@ -44,7 +44,6 @@ def sentences(reviews: Sequence[str]) -> list[str]:
 
 
 def draft(pool: Sequence[str], chance: random.Random) -> list[str]:
-    """Returns `SHARE` of the sentences *pool*, in their order."""
     kept = sorted(chance.sample(range(len(pool)), round(SHARE * len(pool))))
     return [pool[index] for index in kept]
 

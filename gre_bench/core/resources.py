@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 PAPERS = "papers"
 """Folder of ``deployments/`` with the published experiments."""
@@ -21,6 +23,31 @@ def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *pa
 @cache
 def _folder(package: Path, name: str) -> Path:
     return (package / name).resolve()
+
+
+def patterns(name: str) -> dict[str, Any]:
+    """Returns the table of ``data/rules/NAME.toml``, with the patterns of its table ``parts`` in place of their names.
+
+    A name in its texts stands between < and >, in capitals.
+    """
+    tree = tomllib.loads(resource("data", "rules", f"{name}.toml").read_text("utf-8"))
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, str):
+            return re.sub("<([A-Z]{2,})>", lambda part: filled(tree["parts"][part[1]]), value)
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        return {key: filled(item) for key, item in value.items()}
+
+    return filled(tree)
+
+
+@cache
+def word_lists() -> dict[str, list[str]]:
+    """Returns the lists of ``data/rules/words.txt``: name → words, which may be pairs with a colon."""
+    text = re.sub("(?m)^#.*", "", resource("data", "rules", "words.txt").read_text("utf-8"))
+    blocks = (block.partition("]\n") for block in text.split("[")[1:])
+    return {name: words.split() for name, _, words in blocks}
 
 
 def settings_names() -> list[str]:

@@ -1,8 +1,5 @@
 """The benchmark as a task of inspect_ai: ``inspect eval gre_bench/review`` has any model review papers.
 
-board   scores single reviews as an edition's board does, without inspect_ai
-review  the inspect_ai task, its scorers and their metrics
-
 The reviews get the same scores as on the edition's board. `gre-bench import inspect` puts the reviews of an inspect_ai
 log on a board (`gre_bench.ingest.records.inspect_logs`).
 """

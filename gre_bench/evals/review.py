@@ -1,7 +1,9 @@
 """The inspect_ai task ``gre_bench/review``, in which a model reviews the papers of an edition, and its scorers.
 
-The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score any log
-whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
+A `ReviewBoard` scores single reviews as the edition's board does: with the same writer of judgments, evaluation LM and
+references. It reads the store's copy for readers and stores nothing. Many evaluations can therefore run during a
+refresh. The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score
+any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
 
 from __future__ import annotations
@@ -10,6 +12,10 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
 
 import anyio.to_thread
 from inspect_ai import Task, task
@@ -20,20 +26,149 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from gre_bench.core.errors import GreBenchError, SettingsError
-from gre_bench.core.records import Sampling
-from gre_bench.evals.board import ReviewScore, open_board
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import Candidate, Paper, Sampling
 from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
+from gre_bench.metrics.cases import Entry, Response, plan
+from gre_bench.metrics.scoring import MetricWork
+from gre_bench.pipeline.intake import in_domain
+from gre_bench.pipeline.own_reviews import limit_of, rule_edition_command, writer_of_boards
+from gre_bench.pipeline.planning import sample, sampled_papers
+from gre_bench.pipeline.runs.job import Job, settings_of
+from gre_bench.pipeline.scoring import known_spans
 from gre_bench.prompts.library import load
 from gre_bench.stats.intervals import clustered_error
+from gre_bench.store import ReadCopy, Store, no_edition
+from gre_bench.store.queries import CURRENT_SIGNATURES
+from gre_bench.tasks import steps
 from gre_bench.writing.lm_writer import chat_of
+
+METRICS = ("gem", "gem_s_abstract")
+"""Metrics that score a single review against the references of its paper."""
+PROMPT = "review"
+
+REVIEWER = "model"
+"""Name of the scored candidate; no score depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewScore:
+    """The scores of one review against the references of its paper, or the reason why it has none.
+
+    *nats*: reference id → score in nats; references without a score are absent. *problem*: a code for why the review,
+    or one of the references, has no score, else empty; *detail* says it in words. *judgments*: those that were scored.
+    """
+
+    nats: dict[str, float] = field(default_factory=dict)
+    problem: str = ""
+    detail: str = ""
+    judgments: str | None = None
+
+
+class ReviewBoard:
+    """Scores single reviews as the board of *edition* does. Use `open_board` to open it."""
+
+    def __init__(self, state: Path, edition: str):
+        self._store = store = ReadCopy(state, edition)
+        self.key = store.key
+        self._job = job = in_domain(Job(settings_of(store), state))
+        self._run = steps.undecorated()
+        current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
+        if not current:
+            raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        self.metrics = tuple(metric for metric in METRICS if metric in current)
+        if not self.metrics:
+            raise SettingsError(
+                f"the board of {store.key} has neither {' nor '.join(METRICS)}; it has {', '.join(current)}"
+            )
+        writer, configured = writer_of_boards(store, job, self._run)
+        name = job.settings.writing.judgments
+        if writer is None or configured is None or name is None:
+            raise SettingsError(
+                f"{store.key} is scored with judgments by {writer}, which nothing here writes; make an edition of the "
+                f"same papers whose judgments are written by rule: {rule_edition_command(job.settings)}"
+            )
+        self._writer, self._judged_by = writer, name  # the identity of the writer, and its name in the settings
+        self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
+        self._lm, self.signatures = self._run.sign_metrics(job.backends, self._scoring, self._writer)
+        for metric, signature in self.signatures.items():
+            if signature.signature_id != current[metric]:
+                raise SettingsError(
+                    f"{metric} of {store.key} is signed {current[metric]}, and now would be {signature.signature_id}; "
+                    f"scores of different signatures are never mixed: gre-bench refresh --edition {store.key}"
+                )
+        entries = sample(store, {}, self._writer, None, self._scoring.synopsis_of)
+        self._entries = {entry.paper.paper_id: entry for entry in entries}
+        self._lock = Lock()
+
+    def papers(self, limit: int | None = None) -> list[Paper]:
+        """Returns the first *limit* papers of the edition's sample; None: all papers that the board scores."""
+        if limit is not None and limit < 1:
+            raise SettingsError(f"limit {limit}: a review needs at least one paper")
+        return sampled_papers(self._store, limit or limit_of(self._store))
+
+    def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
+        """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
+
+        What cannot be scored states the problem. Calls of several threads run one at a time, because they share one LM.
+        """
+        entry = self._entries.get(paper_id)
+        if entry is None:
+            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
+        with self._lock:
+            (written,) = self._run.write_judgments(
+                self._judged_by, self._job.writer_context, [(f"{paper_id}:{REVIEWER}", review)]
+            )
+            if not written.text:
+                return ReviewScore(problem=written.outcome, detail=written.detail)
+            return self._scored(metric, entry, review, written.text)
+
+    def _scored(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
+        response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
+        planned_pairs = plan(
+            [replace(entry, responses={REVIEWER: response})],
+            [Candidate(REVIEWER, "model")],
+            recipe_of(metric),
+            self._writer,
+            self._scoring.form,
+        )
+        cases = tuple(pair.case for pair in planned_pairs if pair.case)
+        lacking = next((pair for pair in planned_pairs if pair.case is None), None)
+        problem, detail = (lacking.reason or "", lacking.detail or "") if lacking else ("", "")
+        if not cases:
+            return ReviewScore({}, problem, detail, judgments)
+        works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
+        known = known_spans(self._store, self._scoring, self._lm.lm_id, works)
+        tools = self._job.backends
+        scores = self._run.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
+        for item in scores:
+            if item.problem is not None:
+                problem, detail = item.problem.code, item.problem.message
+        nats = {item.reference_id: item.value for item in scores if item.value is not None}
+        return ReviewScore(nats, problem, detail, judgments)
+
+
+def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
+    """Returns the scorer of single reviews for *edition*, whose data lies in the folder *state*.
+
+    Calls return the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist,
+    has no board, or new scores would have other signatures than those on the board.
+    """
+    store = Store(Path(state).resolve(), edition)
+    if not store.exists:
+        raise no_edition(Path(state), store.key)
+    written = store.read_file.stat().st_mtime_ns if store.read_file.is_file() else 0
+    return _opened(Path(state).resolve(), store.key, written)
+
+
+@lru_cache(maxsize=2)
+def _opened(state: Path, key: str, written: int) -> ReviewBoard:
+    return ReviewBoard(state, key)
 
 
 @contextmanager
 def errors_for_users() -> Iterator[None]:
-    """Turns a `GreBenchError` raised in the block into inspect_ai's `PrerequisiteError`.
-
-    inspect_ai shows that error as one line without a traceback.
-    """
+    """Turns a `GreBenchError` into inspect_ai's `PrerequisiteError`, which inspect_ai shows as one line."""
     try:
         yield
     except GreBenchError as error:
@@ -53,10 +188,7 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Returns the inspect_ai metric *stderr*: the standard error of `mean` in nats, clustered by paper.
-
-    It is NaN if there is only one paper.
-    """
+    """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN for one paper."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
@@ -67,21 +199,16 @@ def stderr() -> Metric:
 
 @scorer(metrics=[mean(), stderr()])
 def gem(edition: str, state: str = "state") -> Scorer:
-    """Returns the inspect_ai scorer GEM: scores a review against the human reviews of its paper, as the board does.
+    """Returns the inspect_ai scorer GEM, which scores a review as the board of *edition* does (Xu et al. 2025, §3).
 
-    *edition*: the edition's name, such as ``ICLR-2025``. *state*: the folder that keeps everything a run makes.
-    Source: Xu et al. 2025, §3.
+    *state*: the folder that keeps everything a run makes.
     """
     return _scorer("gem", edition, state)
 
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """Returns the inspect_ai scorer GEM-S: as `gem`, but the evaluation LM also reads the paper's abstract.
-
-    *edition*: the edition's name, such as ``ICLR-2025``. *state*: the folder that keeps everything a run makes.
-    Source: Xu et al. 2025, §3.2.
-    """
+    """Returns the inspect_ai scorer GEM-S: as `gem`, but the evaluation LM also reads the paper's abstract (§3.2)."""
     return _scorer("gem_s_abstract", edition, state)
 
 
@@ -106,10 +233,7 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
 
 
 def _as_score(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns the scores of a review as one inspect_ai score: their mean over the references, in nats.
-
-    The score's metadata has the value for each reference. A review without any value is marked as unscored.
-    """
+    """Returns the mean over the references in nats, with each value as metadata; unscored without any."""
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:
         judged = {"answer": scored.judgments, "metadata": metadata}
@@ -120,10 +244,7 @@ def _as_score(scored: ReviewScore, signature_id: str) -> Score:
 
 
 def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Returns (values, paper ids), two lists of the same length with one item for each (review, reference) pair.
-
-    A review's mean over its references stands for the value of each pair.
-    """
+    """Returns (values, paper ids), an item for each (review, reference) pair, whose value is the review's mean."""
     values: list[float] = []
     papers: list[str] = []
     for index, item in enumerate(scores):
@@ -133,7 +254,6 @@ def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
     return values, papers
 
 
-PROMPT = "review"
 _log = logging.getLogger(__name__)
 
 
@@ -141,12 +261,9 @@ _log = logging.getLogger(__name__)
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
     """Returns the inspect_ai task: the model reviews papers of *edition*, and GEM and GEM-S score its reviews.
 
-    *edition*: the edition's name, such as ``ICLR-2025``.
-    *state*: the folder that keeps everything a run makes.
-    *limit*: review only the first *limit* papers of the sample; None: all papers that the board scores.
-
-    The prompt is that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's defaults, unless
-    inspect_ai's options change them. Papers without a text are left out with a warning.
+    *state*: the folder that keeps everything a run makes. *limit*: only the first papers of the sample; None: all that
+    the board scores. The prompt is that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's
+    defaults, unless inspect_ai's options change them. Papers without a text are left out with a warning.
     """
     with errors_for_users():
         board = open_board(edition, state)

@@ -43,11 +43,8 @@ PASSING = frozenset({408, 409, 425, 429})
 class RetryPolicy:
     """How often an endpoint is tried, and how many requests run at once.
 
-    *concurrency*: the most requests in flight, unless a caller sets another limit.
-    *timeout_s*: seconds for one complete answer.
-    *attempts*: the number of tries of one request, the first included.
-    *first_wait_s*: seconds before the second try, if the endpoint states no wait.
-    *longest_wait_s*: the longest wait in seconds.
+    *concurrency*: the most requests in flight, unless a caller sets another limit. *timeout_s*: for one complete
+    answer. *attempts*: the tries of one request, the first included. *first_wait_s*: if the endpoint states no wait.
     """
 
     concurrency: int = 8
@@ -57,13 +54,11 @@ class RetryPolicy:
     longest_wait_s: float = 120.0
 
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
-        """Returns the seconds to wait after a failed try; None if the request should not be tried again.
+        """Returns the seconds to wait after the failed try *attempt* (from 0); None: no further try.
 
-        *attempt*: the index of the failed try, from 0.
-        *stated_s*: the wait that the endpoint states; None if it states none. A wait beyond *longest_wait_s* ends the
-        tries.
-        With a stated wait, the result is ``stated + U(0, 0.5) · first``. Without one, it is ``U(0.5, 1) · min(longest,
-        first · 2^attempt)``. The random part spreads the retries of clients that failed at the same moment.
+        Without a wait *stated_s* by the endpoint, it is ``U(0.5, 1) · min(longest, first · 2^attempt)``. With one, it
+        is ``stated + U(0, 0.5) · first``, and a wait beyond *longest_wait_s* ends the tries. The random part spreads
+        the retries of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -93,10 +88,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 class Answer:
     """What came of a request.
 
-    - *status*: the HTTP status; None if the connection failed or the answer took too long.
-    - *body*: the body with the key masked. If the request had no success, it is only the beginning.
-    - *headers*: the headers; their names ignore case.
-    - *fault*: the name of the error, such as ``ConnectTimeout``, if no complete answer came. *reason*: its message.
+    *status*: None if the connection failed or the answer took too long. *body*: with the key masked; without success,
+    only its beginning. The names of *headers* ignore case. *fault*: the name of the error, such as ``ConnectTimeout``,
+    if no complete answer came; *reason*: its message.
     """
 
     status: int | None
@@ -133,11 +127,8 @@ class Body:
 class HttpClient:
     """A client of the server at *url*, for any number of threads.
 
-    - *key*: the API key. It is sent in headers and masked in all answers; None means no key.
-    - *timeout_s*: the most seconds for one complete answer.
-    - *largest*: the most bytes in the body of an answer.
-    - *connections*: the most requests in flight at once.
-    - *headers*: further headers.
+    *key*: the API key, sent in headers and masked in all answers; None: no key. *timeout_s*: for one complete answer.
+    *largest*: the most bytes of an answer's body. *connections*: the most requests in flight at once.
     """
 
     def __init__(
@@ -199,10 +190,8 @@ def _certificates(from_environment: bool) -> ssl.SSLContext:
 class Gate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
-    - *enough*: after this number of failed requests in a row, the endpoint counts as down, and the batch stops.
-    - `over`: an event that is set when the batch stops.
-    - `stopped`: after a stop, the result of every unanswered request; None while the batch runs.
-    - `bound`: the error that names the budget limit at which the batch stopped; None if no limit stopped it.
+    After *enough* failed requests in a row, the endpoint counts as down. Once the batch stops, the event `over` is set,
+    and `stopped` is the result of every unanswered request. `bound`: the error that names a reached budget limit.
     """
 
     def __init__(self, enough: int):
@@ -230,10 +219,7 @@ class Gate(Generic[T]):
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* before this thread repeats its request; returns early if the batch stops.
-
-        *stated_s*: the pause in seconds that the endpoint asked for, if any. No thread sends a request during it.
-        """
+        """Waits *seconds*, less if the batch stops, before this thread goes on; during *stated_s* no thread sends."""
         if stated_s is not None:
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
@@ -249,9 +235,8 @@ class Gate(Generic[T]):
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:
     """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
-    If *work* raises, *stop* is called. When all threads have ended, the first error is raised. If a signal interrupts
-    the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that still run then do not keep
-    the process alive.
+    If *work* raises, *stop* is called; when all threads have ended, the first error is raised. If a signal interrupts
+    the call, *stop* is called, and the threads get `GRACE_S` seconds. Later ones do not keep the process alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))

@@ -21,10 +21,9 @@ _AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minute
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A rate limit of a server: *limit* requests within a time window of *window_s* seconds.
+    """A rate limit of a server: *limit* requests within *window_s* seconds.
 
-    *remaining*: the requests that the current window still allows.
-    *resets_at*: when the current window ends (epoch seconds); None if no window is open.
+    *remaining*: what the current window still allows. *resets_at*: its end (epoch seconds); None if no window is open.
     """
 
     limit: int

@@ -44,9 +44,7 @@ NOT_GRADED = "no_grade"
 class GradedItem:
     """An item with graded reviews.
 
-    - *paper*: the item. *responses*: its reviews, graded or not.
-    - *grades*: review id → grade, for the graded reviews.
-    - *synopses*: the item's synopses; a `Lack` says why a synopsis is missing.
+    *responses*: its reviews, graded or not. *grades*: review id → grade. *synopses*: a `Lack` says why one is missing.
     """
 
     paper: Paper
@@ -59,11 +57,8 @@ class GradedItem:
 class ReviewScore:
     """A graded review and its score by one metric.
 
-    - *paper_id*: the item.
-    - *value*: the mean score over the review's scored pairs; None if no pair has a score.
-    - *pairs*: the number of the review's scored pairs.
-    - *planned*: the number of the review's planned pairs, without excluded pairs.
-    - *reason*: the code of the reason why *value* is None.
+    *value*: the mean score over the review's scored pairs; None if no pair has a score, and *reason* is the code why.
+    *pairs*: how many have a score, of those *planned* without the excluded ones.
     """
 
     paper_id: str
@@ -90,11 +85,9 @@ def plan_agreement(
 ) -> list[Planned]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
-    If the metric *recipe* needs no reference, there is one pair for each review. A review gets one excluded pair if it
-    has no grade (`NOT_GRADED`), or if its item has no other review (`NOT_REFERENCED`).
-
-    - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
-    - *ungraded*: if true, reviews without a grade are scored instead of excluded.
+    If the metric *recipe* needs no reference, there is one pair for each review. There is one excluded pair for a
+    review without a grade (`NOT_GRADED`) unless *ungraded*, and for the only review of an item (`NOT_REFERENCED`).
+    *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
     """
     planned: list[Planned] = []
     for item, response in ((each, response) for each in items for response in each.responses):
@@ -168,15 +161,12 @@ KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
 class Agreement:
     """One kind of correlation between a metric's scores and the grades.
 
-    - *kind*: the kind of correlation.
-    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
-      if all reviews are treated as independent.
-    - *within*: the correlation among the reviews of the same item.
-    - *at_length*: the correlation with the logarithm of length held fixed.
+    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: with all
+      reviews as independent.
+    - *within*: among the reviews of the same item. *at_length*: with the logarithm of length held fixed.
     - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
-    - *low*, *high* and all fields that end in these words: the ends of 95% intervals, with items resampled.
-    - *reviews*: the number of graded reviews with a score. *items*: the number of items of these reviews.
-    - *graded*: the number of graded reviews, whether they have a score or not.
+    - All fields that end in *low* and *high*: the ends of 95% intervals, with items resampled.
+    - *reviews*: how many of the *graded* reviews have a score; *items*: of how many items they are.
     - *problem*: why there is no *value*; else None.
     """
 
@@ -211,8 +201,7 @@ def agreements(
 ) -> list[Agreement]:
     """Returns the agreement of *scores* with the grades: one `Agreement` for each kind in `KINDS`.
 
-    - *words*: review id → the review's length in words.
-    - *by_length*: whether to compute the fields *at_length* and *over_length*; if not, these fields are None.
+    *words*: review id → the review's length in words. *by_length*: whether to compute *at_length* and *over_length*.
     """
     scored = [row for row in scores if row.value is not None]
     counts: dict[str, Any] = {

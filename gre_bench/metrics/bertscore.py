@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -24,18 +23,6 @@ from gre_bench.core.records import Case, Problem, Score, scored
 from gre_bench.lm.embedders import Embedder
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Precision, recall and F1 between the pieces of two texts.
-
-    *f1* is None if precision and recall differ in sign.
-    """
-
-    precision: float
-    recall: float
-    f1: float | None
 
 
 class BertScore:
@@ -74,13 +61,12 @@ class BertScore:
         if not len(queries) or not len(documents):
             empty = "the reference's text" if len(queries) else "the candidate's text"
             return Problem("empty_text", f"{empty} has no {self.pieces}")
-        matched = match(queries @ documents.T)
-        if not np.isfinite([matched.precision, matched.recall]).all():
+        precision, recall, f1 = match(queries @ documents.T)
+        if not np.isfinite([precision, recall]).all():
             return Problem("not_finite", "the embedder returned numbers that are not finite", broken=True)
-        if matched.f1 is None:
-            numbers = f"precision {matched.precision:.3f}, recall {matched.recall:.3f}"
-            return Problem("undefined", f"F1 is undefined for {numbers}")
-        return matched.f1
+        if f1 is None:
+            return Problem("undefined", f"F1 is undefined for precision {precision:.3f}, recall {recall:.3f}")
+        return f1
 
 
 def sentences(text: str) -> list[str]:
@@ -88,15 +74,15 @@ def sentences(text: str) -> list[str]:
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
-def match(cosines: NDArray[np.float32]) -> Match:
-    """Matches each piece with its most similar piece in the other text, and returns precision, recall and F1.
+def match(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
+    """Matches each piece with its most similar piece in the other text, and returns (precision, recall, F1).
 
-    *cosines* holds the similarities, shape (candidate's pieces, reference's pieces). F1 is None if precision and recall
-    differ in sign, because F1 would then not lie between the two.
+    *cosines*: shape (candidate's pieces, reference's pieces). F1 is None if precision and recall differ in sign,
+    because F1 would then not lie between the two.
     """
     precision = float(cosines.max(axis=1).mean(dtype=np.float64))
     recall = float(cosines.max(axis=0).mean(dtype=np.float64))
     if precision == recall:
-        return Match(precision, recall, precision)
+        return precision, recall, precision
     same_sign = precision * recall > 0
-    return Match(precision, recall, 2 * precision * recall / (precision + recall) if same_sign else None)
+    return precision, recall, 2 * precision * recall / (precision + recall) if same_sign else None

@@ -38,11 +38,7 @@ from gre_bench.metrics.scoring import signed_writer
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a text is missing.
-
-    - *reason*: a code, such as ``no_judgments``. *detail*: a message for the reader, if there is one.
-    - *waiting*: whether the next run tries again to get the text.
-    """
+    """Why a text is missing: a code, whether the next run tries again to get it, and a message for the reader."""
 
     reason: str
     waiting: bool = False
@@ -53,9 +49,8 @@ class Lack:
 class Response:
     """A review to be scored.
 
-    - *text*: the original review; None if it is missing.
-    - *judgments*: the name of a writer → the judgments that this writer made from the review.
-    - *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are missing.
+    *text*: the original review; None if it is missing. *judgments*: the name of a writer → its judgments of the review.
+    *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are missing.
     """
 
     review_id: str
@@ -68,11 +63,9 @@ class Response:
 class Entry:
     """A sampled paper with its reviews and synopses.
 
-    - *human*: the review of the human baseline.
-    - *references*: the human reviews that candidates are scored against.
-    - *responses*: candidate id → review, for candidates other than the human baseline.
-    - *synopses*: kind of synopsis → its text, or the reason why the text is missing.
-    - *human_is_reference*: whether models and controls are scored against *human*, too.
+    *human*: the review of the human baseline. *references*: those that candidates are scored against; models and
+    controls also against *human* if *human_is_reference*. *responses*: candidate id → review, without the human
+    baseline. *synopses*: kind of synopsis → its text, or the reason why it is missing.
     """
 
     paper: Paper
@@ -81,11 +74,6 @@ class Entry:
     responses: Mapping[str, Response]
     synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
     human_is_reference: bool = False
-
-    def references_of(self, candidate: Candidate) -> tuple[Response, ...]:
-        """Returns the references of *candidate*. A review by the human candidate is none for itself or its changes."""
-        apart = self.human_is_reference and candidate.kind in ("model", "control")
-        return (self.human, *self.references) if apart else self.references
 
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
@@ -110,27 +98,24 @@ def plan(
     candidate's response to another paper, for specific metrics.
     """
     candidates = list(candidates)
-    return [
-        _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
-        for index, entry in enumerate(entries[:limit])
-        for candidate in candidates
-        for response in (response_of(entries, index, candidate, generic),)
-        for elsewhere in (_elsewhere(entry, candidate, response, moved or {}),)
-        for reference in (entry.references_of(candidate) if recipe.needs_reference else (UNREFERENCED,))
-    ]
-
-
-def _elsewhere(
-    entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
-) -> Response | None:
-    """Returns the response of *candidate* to another paper; the generic control's is the same for all papers."""
-    if candidate.candidate_id == controls.GENERIC:
-        return response
-    return moved.get((candidate.candidate_id, entry.paper.paper_id))
+    planned: list[Planned] = []
+    for index, entry in enumerate(entries[:limit]):
+        for candidate in candidates:
+            response = response_of(entries, index, candidate, generic)
+            elsewhere = (moved or {}).get((candidate.candidate_id, entry.paper.paper_id))
+            if candidate.candidate_id == controls.GENERIC:
+                elsewhere = response  # the same for all papers
+            references = entry.references if recipe.needs_reference else (UNREFERENCED,)
+            if recipe.needs_reference and entry.human_is_reference and candidate.kind in ("model", "control"):
+                references = (entry.human, *references)
+            planned += [
+                _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
+                for reference in references
+            ]
+    return planned
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Returns the writer that `scored_writer_of` chooses from the human reviews of *entries*."""
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
@@ -139,14 +124,10 @@ def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str |
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
-    This is the first of the following that is known:
-
-    1. *requested*, the writer that the settings name;
-    2. *in_use*, the writer that this run uses;
-    3. the writer of the judgments in *responses*, if all are by one writer; ``none`` if there are no judgments.
-
-    Raises `SettingsError` if none is requested and the judgments are by several writers. Raises it too if the requested
-    writer is not in use and has no judgments.
+    It is the first that is known of: *requested*, the writer that the settings name; *in_use*, the writer that this run
+    uses; the only writer of the judgments in *responses*. It is ``none`` if there are no judgments. Raises
+    `SettingsError` if none is requested and the judgments are by several writers. Raises it too if the requested writer
+    is not in use and has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -162,7 +143,6 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
 def response_of(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is none."""
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
@@ -186,7 +166,10 @@ def _pair(
     synopsis = _synopsis(entry, recipe.synopsis)
     if isinstance(synopsis, Lack):
         return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
-    if recipe.source == "review" and _only_judges(candidate):
+    if recipe.source == "review" and (  # of what has judgments alone
+        candidate.candidate_id == controls.GENERIC
+        or (candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments"))
+    ):
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
         return Planned(*ids, "failed", "no_review")
@@ -218,13 +201,6 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
     return entry.synopses.get(kind, Lack(f"no_{kind}"))
 
 
-def _only_judges(candidate: Candidate) -> bool:
-    """Whether *candidate* has judgments but no original review."""
-    return candidate.candidate_id == controls.GENERIC or (
-        candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
-    )
-
-
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
     """Returns the text that the metric reads, by *source*, *writer* and *form*; a `Lack` if it holds no judgment."""
     if source == "review":
@@ -243,9 +219,8 @@ BLOCK = 8
 class Placed:
     """A review that can be moved.
 
-    - *key*: the review's id. *item*: the id of the paper for which the review is scored.
-    - *about*: the ids of all papers that the review may describe. The review must not be moved to any of them.
-    - *words*: the review's length in words.
+    *key*: the review's id. *item*: the paper for which it is scored. *about*: the ids of all papers that it may
+    describe, to which it must not be moved. *words*: its length.
     """
 
     key: str
@@ -256,12 +231,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of a review to another paper.
-
-    - *source*: id of the review that moves.
-    - *key*: id of the review whose place *source* takes. *source* is scored on the paper of *key*.
-    - *swap*: id of the exchange of reviews; all moves of one exchange have the same *swap*.
-    """
+    """One move of the exchange *swap*: the review *source* is scored on the paper of *key*, whose place it takes."""
 
     key: str
     source: str
@@ -272,9 +242,7 @@ class Move:
 class Moved:
     """A candidate's response to another paper, moved to *paper_id*, where its score shows what chance gives.
 
-    - *writer*: the writer whose judgments are read, as in a signature.
-    - *candidate_id*: the candidate. *response*: the candidate's response to the other paper.
-    - *swap*: the id of the exchange of reviews that this response belongs to.
+    *writer*: the writer whose judgments are read, as in a signature. *swap*: as in `Move`.
     """
 
     writer: str
@@ -285,13 +253,19 @@ class Moved:
 
 
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
-    """Returns one move for each of *reviews* that can be moved, in the order of *reviews*.
+    """Returns one move for each of *reviews* that can be moved, in their order, on which no move depends.
 
     Reviews of similar length are paired at random (*seed*), and the two of a pair exchange papers. A review that is
-    left over joins a pair, and these three reviews exchange papers in a ring. No review moves to a paper that it may
-    describe. If all reviews belong to one paper, there are no moves.
+    left over joins a pair, and these three exchange papers in a ring. No review moves to a paper that it may describe.
     """
-    swaps = _swaps(_shuffled(reviews, seed))
+    ordered = sorted(reviews, key=lambda review: (review.words, review.key))
+    draw = random.Random(seed)
+    shuffled: list[Placed] = []
+    for start in range(0, len(ordered), BLOCK):
+        block = ordered[start : start + BLOCK]
+        draw.shuffle(block)
+        shuffled += block
+    swaps = _swaps(shuffled)
     source = {
         moving.key: (other.key, swap[0].key)
         for swap in swaps
@@ -305,9 +279,9 @@ def moved_responses(
 ) -> list[Moved]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Responses that the metric *recipe* cannot read are left out. So are those of the control *generic*, which are the
-    same for every paper. Changed reviews move as the human baseline's do, so a difference between their scores is due
-    to the change alone.
+    Left out are those that the metric *recipe* cannot read, and those of the control *generic*, the same for every
+    paper. Changed reviews move as the human baseline's do, so a difference between their scores is due to the change
+    alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -339,22 +313,11 @@ def length(response: Response, recipe: Recipe, writer: str) -> int:
     return len((text or "").split())
 
 
-def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Returns *reviews* sorted by length, then shuffled by *seed* within blocks of `BLOCK`, whatever their order."""
-    ordered = sorted(reviews, key=lambda review: (review.words, review.key))
-    draw = random.Random(seed)
-    blocks = [ordered[start : start + BLOCK] for start in range(0, len(ordered), BLOCK)]
-    for block in blocks:
-        draw.shuffle(block)
-    return [review for block in blocks for review in block]
-
-
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """Groups *reviews* into exchanges of two or three reviews.
+    """Groups *reviews* into exchanges of two or three, in which no review describes the paper of another.
 
-    Each review is paired with the first unpaired earlier review with which it may exchange papers. A review that
-    remains unpaired joins a pair if it may, else it is left out. Two reviews may exchange papers if neither describes
-    the paper of the other review.
+    Each is paired with the first unpaired earlier review with which it may exchange papers. One that remains unpaired
+    joins a pair if it may, else it is left out.
     """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []

@@ -23,10 +23,7 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases with an LM that grades the candidate's review. *writer* sends the prompts to this LM.
-
-    The synopsis of a case must be the full text of its paper. The reference of a case is not read.
-    """
+    """Scores cases with the LM of *writer*, which reads the paper's whole text as synopsis, and no reference."""
 
     needs_reference = False
 
@@ -50,8 +47,8 @@ def chat(case: Case) -> Chat:
 def overall_score(text: str) -> float:
     """Returns the number inside the last ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
-    The number may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not
-    count, because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
+    It may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not count,
+    because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
     """
     inside = _TAG.findall(without_thinking(text)[0])
     if not inside:

@@ -35,9 +35,8 @@ Words = Sequence[str]
 class Measure:
     """A measure of word overlap.
 
-    - *words*: splits a text into words.
-    - *compare*: takes the words of candidate and reference, and returns the score; None if the two texts have none.
-    - *identity*: libraries, versions and options as one text, for the signature.
+    *words*: splits a text into words. *compare*: takes the words of candidate and reference (``()`` without one), and
+    returns the score, or None. *identity*: libraries, versions and options as one text, for the signature.
     """
 
     name: str
@@ -45,19 +44,6 @@ class Measure:
     words: Callable[[str], Words]
     compare: Callable[[Words, Words], float | None]
     identity: str
-
-    def score(self, candidate: str, reference: str = "") -> float:
-        """Returns the measure's score of two texts.
-
-        Raises `ValueError` if *candidate* has no words. For a measure that needs a reference, *reference* must have
-        words too.
-        """
-        x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
-        if not x or (self.needs_reference and not y):
-            raise ValueError(f"{self.name}: no words to compare")
-        if (value := self.compare(x, y)) is None:
-            raise ValueError(f"{self.name}: these two texts have no score")
-        return value
 
 
 class Overlap:
@@ -69,10 +55,7 @@ class Overlap:
         self.needs_reference = measure.needs_reference
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; splits each distinct text into words once.
-
-        If a case cannot be scored, its `Score` states the problem.
-        """
+        """Returns one `Score` or problem for each of *cases*, in order; splits each distinct text into words once."""
         read = {case.candidate for case in cases}
         if self.needs_reference:
             read |= {case.reference for case in cases}
@@ -181,10 +164,6 @@ LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(cand
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words.
-
-    Raises `SettingsError` if recipe and measure disagree on whether the metric needs a reference.
-    """
     module, _, name = (recipe.measure or "").partition(":")
     measure: Measure = getattr(import_module(module), name)
     if measure.needs_reference != recipe.needs_reference:

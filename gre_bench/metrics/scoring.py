@@ -81,25 +81,18 @@ def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns content address → prediction, for all predictions that the scores of *cases* need."""
     return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns the answers of *lm* to those *predictions* that have no answer in *known*.
-
-    The keys of *predictions*, of *known* and of the result are content addresses. The LM gets the predictions in one
-    call, so that it can compute shared texts once.
-    """
+    """Returns the answers of *lm*, asked in one call, to those *predictions* by address that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
 
 
 class LogprobMetric:
-    """Scores cases by the metric *recipe*, with the log-probabilities of the evaluation LM *lm*."""
-
     def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
         self.recipe = recipe
         self.lm = lm
@@ -107,21 +100,22 @@ class LogprobMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order.
+        """Returns one `Score` for each of *cases*, in order; one that cannot be scored states the problem."""
+        items = [(self.recipe, self.signature_id, case) for case in cases]
+        return _scores(items, self.settings, self.lm, known or {})[0]
 
-        If a case cannot be scored, its `Score` states the problem. *known*: content address → answer, for predictions
-        that need not be computed again.
-        """
-        parts = [addressed(self.recipe, case, self.settings) for case in cases]
-        answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
-        return [
-            score_of(self.recipe, self.signature_id, case, case_parts, answers)
-            for case, case_parts in zip(cases, parts, strict=True)
-        ]
+
+def _scores(
+    items: Sequence[tuple[Recipe, str, Case]], settings: ScoringSettings, lm: EvaluationLM, known: Answers
+) -> tuple[list[Score], dict[str, SpanLogprob | SpanError]]:
+    """Returns the score of each (recipe, signature id, case), and content address → answer for what *lm* was asked."""
+    parts = [addressed(recipe, case, settings) for recipe, _, case in items]
+    fresh = ask(lm, dict(chain.from_iterable(parts)), known)
+    answers = {**known, **fresh}
+    return [score_of(*item, of_case, answers) for item, of_case in zip(items, parts, strict=True)], fresh
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """Returns the `Score` of *case* from its *parts*, as `addressed` returns them, and the LM's *answers*."""
     if empty := _empty(recipe, parts):
         return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
     totals = []
@@ -162,8 +156,6 @@ MOVES = "moved-1"
 """The rule by which `gre_bench.metrics.cases` moves reviews to other papers."""
 
 _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
-
-
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
 
 
@@ -173,15 +165,19 @@ def signature(
     """Returns the signature of scores by *recipe* and *scorer*, of judgments by *writer*, ASSW by *assw_writer*."""
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
+    cut = f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"
+    synopsis = _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
+    if recipe.synopsis == "abstract":
+        synopsis = f"the paper's own {' and '.join(settings.synopsis_of)}"
     return Signature(
         metric=recipe.name,
         prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
         writer=signed_writer(recipe, writer),
-        synopsis_writer=_synopsis(recipe, settings, assw_writer),
+        synopsis_writer=synopsis,
         form=settings.form if reads_judgments else "original",
-        text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
+        text_cut=cut if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
         chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
         **{name: getattr(scorer, name) for name in _OF_SCORER},
@@ -191,16 +187,6 @@ def signature(
 def signed_writer(recipe: Recipe, writer: str) -> str:
     """Returns the name of the writer whose judgments *recipe* reads, for use in signatures."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
-
-
-def _synopsis(recipe: Recipe, settings: ScoringSettings, assw_writer: str | None) -> str:
-    if recipe.synopsis == "abstract":
-        return f"the paper's own {' and '.join(settings.synopsis_of)}"
-    return _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
-
-
-def _cut(settings: ScoringSettings) -> str:
-    return f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"
 
 
 class Metric(Protocol):
@@ -218,11 +204,9 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The result of scoring.
+    """The result of scoring: one score for each case, and how the evaluation LM deviated from its settings.
 
-    - *scores*: one score for each case.
-    - *spans*: content address → log-probability, for the predictions computed in this call.
-    - *remarks*: how the evaluation LM deviated from its settings.
+    *spans*: content address → log-probability, for the predictions computed in this call.
     """
 
     scores: list[Score]
@@ -239,8 +223,7 @@ def score(
 ) -> Scored:
     """Returns the scores of all *works*.
 
-    - *evaluation_lm*: opens the evaluation LM, if a metric needs it. The LM gets all predictions of a paper in one
-      call, so it may compute shared texts once.
+    - *evaluation_lm*: opens the evaluation LM, if a metric needs it. It gets all predictions of a paper in one call.
     - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
@@ -266,17 +249,12 @@ def _by_logprobs(
 ) -> Scored:
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}
-    by_paper: dict[str, list[tuple[MetricWork, Case]]] = defaultdict(list)
+    by_paper: dict[str, list[tuple[Recipe, str, Case]]] = defaultdict(list)
     for work in works:
         for case in work.cases:
-            by_paper[case.paper_id].append((work, case))
-    for cases in by_paper.values():
-        parts = [addressed(recipe_of(work.metric), case, settings) for work, case in cases]
-        fresh = ask(lm, dict(chain.from_iterable(parts)), known)
-        answers = {**known, **fresh}
-        scores += [
-            score_of(recipe_of(work.metric), work.signature_id, case, case_parts, answers)
-            for (work, case), case_parts in zip(cases, parts, strict=True)
-        ]
+            by_paper[case.paper_id].append((recipe_of(work.metric), work.signature_id, case))
+    for items in by_paper.values():
+        some, fresh = _scores(items, settings, lm, known)
+        scores += some
         spans |= {address: answer for address, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     return Scored(scores, spans, take_remarks(lm))

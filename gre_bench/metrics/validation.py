@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
@@ -34,7 +34,6 @@ from gre_bench.stats.effects import (
     manipulation_verdict,
     paper_rule,
 )
-from gre_bench.stats.intervals import PairedTest
 from gre_bench.stats.length import Slope, length_slope
 
 Row = Mapping[str, Any]
@@ -49,16 +48,13 @@ ENOUGH = 0.98
 class ChangeResult:
     """The effect of one change on a metric's scores, and the verdicts on it.
 
-    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper.
-    - *p_holm*: *p* corrected for the number of degradations; None for manipulations.
-    - *flat_low*, *flat_high*, *flat_p*: interval and p-value as Xu et al. compute them, with pairs as independent.
+    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
+      number of degradations; None for manipulations. *method*: how the interval was computed.
+    - *flat_low*, *flat_high*, *flat_p*: as Xu et al. compute them, with pairs as independent.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: not known.
-    - *mean_before*, *mean_after*: the mean scores before and after the change.
-    - *pairs*: the number of pairs with a score before and after. *papers*: the number of papers of these pairs.
-    - *planned*: the number of planned pairs of the change.
-    - *method*: how the interval was computed.
-    - *verdict*: by this project's rule. *paper_verdict*: by the rule of Xu et al.
-    - *problem*: why there is no effect; else None. Without an effect, *verdict* is ``undecided``.
+    - *pairs*: how many of those *planned* have a score before and after. *papers*: the number of their papers.
+    - *verdict*: by this project's rule; ``undecided`` without an effect. *paper_verdict*: by the rule of Xu et al.
+    - *problem*: why there is no effect; else None.
     """
 
     d: float | None = None
@@ -83,23 +79,6 @@ class ChangeResult:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """The scores of the pairs that were scored before and after a change, with the effect or why there is none.
-
-    *lost*: the number of pairs with a score before the change but none after, although the change was possible.
-    """
-
-    planned: int
-    lost: int = 0
-    before: Sequence[float] = ()
-    after: Sequence[float] = ()
-    papers: int = 0
-    plain: Effect | None = None
-    at_length: PairedTest | None = None
-    problem: str | None = None
-
-
 def change_effects(
     before: Sequence[Row],
     after: Mapping[str, Sequence[Row]],
@@ -107,34 +86,29 @@ def change_effects(
     settings: ValidationSettings,
     unchanged: Sequence[Row] = (),
 ) -> dict[str, ChangeResult]:
-    """Returns the effect of each change on the metric's scores. The keys of the result are the names of the changes.
+    """Returns the effect of each change on the metric's scores, by the name of the change.
 
-    - *before*: the planned pairs of the human baseline. Each pair has the keys candidate_id, paper_id, reference_id,
-      state, value and reason.
+    - *before*: the planned pairs of the human baseline. Each has the keys candidate_id, paper_id, reference_id, state,
+      value and reason.
     - *after*: the name of a change → the planned pairs of its changed reviews.
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
-    - *unchanged*: pairs of other human reviews, which have the keys of *before*. With *before*, they tell how a score
-      depends on length.
+    - *unchanged*: pairs of other human reviews. With *before*, they tell how a score depends on length.
 
     For a change that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the change, its
     verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
     slope = _slope([*before, *unchanged], words)
     trials = {change: _trial(before, rows, words, settings, slope) for change, rows in after.items()}
-    trials = {
-        change: trial
-        for change, trial in trials.items()
-        if trial.plain
-        or CHANGES[change].source != "ours"
-        or not all(row["state"] == "excluded" for row in after[change])
-    }
-    falls = {
-        change: trial.plain.p
-        for change, trial in trials.items()
-        if trial.plain and CHANGES[change].family == "degradation"
-    }
+    falls = {change: plain.p for change, (_, plain, _) in trials.items()
+             if plain and CHANGES[change].family == "degradation"}  # fmt: skip
     adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
-    return {change: _result(change, item, adjusted.get(change), settings) for change, item in trials.items()}
+    results: dict[str, ChangeResult] = {}
+    for change, (result, plain, lost) in trials.items():
+        if plain:
+            results[change] = _judged(result, change, plain, lost, adjusted.get(change), settings)
+        elif CHANGES[change].source != "ours" or not all(row["state"] == "excluded" for row in after[change]):
+            results[change] = result
+    return results
 
 
 def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
@@ -147,26 +121,33 @@ def _trial(
     words: Mapping[PairKey, int],
     settings: ValidationSettings,
     slope: Slope | None,
-) -> _Trial:
+) -> tuple[ChangeResult, Effect | None, int]:
+    """Returns a result without verdicts, the effect, and how many possible pairs were scored before and not after."""
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
     lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
     if not both:
         reasons = sorted({row["reason"] or row["state"] for row in rows})
         why = ", ".join(reasons) or "none planned"
-        return _Trial(len(rows), lost, problem=f"no pair has a score both before and after: {why}")
+        problem = f"no pair has a score both before and after: {why}"
+        return ChangeResult(planned=len(rows), problem=problem), None, lost
     old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
     papers = [row["paper_id"] for row, _ in both]
-    fields = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
+    counts: dict[str, Any] = {"pairs": len(both), "planned": len(rows), "papers": len(set(papers))}
     try:
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
-        return _Trial(**fields, problem=str(error))
-    at_length = None
+        return ChangeResult(**counts, problem=str(error)), None, lost
+    held = (None, None, None)
     if slope and all(_place(row) in words for pair in both for row in pair):
         longer = [_log_words(row, words) - _log_words(first, words) for first, row in both]
         at_length = effect_at_length(old, new, longer, papers, slope)
-    return _Trial(**fields, plain=plain, at_length=at_length)
+        held = (at_length.value, at_length.low, at_length.high)
+    result = ChangeResult(
+        plain.value, plain.low, plain.high, plain.p, None, plain.flat_low, plain.flat_high, plain.flat_p, *held,
+        fmean(old), fmean(new), **counts, method=plain.method,
+    )  # fmt: skip
+    return result, plain, lost
 
 
 def _key(row: Row) -> tuple[str, str]:
@@ -191,41 +172,33 @@ def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
         return None
 
 
-def _result(change: str, trial: _Trial, p_holm: float | None, settings: ValidationSettings) -> ChangeResult:
-    plain, at_length = trial.plain, trial.at_length
-    counts: dict[str, Any] = {"pairs": len(trial.before), "planned": trial.planned, "papers": trial.papers}
-    if plain is None:
-        return ChangeResult(**counts, problem=trial.problem)
+def _judged(
+    result: ChangeResult, change: str, plain: Effect, lost: int, p_holm: float | None, settings: ValidationSettings
+) -> ChangeResult:
     family = CHANGES[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
     else:
         verdict = manipulation_verdict(plain, settings.margin)
-    if verdict == "pass" and len(trial.before) < ENOUGH * (len(trial.before) + trial.lost):
+    if verdict == "pass" and result.pairs < ENOUGH * (result.pairs + lost):
         # Lost pairs are not a random sample: they may be those that the change affects most.
         verdict = "undecided"
-    held = (at_length.value, at_length.low, at_length.high) if at_length else (None, None, None)
-    return ChangeResult(
-        plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p, *held,
-        fmean(trial.before), fmean(trial.after), **counts, method=plain.method, verdict=verdict,
-        paper_verdict=paper_rule(family, plain),
-    )  # fmt: skip
+    return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=paper_rule(family, plain))
 
 
 if TYPE_CHECKING:
     import altair
 
-_COLOURS = {"pass": "#2e7d4f", "fail": "#b3372f", "undecided": "#c98a1b"}
-_SHAPES = {"pass": "circle", "fail": "cross", "undecided": "diamond"}
+_LOOKS = {"pass": ("#2e7d4f", "circle"), "fail": ("#b3372f", "cross"), "undecided": ("#c98a1b", "diamond")}
 _COLUMNS = 3
 _MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Plots *effects* and writes the plot to *path*, an .svg or .png file; returns *path*.
+    """Plots *effects* and writes the plot to *path*, an .svg or .png file, which appears only when it is complete.
 
-    The file appears only when it is complete. Each row of *effects* is the effect of a change on a metric. Its keys are
-    ``metric``, ``change``, ``family`` (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
+    Each row of *effects* is the effect of a change on a metric. Its keys are ``metric``, ``change``, ``family``
+    (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
     """
     drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")
@@ -260,12 +233,10 @@ def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart
     ]
     metrics = [recipe_of(name).title for name in in_order(row["metric"] for row in effects)]
     changes = [f"{change.title} ({change.family})" for change in CHANGES.values()]
-    colour = altair.Color(
-        "verdict:N", title="verdict", scale=altair.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
-    )
-    shape = altair.Shape(
-        "verdict:N", title="verdict", scale=altair.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
-    )
+    sides = zip(*_LOOKS.values(), strict=True)
+    colours, shapes = (altair.Scale(domain=list(_LOOKS), range=list(looks)) for looks in sides)
+    colour = altair.Color("verdict:N", title="verdict", scale=colours)
+    shape = altair.Shape("verdict:N", title="verdict", scale=shapes)
     base = altair.Chart().encode(y=altair.Y("metric:N", title=None, sort=metrics), color=colour)
     lines = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title="d"), x2="high:Q")
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x="d:Q", shape=shape)

@@ -38,11 +38,9 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 class Condition:
     """The guideline under which an LM reviews.
 
-    - *name*: the name of the condition, such as ``none``, ``iclr`` or ``good+rubric``.
-    - *kind*: ``none`` (no guideline), ``instruction`` (made from a conference's guideline), ``imitating`` (made to
-      imitate human reviewers, with a checklist) or ``official`` (any other text from a file).
-    - *guideline*: the text of the guideline; empty if there is none.
-    - *rubric*: whether the LM must compute its rating from its answers to the guideline's checklist.
+    *name*: such as ``none``, ``iclr`` or ``good+rubric``. *kind*: ``none``, ``instruction`` (made from a conference's
+    guideline), ``imitating`` (made to imitate human reviewers, with a checklist) or ``official`` (any other text from a
+    file). *rubric*: whether the LM must compute its rating from its answers to the guideline's checklist.
     """
 
     name: str
@@ -73,25 +71,17 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def guided(candidate: str) -> tuple[str, str | None]:
-    """Splits the name of a *candidate*, ``MODEL@CONDITION``, into the model and the shipped condition.
-
-    If the name does not end in a shipped condition, the whole name is the model, and the condition is None.
-    """
+    """Splits the name of a *candidate*, ``MODEL@CONDITION``; without a shipped condition, returns (candidate, None)."""
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
 def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
-    """Returns the condition *name*: a shipped one, or one with a guideline of your own from *texts*.
+    """Returns the condition *name*: a shipped one, or one with a guideline of your own from *texts*, name → guideline.
 
-    *texts*: name → guideline. The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist.
-
-    Raises `SettingsError`
-
-    - if no condition has that *name*;
-    - if a name in *texts* is malformed or that of a shipped condition;
-    - if the guideline is empty;
-    - if *name* ends in ``+rubric`` and the guideline has no checklist.
+    The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist. Raises `SettingsError` for
+    an unknown name, for a malformed or shipped name in *texts*, for an empty guideline, and for a rubric without a
+    checklist.
     """
     texts = texts or {}
     base, rubric = name.removesuffix(RUBRIC), name.endswith(RUBRIC)

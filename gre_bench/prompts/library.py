@@ -23,12 +23,8 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """A prompt, as its file states it.
 
-    - *name*: the prompt's name, as `load` takes it.
-    - *source*: where the prompt comes from, such as the section of a paper.
-    - *kind*: how close the prompt is to its source: ``verbatim``, ``completed``, ``derived`` or ``own``.
-    - *system*, *user*: the texts of the system and the user message.
-    - *fields*: the names in braces in *user*, such as ``paper`` for ``{paper}``. Texts replace them.
-    - *absent*: the text that replaces a field whose value is None.
+    *kind*: how close it is to its *source*: ``verbatim``, ``completed``, ``derived`` or ``own``. *fields*: the names in
+    braces in *user*, which texts replace. *absent*: the text that replaces a field whose value is None.
     """
 
     name: str
@@ -50,24 +46,20 @@ ADDED = Catalogue[Prompt]("gre_bench.prompts", {}, lambda name, entry: isinstanc
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt of the file ``NAME.toml`` among the prompts, where NAME is *name*.
+    """Returns the prompt of the file ``NAME.toml``, which may lie in a folder, or of an installed package.
 
-    *name* may begin with a folder, as in ``pre/summary/pairwise``. Prompts of installed packages have no file. Raises
-    `PromptError` if there is no such prompt, or if the fields that it lists are not those in its text.
+    Raises `PromptError` if there is no such prompt, or if the fields that it lists are not those in its text.
     """
     path = FOLDER / f"{name}.toml"
-    if not path.is_file():
-        if name in ADDED:
-            return _checked(ADDED[name])
+    if path.is_file():
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        texts = table["system"], table["user"], tuple(table["fields"]), table.get("absent", "")
+        prompt = Prompt(name, table["source"], table["kind"], *texts)
+    elif name in ADDED:
+        prompt = ADDED[name]
+    else:
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
         raise PromptError(f"no prompt {name!r}; the prompts are: {known or 'none in that folder'}")
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    fields = tuple(table["fields"])
-    texts = table["system"], table["user"], fields, table.get("absent", "")
-    return _checked(Prompt(name, table["source"], table["kind"], *texts))
-
-
-def _checked(prompt: Prompt) -> Prompt:
     used = set(_FIELD.findall(prompt.user))
     if used != set(prompt.fields):
         raise PromptError(f"prompt {prompt.name!r} declares {sorted(prompt.fields)} but its text uses {sorted(used)}")
@@ -75,10 +67,9 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def render(prediction: Prediction | Chat) -> Chat:
-    """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2).
+    """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2); a chat is returned unchanged.
 
-    A field whose value is None is replaced by the text *absent* of the prompt. If *prediction* is already a chat, it is
-    returned unchanged; examiners make such chats from several prompt files.
+    A field whose value is None is replaced by the text *absent* of the prompt.
     """
     if isinstance(prediction, Chat):
         return prediction
@@ -89,10 +80,7 @@ def render(prediction: Prediction | Chat) -> Chat:
 
 
 def fill(name: str, **values: str) -> Chat:
-    """Returns the prompt *name* as a chat for an LM to answer, with its fields replaced by *values*.
-
-    *values*: field → text. Raises `PromptError` unless these are exactly the prompt's fields.
-    """
+    """Returns the prompt *name* as a chat with the fields *values*; raises `PromptError` for other fields."""
     prompt = load(name)
     if set(values) != set(prompt.fields):
         raise PromptError(f"prompt {name!r} takes {sorted(prompt.fields)}, got {sorted(values)}")
@@ -101,10 +89,7 @@ def fill(name: str, **values: str) -> Chat:
 
 @lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Returns the content address of *prediction*: 32 hex digits of a hash of its texts and its prompt's text.
-
-    Results are cached, because scoring asks for the same addresses again.
-    """
+    """Returns the content address of *prediction*: 32 hex digits of a hash of its texts and its prompt's text."""
     return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 
 

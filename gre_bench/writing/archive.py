@@ -38,11 +38,11 @@ def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
 
 
 class ReplyArchive:
-    """The archive of LM replies in *folder*.
+    """The archive of LM replies in *folder*, which several processes may share.
 
-    The parameter *request* of every method is the digest of a request, as `request_digest` returns it. The entry of a
-    request is the file with its reply. Several processes may share a folder. `damaged` counts the entries that this
-    process found damaged and renamed. All methods raise `StoreError` if the folder cannot be used.
+    *request* in every method is the digest of a request, as `request_digest` returns it. The entry of a request is the
+    file with its reply. `damaged` counts the entries that this process found damaged and renamed. All methods raise
+    `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path):
@@ -54,7 +54,6 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """Returns the archived reply to *request*; None if the archive holds none."""
         path = self._path(request)
         with usable(self._owner):
             try:
@@ -106,7 +105,7 @@ class ReplyArchive:
         return self.folder / request[:2] / f"{request}.json"
 
     def _make_folder(self, path: Path) -> None:
-        """Creates the parent folder of the file *path*, and syncs it, so that it survives a power cut."""
+        """Creates the parent folder of *path*, and syncs it, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)

@@ -42,12 +42,10 @@ STUDIES = "studies"
 class WriterContext:
     """Everything needed to open a writer.
 
-    - *archive*: the folder of the reply archive.
-    - *models*: the models file; None means the shipped file.
+    - *archive*: the folder of the reply archive. *models*: the models file; None: the shipped one.
     - *again*: whether the LM is asked again if its archived reply is an error, a refusal, empty or cannot be parsed.
     - *domain*: the name of the domain, the kind of reviewed item.
-    - *account*: the account of the spend log to which requests are charged.
-    - *budget*: the limits of *account*, and those of each model.
+    - *account*: the account of the spend log that is charged, with the limits *budget*.
     - *sampling*: the name of a model → its sampling options that override those of the models file.
     - *over_long*: whether to refuse or to truncate a paper that does not fit an LM's context.
     """
@@ -83,7 +81,7 @@ def by_rule(name: str) -> bool:
 def register_of_writer(name: str | None) -> Register | None:
     """Returns what the writer of judgments *name*, a rule or the identity of one, was learnt from.
 
-    Returns None for LMs and people: nothing was learnt here. An earlier version of the rule has an unknown register.
+    None for LMs and people: nothing was learnt here. An earlier version of the rule has an unknown register.
     """
     if name in (RULE, RULE_JUDGMENTS):
         return read_register(INCLUDED[RULE_JUDGMENTS], RULE_JUDGMENTS)
@@ -101,15 +99,12 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
 class TextWriter(Protocol):
     """A writer, by rule or with an LM. Each method but `identity` returns one result for each item, in the same order.
 
-    - `judgments` takes pairs (review id, text of the review) and returns the judgments of each review.
+    - `judgments` takes pairs (review id, text of the review).
     - `assw` returns, for each paper, the strengths and weaknesses that its authors state.
-    - `reviews` returns a review of each paper.
-    - `changed` makes the change *task* to each review, and returns the whole changed text with the item's key as its
-      id.
+    - `changed` makes the change *task* to each review, and returns the whole text with the item's key as its id.
     - `identity` returns one line that names everything that decides the texts of a task, for use in signatures.
 
-    If a text could not be made, the result holds the reason instead: the code of a `ChangeError` or the outcome of the
-    LM's reply.
+    If a text could not be made, the result holds the code of a `ChangeError` or the outcome of the LM's reply instead.
     """
 
     def identity(self, task: str) -> str: ...
@@ -124,19 +119,14 @@ class TextWriter(Protocol):
 
 
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
-    """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``.
-
-    ``MODEL`` is an LM of the models file. With ``@GUIDELINE``, the LM follows this guideline when it writes reviews.
-    Raises `SettingsError` if *name* is unknown; the message lists the known names.
-    """
+    """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``; `SettingsError` has the known names."""
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
     """Opens the LM writer *name*, which is ``MODEL`` or ``MODEL@GUIDELINE``; returns the writer and the model.
 
-    The returned model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
-    Raises `SettingsError` if the models file has no such model; the message lists the known names.
+    The model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
     """
     models = load_models(writer_context.models)
     model, guideline = guided(name)
@@ -151,11 +141,7 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
 
 @dataclass(frozen=True, slots=True)
 class ExaminerLM:
-    """An LM that grades texts.
-
-    - *writer*: sends prompts to the LM.
-    - *sampling*: the LM's sampling options.
-    """
+    """An LM that grades texts."""
 
     writer: HttpWriter
     sampling: Sampling
@@ -180,5 +166,4 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens."""
     return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)

@@ -27,7 +27,6 @@ Verdict = Literal["fits", "may_not_fit", "does_not_fit", "unknown"]
 FEWEST, MOST = 4.2, 2.9
 """Characters per token that give the lowest and the highest estimate of the number of tokens."""
 TEMPLATE_TOKENS = 64
-"""Tokens reserved for the chat template."""
 _HEADING = re.compile(
     r"(?:#{1,4} +\S.{0,80}|(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5})\.? +[A-Z][^\n]{0,80}"
     r"|(?:introduction|background|related works?|preliminaries|methods?|methodology|experiments?|experimental setup"
@@ -39,10 +38,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The number of tokens of a text, as a range from *fewest* to *most*.
-
-    If a tokenizer counted the tokens, *fewest* equals *most*.
-    """
+    """The number of tokens of a text, from *fewest* to *most*; both are equal if a tokenizer counted them."""
 
     fewest: int
     most: int
@@ -82,10 +78,7 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
     """Drops the last sections of *paper* until its prompt has at most *left* tokens; returns the shortened paper.
 
     If the first section alone is too long, the paper is cut after one of its paragraphs. Returns None if even the first
-    paragraph is too long.
-
-    - *chat*: makes the prompt from the paper's text.
-    - *count*: counts the tokens of a text.
+    paragraph is too long. *chat*: makes the prompt from the paper's text.
     """
 
     def fits(text: str) -> bool:

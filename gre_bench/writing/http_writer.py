@@ -44,18 +44,14 @@ TOP = 20
 
 CHECK_TIMEOUT_S = 10.0
 LARGEST_LIST = 4 * 2**20
-"""Largest accepted list of models, in bytes."""
 
 
 class HttpWriter:
     """A `Writer` that sends chats to the LM *model*, an entry of the models file.
 
-    The API key is needed only when `write` gets a chat without an archived reply.
-
-    - *archive*: the reply archive.
-    - *again*: whether the LM is asked again if its archived reply has no text.
-    - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
-    - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
+    The API key is needed only when `write` gets a chat without an archived reply. *again*: whether the LM is asked
+    again if its archived reply has no text. *model_budget*: the budget to which requests are charged, if any.
+    *rate_limiters*: the folder that holds a rate limiter for each endpoint; None: no rate limiter.
     """
 
     def __init__(
@@ -79,7 +75,7 @@ class HttpWriter:
 
     @property
     def identity(self) -> str:
-        """The identity of the model. It is part of signatures and of the digest of every request."""
+        """The identity of the model, which is part of signatures and of the digest of every request."""
         return self.model.identity
 
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
@@ -138,9 +134,8 @@ class HttpWriter:
     def _ask(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
         """Sends *chat* until the LM answers or no further attempt is worthwhile; returns the last reply.
 
-        A final reply is archived before its cost is logged. If the process is killed between these two steps, the log
-        lacks a cost, but no paid reply is lost. If the archive or the log cannot be written, the batch stops, so that
-        no further reply is bought.
+        A final reply is archived before its cost is logged, so a kill between them loses a cost and no paid reply. If
+        the archive or the log cannot be written, the batch stops, so that no further reply is bought.
         """
         prompt_tokens, empty = estimated(chat.system + chat.user), False
         for attempt in count():
@@ -192,7 +187,7 @@ class HttpWriter:
         return reply
 
     def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
-        """Sends one request and returns the result. Transport faults raise no error; the result states them."""
+        """Sends one request and returns the result, which states transport faults."""
         body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
@@ -260,9 +255,9 @@ def _sound_chat(chat: Chat) -> Chat:
 class LogprobWriter(HttpWriter):
     """An `HttpWriter` that also returns log-probabilities of the reply's tokens and of the likeliest alternatives.
 
-    The `text` of each reply is a JSON document, which the reply archive stores like any other text: ``{"text": the
-    reply, "tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. Whether the sampling
-    temperature affects the log-probabilities depends on the endpoint.
+    The `text` of each reply is a JSON document: ``{"text": the reply, "tokens": [{"token": ..., "logprob": ..., "top":
+    [[token, logprob], ...]}, ...]}``. Whether the sampling temperature affects the log-probabilities depends on the
+    endpoint.
     """
 
     @property
@@ -308,10 +303,9 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """Returns the log-probability *value* as a float; values below -9999 become -9999.
+    """Returns the log-probability *value*, at least -9999, as endpoints write it for an impossible token.
 
-    Endpoints write -9999 for an impossible token. Raises `ValueError` if *value* is not a number, or is above 0 by more
-    than a rounding error.
+    Raises `ValueError` if *value* is not a number, or is above 0 by more than a rounding error.
     """
     number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if not number <= 1e-6:
@@ -323,10 +317,9 @@ def _logprob(value: object) -> float:
 class EndpointCheck:
     """The answer of an endpoint to a check.
 
-    - *status*: the HTTP status; None if the endpoint did not answer.
-    - *trouble*: the name of the error if the endpoint did not answer, else empty.
-    - *lists*: the names of the endpoint's models; None if the endpoint did not list them.
-    - *ahead_s*: the seconds by which this machine's clock is ahead of the endpoint's clock; None if unknown.
+    *status*: the HTTP status; None if the endpoint did not answer. *trouble*: the name of the error then, else empty.
+    *lists*: the names of the endpoint's models; None if it did not list them. *ahead_s*: the seconds by which this
+    machine's clock is ahead of the endpoint's; None if unknown.
     """
 
     status: int | None
@@ -375,9 +368,8 @@ _NO_QUOTA = "insufficient_quota"
 class CompletionResult:
     """The reply to a request, and what the client should do next.
 
-    - *again*: whether to repeat the request.
-    - *wait_s*: the seconds to wait before the repeat; None if the endpoint states none.
-    - *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
+    *again*: whether to repeat the request. *wait_s*: the seconds before that; None if the endpoint states none. *stop*:
+    whether to stop all requests to the endpoint, because every other request would fail too.
     """
 
     reply: Reply
@@ -433,9 +425,8 @@ def read_completion(body: bytes) -> CompletionResult:
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
     """Reads an error response. If the prompt was refused or too long, the reply is final.
 
-    - *status*: the HTTP status. If a response with status 200 states an error, *status* is the code of that error.
-    - *body*: the content of the response, as bytes or parsed.
-    - *wait_s*: the waiting time in seconds that the Retry-After header states; None if there is no such header.
+    *status*: the HTTP status, or the code of the error that a response with status 200 states. *body*: its content, as
+    bytes or parsed. *wait_s*: the seconds that the Retry-After header states, if there is one.
     """
     if isinstance(body, bytes):
         body = _parsed(body)

@@ -7,7 +7,7 @@ are in D.3 and D.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 from gre_bench.catalogs.models import Model
@@ -35,21 +35,17 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
 """Task → the prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
 
 LONGEST_SUMMARY = 60
-"""The largest number of words in a line of strengths or weaknesses."""
 
 SHORTEST_REPHRASING, LONGEST_REPHRASING = 1 / 3, 3
 """The smallest and largest accepted ratio of words, rephrased to original."""
 
 
 class LMTextWriter:
-    """A `TextWriter` that uses an LM.
+    """A `TextWriter` that uses an LM, to which *writer* sends the chats.
 
-    - *writer*: sends the chats to the LM.
-    - *sampling*: the LM's sampling options.
-    - *condition*: the guideline that the LM follows when it writes reviews; None means no guideline.
-    - *judging*: the name of the prompt for judgments, which depends on the domain.
-    - *model*: the LM whose context a paper must fit; None means that the length is not checked.
-    - *over_long*: whether to refuse or to truncate a paper that does not fit.
+    *condition*: the guideline that the LM follows when it writes reviews, if any. *judging*: the name of the prompt for
+    judgments, which depends on the domain. *model*: the LM whose context a paper must fit; None: lengths are not
+    checked. *over_long*: whether to refuse or to truncate a paper that does not fit.
     """
 
     def __init__(
@@ -73,15 +69,14 @@ class LMTextWriter:
             prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
         else:
             prompt = "+".join(load(name).sha256[:8] for name in self.prompts.get(task, (task,)))
-        cutting = f" · cut to {left} tokens" if task in ("review", "assw") and (left := self._cut_to()) else ""
-        return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
+        cutting, model = "", self.model
+        if model and task in ("review", "assw") and self.over_long == "truncate":
+            left = room(model, self.sampling.max_tokens)
+            cutting = f" · cut to {left} tokens" if left else ""
+        return f"{self.writer.identity} · prompt {prompt} · sampling {digest(asdict(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
-
-    def _cut_to(self) -> int | None:
-        """Returns the largest number of tokens that a prompt may have; None if long papers are not truncated."""
-        return room(self.model, self.sampling.max_tokens) if self.model and self.over_long == "truncate" else None
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
         chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
@@ -132,7 +127,6 @@ class LMTextWriter:
         """Returns *paper*, truncated if necessary, so that its prompt fits the LM's context; sends nothing.
 
         If the paper cannot be made to fit, returns None and adds the reason to *lost* under the paper's id.
-        *chat_of_text* makes the prompt from the paper's text.
         """
         left = room(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
@@ -192,10 +186,9 @@ def summary_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns *reply*, which rephrases *text*, without white space at its ends.
+    """Returns *reply*, which rephrases *text*, stripped; raises `ReplyError` if it is much shorter or longer.
 
-    Raises `ReplyError` if *reply* has less than a third or more than three times the words of *text*. Such a reply is
-    probably a refusal or a comment.
+    Such a reply is probably a refusal or a comment.
     """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:
@@ -222,6 +215,10 @@ def chat_of(task: str, paper: str) -> Chat:
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
     """Returns *item* with both summaries and the tokens of both, or the reason why one could not be made."""
+
+    def added(first: int | None, second: int | None) -> int | None:
+        return None if first is None or second is None else first + second
+
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
     return replace(
@@ -229,14 +226,10 @@ def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Wr
         text=elongated(item, strengths.text, weaknesses.text),
         detail="; ".join(filter(None, (strengths.detail, weaknesses.detail))),
         thinking=strengths.thinking + weaknesses.thinking,
-        prompt_tokens=_sum(strengths.prompt_tokens, weaknesses.prompt_tokens),
-        reply_tokens=_sum(strengths.reply_tokens, weaknesses.reply_tokens),
+        prompt_tokens=added(strengths.prompt_tokens, weaknesses.prompt_tokens),
+        reply_tokens=added(strengths.reply_tokens, weaknesses.reply_tokens),
         archived=strengths.archived and weaknesses.archived,
     )
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
@@ -248,7 +241,3 @@ def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
         return Written(item, read(reply.text), "ok", detail, **more)
     except ReplyError as error:
         return Written(item, None, "unparsable", str(error), **more)
-
-
-def _plain(sampling: Sampling) -> dict[str, float | int | None]:
-    return {name: getattr(sampling, name) for name in ("temperature", "max_tokens", "top_p", "seed")}

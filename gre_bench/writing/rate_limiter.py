@@ -35,8 +35,8 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 class RateLimiter:
     """The rate limiter of the URL *endpoint*; *folder* holds the files of all rate limiters.
 
-    The endpoint's *limits* may state how many requests run at once. If they do not, at most *concurrency* requests run
-    at once. All methods raise `StoreError` if the folder cannot be used.
+    At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
+    the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -48,19 +48,15 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits until a request with a prompt of *tokens* may start.
+        """Waits until a request with a prompt of *tokens* may start, which then runs until the ``with`` block ends.
 
-        The request counts as running until the ``with`` block ends. Yields True if the request may be sent. Yields
-        False if the event *over* was set first; the request must then not be sent.
+        Yields False if the event *over* was set first; the request must then not be sent.
         """
         with ExitStack() as slot:
             yield self._take_slot(slot, over) and not over.wait(self._owe(1, tokens))
 
     def add(self, tokens: int) -> None:
-        """Corrects the debt for tokens after a request has ended, when the number of its tokens is known.
-
-        *tokens* is this number minus the number counted when the request started. It may be negative.
-        """
+        """Corrects the debt after a request has ended, by its number of tokens minus the number counted before."""
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
@@ -82,9 +78,8 @@ class RateLimiter:
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        The new request waits for the larger of the two debts before the addition. *at_least_s* raises the debt for
-        requests to at least this many seconds. If the machine's clock is set back, the debts last longer; if it is set
-        forward, they end early.
+        These are the larger of the two debts before the addition. *at_least_s*: a lower bound of the debt for requests.
+        If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
         """
         with usable(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))

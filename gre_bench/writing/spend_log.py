@@ -41,11 +41,9 @@ Key = tuple[str, str | None]
 class Spent:
     """What an account has spent, on all models or on one of them.
 
-    - *requests*: the number of requests sent.
-    - *hours*: how long the account's runs or the model were at work, waiting included.
-    - *answered*: the number of requests that were answered.
-    - *estimated*: the number of answers whose tokens the endpoint did not state.
-    - *outcomes*: the outcome of a reply → the number of answers with it.
+    *requests*: those sent, of which *answered* have an answer. *hours*: how long the account's runs or the model were
+    at work, waiting included. *estimated*: the number of answers whose tokens the endpoint did not state. *outcomes*:
+    the outcome of a reply → the number of answers with it.
     """
 
     requests: int = 0
@@ -82,19 +80,13 @@ class SpendLog:
         self._owner = f"the spend log {path}"
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """Returns what *account* has spent on *model*.
-
-        If *model* is None, the result holds only the hours of the account's runs; all other totals are 0.
-        """
+        """Returns what *account* has spent on *model*; without a model, the hours of its runs and nothing else."""
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns what *account* has spent on all models together.
-
-        The hours are those of the account's runs, not the sum over the models.
-        """
+        """Returns what *account* has spent on all models together, with the hours of its runs."""
         with self._own:
             total = sum(self.models(account).values(), Spent())
             total.hours = self.spent(account).hours
@@ -116,12 +108,9 @@ class SpendLog:
             **more: Any) -> None:  # fmt: skip
         """Adds one line to the log, complete or not at all.
 
-        - *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for a time at work.
-        - *account*: the account that is charged.
-        - *model*: the model's name; None means the run as a whole.
-        - *allowed*: a function that is called when all earlier lines of all processes have been read. If this function
-          raises, no line is added.
-        - *more*: further entries of the line.
+        *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for a time at work. *model*: None means
+        the run as a whole. *allowed*: called when all earlier lines of all processes have been read; if it raises, no
+        line is added. *more*: further entries of the line.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
@@ -171,10 +160,7 @@ def _sum(entry: Mapping[str, Any]) -> str:
 
 
 def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
-    """Returns the account of *entry*, a parsed line, and what the line adds to it.
-
-    Raises `ValueError`, `KeyError` or `TypeError` if the line is damaged. A line without a checksum is accepted.
-    """
+    """Returns the account of a parsed line and what it adds; `ValueError`, `KeyError` or `TypeError` if damaged."""
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):
         raise ValueError("not as it was written")
@@ -202,11 +188,7 @@ _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_token
 
 
 class ModelBudget:
-    """Charges the requests to the LM *model*, and enforces the limits of *budget* on them.
-
-    - *spend_log*: the log in which requests and costs are recorded.
-    - *account*: the account of the log that is charged, usually an edition.
-    - *budget*: the limits of the whole account, and those of each model.
+    """Charges the requests to the LM *model* to *account*, usually an edition, and enforces the limits of *budget*.
 
     Raises `SettingsError` if the budget limits money and the model has no prices.
     """
@@ -223,7 +205,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Measures how long the ``with`` block takes, and adds this time to the model's hours in the spend log."""
+        """Measures how long the ``with`` block takes, and adds this time to the model's hours."""
         self._began = time.monotonic()
         try:
             yield
@@ -257,11 +239,7 @@ def estimated(text: str) -> int:
 
 
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
-    """Returns (prompt tokens, reply tokens) of a request, as the endpoint states them.
-
-    A number that the endpoint does not state is estimated if the LM answered. If the LM did not answer, such a number
-    is 0.
-    """
+    """Returns (prompt tokens, reply tokens) as the endpoint states them; else estimates if the LM answered, or 0."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -272,22 +250,14 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost in USD of *prompt_tokens* read and *reply_tokens* written by *model*.
-
-    The result is None if the model has no prices.
-    """
+    """Returns the cost in USD of these tokens read and written by *model*; None if it has no prices."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` if an account has reached a limit. The error's message names the setting to raise.
-
-    - *bounds*: the limits.
-    - *spent*: what *account* has spent, in total or on *model*.
-    - *model*: the model to which the limits apply; None if they apply to the whole account.
-    """
+    """Raises `BudgetReached` if *spent* has reached a limit of *bounds*, for *model* or else all of *account*."""
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
@@ -310,11 +280,7 @@ def spending_line(spent: Spent) -> str:
 
 
 def remaining(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns how much of each limit in *bounds* is left after *spent*, at least 0.
-
-    The result maps the name of a limit, such as ``usd``, to a number in the limit's unit. Limits that are None are left
-    out.
-    """
+    """Returns how much of each limit in *bounds* is left after *spent*, at least 0, by its name, such as ``usd``."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -2,7 +2,7 @@
 second.
 
 Run it as `python -m tests.bench.bench_hidden_text [folder of research papers] [folder of hostile files]`. Each way of
-`tests.ingest.pdf.hidden_text` hides one passage in each sample paper. Recall is the share of passages that a finding
+`tests.ingest.pdf.hiding` hides one passage in each sample paper. Recall is the share of passages that a finding
 contains. Findings in unaltered papers may be right: look at them with `gre-bench papers audit`.
 """
 
@@ -18,8 +18,7 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.reader import PdfReader
-from tests.ingest.pdf.hidden_text import PHRASE, WAYS, with_hidden
-from tests.ingest.pdf.hidden_unseen import FURTHER, UNSEEN
+from tests.ingest.pdf.hiding import FURTHER, PHRASE, UNSEEN, WAYS, with_hidden
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -93,9 +92,9 @@ if __name__ == "__main__":
     samples = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
     with PdfReader() as pdf_reader:
         recall(pdf_reader, samples)
-        further(pdf_reader, "hidden_text", WAYS, samples[4])
+        further(pdf_reader, "ways", WAYS, samples[4])
         further(pdf_reader, "further ways", FURTHER, samples[4])
-        further(pdf_reader, "hidden_unseen", UNSEEN, samples[4])
+        further(pdf_reader, "ways of the rendering model", UNSEEN, samples[4])
         clean(pdf_reader, "sample papers", samples)
         if folders[0].is_dir():
             clean(pdf_reader, folders[0].name, sorted(folders[0].glob("*.pdf")))

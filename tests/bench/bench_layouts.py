@@ -28,7 +28,7 @@ import pymupdf
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.text import totals
 from tests.ingest.pdf.layouts import LAYOUTS
-from tests.ingest.pdf.recall import compared, words
+from tests.ingest.pdf.reading import compared, words
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper-pdfs"
 RUN = 6

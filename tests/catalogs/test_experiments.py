@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.catalogs.experiments import experiment_of, experiments
+from gre_bench.catalogs.experiments import experiments
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import settings_file, settings_names
 from gre_bench.core.settings import load
 from gre_bench.guidelines.review_quality import GROUPS
@@ -70,16 +69,4 @@ def test_a_name_finds_its_file_with_and_without_the_folder():
     assert (
         settings_file(Path("papers/004_board")) == settings_file(Path("papers/004_board.toml")) == ALL["004_board"].path
     )
-    assert experiment_of(Path("004_board")) == experiment_of(Path("papers/004_board")) == ALL["004_board"]
     assert {"demo", "papers/004_board"} <= set(settings_names())
-
-
-def test_what_is_no_experiment_is_one_line(tmp_path):
-    with pytest.raises(SettingsError, match="no published experiment 005; there are: 000_panel, .*004_yelp"):
-        experiments(("005",))
-    with pytest.raises(SettingsError, match=r"demo.toml has no table \[experiment\]"):
-        experiments(("demo",))
-    path = tmp_path / "mine.toml"
-    path.write_text('[experiment]\npaper = "x"\ntitle = "y"\ncommand = "dance"\nitems = 1\n')
-    with pytest.raises(SettingsError, match=r"mine.toml, \[experiment\] command: Input should be 'refresh'"):
-        experiments((str(path),))

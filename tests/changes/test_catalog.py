@@ -15,9 +15,9 @@ from gre_bench.changes.catalog import CHANGES, apply, check, identity, named
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
-from gre_bench.core.judgments import OPENINGS, is_judgment, strict
+from gre_bench.core.judgments import OPENINGS, is_judgment
 from gre_bench.ingest.records.venues import venue_of
-from tests.changes.toy import ELONGATED, SPACED, TOY
+from tests.changes.toy import ELONGATED, SPACED
 from tests.conftest import SIXTEEN
 
 LEVELS = ("review", "judgments")
@@ -99,11 +99,9 @@ def test_what_a_writer_has_to_make_is_no_rule_s(name):
     ],
 )
 def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code):
-    material = replace(WHOLE[0], **lacks)
     with pytest.raises(ChangeError, match=name) as error:
-        check(name, level, material)
-    assert error.value.code == code
-    assert "\n" not in str(error.value)
+        check(name, level, replace(WHOLE[0], **lacks))
+    assert error.value.code == code and "\n" not in str(error.value)
 
 
 def test_a_material_that_lacks_nothing_allows_every_change():
@@ -146,13 +144,6 @@ def test_each_opening_stands_once_where_a_form_has_more_sections():
     assert changed.startswith("Summary:\nThis section provides an overview")
 
 
-def test_every_other_line_of_judgments_goes_and_blank_lines_stay():
-    text = "The reviewer appreciates a.\n\nThe reviewer criticizes b.\n\nThe reviewer questions c.\n"
-    assert apply("line_deletion", "judgments", ChangeInput("x", text)) == (
-        "The reviewer appreciates a.\n\nThe reviewer questions c.\n"
-    )
-
-
 def test_keywords_are_the_papers_own_words():
     material = ChangeInput(
         "x", "A review.", "Rotary gates for queues", "We propose rotary gates. Rotary gates order the queues of boards."
@@ -175,11 +166,7 @@ def test_concatenation_keeps_the_review_first_and_takes_two_others():
 
 
 LINES = st.lists(
-    st.sampled_from(OPENINGS).flatmap(
-        lambda opening: st.text("abc .", max_size=8).map(lambda end: f"{opening} {end}x.")
-    ),
-    min_size=1,
-    max_size=12,
+    st.builds("{} {}x.".format, st.sampled_from(OPENINGS), st.text("abc .", max_size=8)), min_size=1, max_size=12
 )
 
 
@@ -206,11 +193,10 @@ def test_shuffled_sentences_stay_in_their_section(pieces, seed):
     ]
 
 
-@given(LINES)
-def test_line_deletion_halves_and_keeps_order(lines):
-    kept = apply("line_deletion", "judgments", ChangeInput("x", "\n".join(lines)))
-    assert kept.split("\n") == lines[::2]
-    assert strict(kept).split("\n") == [line.strip() for line in lines[::2]]
+@given(LINES, st.sampled_from(["\n", "\n\n"]), st.sampled_from(["", "\n"]))
+def test_every_other_line_of_judgments_goes_and_blank_lines_stay(lines, gap, end):
+    kept = apply("line_deletion", "judgments", ChangeInput("x", gap.join(lines) + end))
+    assert kept == gap.join(lines[::2]) + end
 
 
 def test_another_key_or_seed_shuffles_otherwise():
@@ -218,8 +204,3 @@ def test_another_key_or_seed_shuffles_otherwise():
     base = ChangeInput("x", text)
     found = {apply("shuffled_lines", "judgments", one) for one in (base, replace(base, key="y"), replace(base, seed=1))}
     assert len(found) == 3
-
-
-def test_a_review_of_one_sentence_has_nothing_to_lose():
-    assert apply("sentence_deletion", "review", ChangeInput("x", "Fine.")) == "Fine."
-    assert TOY.startswith("Summary")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -50,9 +51,8 @@ Sparse encoders pay for themselves, also in the dense case, as the encoder and t
 
 def test_every_shipped_flaw_is_sound_and_fits_some_paper_of_the_sample():
     assert not REFUSED
-    assert len(CATALOGUE) == 12 and {flaw.family for flaw in CATALOGUE.values()} == {
-        "contradiction", "omission", "malpractice", "harmless",
-    }  # fmt: skip
+    families = {"contradiction", "omission", "malpractice", "harmless"}
+    assert len(CATALOGUE) == 12 and {flaw.family for flaw in CATALOGUE.values()} == families
     assert {name for name, _ in PLANTED} >= set(CATALOGUE) - {"limitation"}
 
 
@@ -66,76 +66,45 @@ def test_a_planted_text_differs_at_the_recorded_place_only(flaw, key):
     edited = text[planted.start : planted.end]
     assert len(edited) <= (1600 if CATALOGUE[flaw].family == "omission" else 20)
     assert plant(CATALOGUE[flaw], text, key) == planted
+    assert CATALOGUE[flaw].family != "omission" or not re.search(CATALOGUE[flaw].find, planted.text)
 
 
-@pytest.mark.parametrize("flaw, key", PLANTED, ids="-".join)
-def test_descriptions_are_judgments_of_this_paper(flaw, key):
-    lines = PLANTED[flaw, key].worded(CATALOGUE[flaw].judgments)
-    assert all(is_judgment(line) and "{" not in line for line in lines)
-    others = [
-        item.worded(CATALOGUE[flaw].judgments)
-        for (name, other), item in PLANTED.items()
-        if name == flaw and other != key
-    ]
-    assert flaw == HARMLESS or lines not in others
+@pytest.mark.parametrize("flaw", CATALOGUE)
+def test_descriptions_are_judgments_of_their_paper(flaw):
+    worded = [item.worded(CATALOGUE[flaw].judgments) for (name, _), item in PLANTED.items() if name == flaw]
+    assert all(is_judgment(line) and "{" not in line for lines in worded for line in lines)
+    assert flaw == HARMLESS or len(set(map(tuple, worded))) == len(worded)
 
 
 def test_a_contradiction_leaves_the_other_place():
     planted = plant(CATALOGUE["number"], TEXT, "p")
     assert (TEXT.count("81.4"), planted.text.count("81.4")) == (2, 1)
     assert planted.fields["old"] == "81.4" and planted.text.count(planted.fields["new"]) == 1
-    with pytest.raises(ChangeError, match="no passage"):
-        plant(CATALOGUE["number"], TEXT.replace("81.4", "90.1", 1), "p")
 
 
-@pytest.mark.parametrize(
-    "flaw, text",
-    [
-        (
-            "size",
-            "We train for 100 epochs on one V100 GPU, and show 100 images of the decoder in the figures below it.",
-        ),
-        (
-            "number",
-            "The p-value is 0.01 for the encoder, and the constant of the sparse decoder is 0.01 in the proofs.",
-        ),
-        (
-            "comparison",
-            "Sparse training outperforms dense training of encoders, as is known (Smith, 2019), for decoders.",
-        ),
-    ],
-)
-def test_a_number_with_another_meaning_and_a_claim_without_results_are_no_place_for_a_contradiction(flaw, text):
-    more = "The epochs, images and constants of sparse encoders and decoders are those of dense training, as before."
-    with pytest.raises(ChangeError, match="no passage"):
-        plant(CATALOGUE[flaw], f"{text}\n\n{more}", "p")
+ELSEWHERE = "The epochs, images and constants of sparse encoders and decoders are those of dense training, as before."
 
 
-@pytest.mark.parametrize("flaw, key", PLANTED, ids="-".join)
-def test_an_omission_leaves_nothing_that_its_pattern_finds(flaw, key):
-    if CATALOGUE[flaw].family == "omission":
-        assert not re.search(CATALOGUE[flaw].find, PLANTED[flaw, key].text)
+@pytest.mark.parametrize("flaw, text, code, said", [
+    ("number", TEXT.replace("81.4", "90.1", 1), "nowhere", "no passage"),
+    # a number with another meaning, and a claim without results
+    ("size", f"We train for 100 epochs on one V100 GPU, and show 100 images of the decoder in the figures below it.\n\n{ELSEWHERE}", "nowhere", "no passage"),
+    ("number", f"The p-value is 0.01 for the encoder, and the constant of the sparse decoder is 0.01 in the proofs.\n\n{ELSEWHERE}", "nowhere", "no passage"),
+    ("comparison", f"Sparse training outperforms dense training of encoders, as is known (Smith, 2019), for decoders.\n\n{ELSEWHERE}", "nowhere", "no passage"),
+    # an omission of which the rest of the paper speaks, and malpractice that the paper admits already
+    ("limitation", f"{TEXT}\nThe limitations of the encoder and of sparse gradients are discussed at length by the authors of the decoder.\n", "not_clean", ""),
+    ("limitation", f"{TEXT}\n## 5 Limitations of the encoder\n", "not_clean", "so that nothing else speaks of it"),
+    ("best-seed", TEXT.replace("here.", "here. We report the best of five seeds.", 1), "not_clean", "something like it already"),
+])  # fmt: skip
+def test_a_flaw_that_cannot_be_planted_cleanly_is_refused_with_a_reason(flaw, text, code, said):
+    with pytest.raises(ChangeError, match=said) as refusal:
+        plant(CATALOGUE[flaw], text, "p")
+    assert refusal.value.code == code
 
 
 def test_an_omission_takes_the_heading_of_a_section_that_would_be_empty():
     planted = plant(CATALOGUE["limitation"], TEXT, "p")
     assert "imitation" not in planted.text and "## 2 Results" in planted.text and "## 4 Conclusion" in planted.text
-
-
-def test_an_omission_is_refused_where_the_rest_of_the_paper_speaks_of_it():
-    more = "The limitations of the encoder and of sparse gradients are discussed at length by the authors of the decoder.\n"
-    with pytest.raises(ChangeError) as refusal:
-        plant(CATALOGUE["limitation"], f"{TEXT}\n{more}", "p")
-    assert refusal.value.code == "not_clean"
-    with pytest.raises(ChangeError, match="so that nothing else speaks of it"):
-        plant(CATALOGUE["limitation"], f"{TEXT}\n## 5 Limitations of the encoder\n", "p")
-
-
-def test_malpractice_is_refused_where_the_paper_admits_it_already():
-    text = TEXT.replace("here.", "here. We report the best of five seeds.", 1)
-    with pytest.raises(ChangeError) as refusal:
-        plant(CATALOGUE["best-seed"], text, "p")
-    assert refusal.value.code == "not_clean"
 
 
 def test_two_flaws_are_of_two_families_and_refusals_are_counted():
@@ -165,8 +134,7 @@ GOOD = (ROOT / "data" / "flaws" / "number.toml").read_text(encoding="utf-8")
     ],
 )
 def test_a_file_that_holds_no_flaw_is_refused_in_one_line_and_the_others_stay(tmp_path, change, reason):
-    for file in (ROOT / "data" / "flaws").glob("*.toml"):
-        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(ROOT / "data" / "flaws", tmp_path, dirs_exist_ok=True)
     (tmp_path / "mine.toml").write_text(GOOD.replace(*change), encoding="utf-8")
     known, (line,) = flaws(tmp_path)
     assert len(known) == 12 and "mine" not in known
@@ -174,15 +142,10 @@ def test_a_file_that_holds_no_flaw_is_refused_in_one_line_and_the_others_stay(tm
 
 
 def test_a_flaw_that_changes_nothing_is_refused(tmp_path):
-    nothing = (
-        GOOD.replace('rule = "digits"', 'rule = "words"').replace("twice = true", "") + '\n[words]\n"81.4" = "81.4"\n'
-    )
-    for name, text in (
-        ("nothing", nothing),
-        ("number", GOOD),
-        ("harmless", (ROOT / "data/flaws/harmless.toml").read_text()),
-    ):
-        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    nothing = GOOD.replace('rule = "digits"', 'rule = "words"').replace("twice = true", "")
+    (tmp_path / "nothing.toml").write_text(nothing + '\n[words]\n"81.4" = "81.4"\n', encoding="utf-8")
+    for name in ("number", "harmless"):
+        shutil.copy(ROOT / "data" / "flaws" / f"{name}.toml", tmp_path)
     with pytest.raises(ChangeError) as refusal:
         plant(flaws(tmp_path)[0]["nothing"], TEXT, "p")
     assert refusal.value.code == "nothing_changed"
@@ -198,24 +161,18 @@ POOL = [f"Sentence number {number} of the reviewers is about the model." for num
 
 @given(st.integers(0, 1000))
 def test_scripts_say_what_their_names_say(seed):
-    (f, g, _) = next(
-        pair
-        for key, text in PAPERS.items()
-        if (pair := two_flaws(text, key, list(CATALOGUE.values()), Counter(), Counter()))
-    )
+    pairs = (two_flaws(text, key, list(CATALOGUE.values()), Counter(), Counter()) for key, text in PAPERS.items())
+    (f, g, _) = next(filter(None, pairs))
 
     def said(script, planted, others=()):
         return scripted.review(script, POOL, planted, others, random.Random(seed))
 
     assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
     assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
-    assert set(said("plain-0", f).splitlines()) <= {
-        *(f"- {line}" for line in POOL), *POOL, "", "Summary:", "Weaknesses:",
-    }  # fmt: skip
+    assert {line.removeprefix("- ") for line in said("plain-0", f).splitlines()} <= {*POOL, "", "Summary:", "Weaknesses:"}
     assert said("plain-100", None) == said("plain-0", None)
-    assert g.worded(g.flaw.plain)[0] in said("listing-100", f, (g,)) and g.worded(g.flaw.plain)[0] in said(
-        "listing-100", None, (f, g)
-    )
+    for planted, others in ((f, (g,)), (None, (f, g))):
+        assert g.worded(g.flaw.plain)[0] in said("listing-100", planted, others)
     assert said("listing-100", f, (f, g)).count(f.worded(f.flaw.plain)[0]) == 1
     assert any(line in said("absent-100", f, (f, g)) for line in g.worded(g.flaw.plain))
 
@@ -223,28 +180,18 @@ def test_scripts_say_what_their_names_say(seed):
 def test_an_absent_flaw_is_any_that_the_text_has_not():
     f = PLANTED["number", "s01"]
     every = [replace(f, flaw=flaw) for flaw in CATALOGUE.values() if flaw.plain]
+    reviews = [scripted.review("absent-100", POOL, f, every, random.Random(seed)) for seed in range(200)]
     named = {
-        item.flaw.name
-        for seed in range(200)
-        for item in every
-        if any(
-            line in scripted.review("absent-100", POOL, f, every, random.Random(seed))
-            for line in item.worded(item.flaw.plain)
-        )
+        item.flaw.name for item in every for line in item.worded(item.flaw.plain) if any(line in text for text in reviews)
     }
     assert named == {flaw.name for flaw in CATALOGUE.values() if flaw.plain} - {"number"}
 
 
 def test_a_script_names_a_flaw_as_often_as_it_says():
     item = PLANTED["number", "s01"]
-    named = [
-        any(
-            line in scripted.review("plain-25", POOL, item, (), random.Random(seed))
-            for line in item.worded(item.flaw.plain)
-        )
-        for seed in range(2000)
-    ]
-    assert abs(sum(named) / 2000 - 0.25) < 0.04
+    reviews = [scripted.review("plain-25", POOL, item, (), random.Random(seed)) for seed in range(2000)]
+    named = sum(any(line in text for line in item.worded(item.flaw.plain)) for text in reviews)
+    assert abs(named / 2000 - 0.25) < 0.04
 
 
 def test_the_writer_by_rule_keeps_plain_sentences_of_every_flaw():

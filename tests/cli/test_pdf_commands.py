@@ -15,7 +15,7 @@ from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.tasks.steps import undecorated
 from tests.cli.calling import call
 from tests.conftest import ROOT, SIXTEEN
-from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
+from tests.ingest.pdf.hiding import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import Press, front
 
 PAPER = SIXTEEN / "pdfs" / "s01.pdf"

@@ -19,8 +19,7 @@ from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import SampleScore, Score
 
 from gre_bench.core.records import Paper, Sampling
-from gre_bench.evals.board import open_board
-from gre_bench.evals.review import gem, mean, review, stderr
+from gre_bench.evals.review import gem, mean, open_board, review, stderr
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.stats.intervals import clustered_test
@@ -36,18 +35,14 @@ from tests.lm.test_pretrained_real import needed
 MOCK = "mockllm/model"
 FAILING, REFUSED = "s03", "s05"
 METRICS = ("gem", "gem_s_abstract")
+BY_RULE = ("evaluation_lm.backend=cache-ngram", "writing.judgments=rule")
 
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory):
     """The sample, judged by rule and scored by cache-ngram."""
     state = tmp_path_factory.mktemp("evals") / "state"
-    run(
-        state,
-        "evaluation_lm.backend=cache-ngram",
-        "writing.judgments=rule",
-        "scoring.metrics=['gem', 'gem_s_abstract']",
-    )
+    run(state, *BY_RULE, "scoring.metrics=['gem', 'gem_s_abstract']")
     return state
 
 
@@ -186,10 +181,7 @@ def test_an_import_that_a_retry_can_complete_says_so(state, tmp_path):
 def test_a_paper_weighs_by_its_references_as_on_a_board():
     values = {"s01": [1.0, 2.0, 6.0], "s02": [-1.0], "s03": [0.5, 0.25]}
     scores = [
-        SampleScore(
-            sample_id=paper,
-            score=Score(value=sum(found) / len(found), metadata={"nats": dict(enumerate(map(float, found)))}),
-        )
+        SampleScore(sample_id=paper, score=Score(value=sum(found) / len(found), metadata={"nats": dict(enumerate(found))}))
         for paper, found in values.items()
     ]
     pairs = [(value, paper) for paper, found in values.items() for value in found]
@@ -218,18 +210,15 @@ def test_what_cannot_be_asked_is_one_line(by_rule, tmp_path):
     assert line(EDITION, str(by_rule), limit=0) == "limit 0: a review needs at least one paper"
     unscored = tmp_path / "unscored"
     add_papers(unscored, [{"paper_id": "s01", "text": "A paper."}])
-    assert (
-        line(EDITION, str(unscored))
-        == f"edition {EDITION} has no board yet; run: gre-bench refresh --edition {EDITION}"
-    )
+    none_yet = f"edition {EDITION} has no board yet; run: gre-bench refresh --edition {EDITION}"
+    assert line(EDITION, str(unscored)) == none_yet
     given = refreshed(tmp_path / "given")
     assert "which nothing here writes" in line(EDITION, str(given))
     other = shutil.copytree(by_rule, tmp_path / "other")
     store = Store(other, EDITION)
+    folds = "update runs set settings = replace(settings, '\"ascii_fold\":false', '\"ascii_fold\":true')"
     with store.lock("test"), store.transaction() as connection:
-        connection.execute(
-            "update runs set settings = replace(settings, '\"ascii_fold\":false', '\"ascii_fold\":true')"
-        )
+        connection.execute(folds)
     with store.lock("test"):
         store.copy_for_readers()
     assert "scores of different signatures are never mixed" in line(EDITION, str(other))
@@ -237,7 +226,7 @@ def test_what_cannot_be_asked_is_one_line(by_rule, tmp_path):
 
 def test_a_metric_that_a_board_lacks_is_named(tmp_path, by_rule):
     state = shutil.copytree(by_rule, tmp_path / "state")
-    run(state, "evaluation_lm.backend=cache-ngram", "writing.judgments=rule", "scoring.metrics=['gem_s_abstract']")
+    run(state, *BY_RULE, "scoring.metrics=['gem_s_abstract']")
     with pytest.raises(PrerequisiteError, match="has no gem; it has gem_s_abstract"):
         gem(EDITION, str(state))
 

@@ -62,35 +62,18 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
 
 
 @pytest.mark.parametrize(
-    ("entry", "metric", "reason"),
+    ("review", "reference", "metric", "reason"),
     [
-        (Entry(Paper("p"), response("h"), (response("a"),), {}), "gem", "no_review"),
-        (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged=None)}), "gem", "no_judgments"),
-        (
-            Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged="No opening.")}),
-            "gem",
-            "no_judgments",
-        ),
-        (
-            Entry(
-                Paper("p"), response("h"), (response("a"),), {"m": Response("m", "t", {"v": "The reviewer suggests."})}
-            ),
-            "gem",
-            "no_judgments",
-        ),
-        (
-            Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", text=None)}),
-            "gem_raw",
-            "no_original_review",
-        ),
-        (
-            Entry(Paper("p"), response("h"), (response("a", judged=None),), {"m": response("m")}),
-            "gem",
-            "reference: no_judgments",
-        ),
+        (None, response("a"), "gem", "no_review"),
+        (response("m", judged=None), response("a"), "gem", "no_judgments"),
+        (response("m", judged="No opening."), response("a"), "gem", "no_judgments"),
+        (Response("m", "t", {"v": "The reviewer suggests."}), response("a"), "gem", "no_judgments"),
+        (response("m", text=None), response("a"), "gem_raw", "no_original_review"),
+        (response("m"), response("a", judged=None), "gem", "reference: no_judgments"),
     ],
 )
-def test_a_missing_text_fails_the_pair_with_its_reason(entry, metric, reason):
+def test_a_missing_text_fails_the_pair_with_its_reason(review, reference, metric, reason):
+    entry = Entry(Paper("p"), response("h"), (reference,), {"m": review} if review else {})
     (pair,) = plan([entry], [MODEL], METRICS[metric], "w")
     assert (pair.state, pair.reason) == ("failed", reason)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +17,11 @@ from gre_bench.core.records import Case, Sampling, Score
 from gre_bench.metrics.lm_examiner import LMExaminer, chat, overall_score
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
+from tests.one_line import one_line
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CASE = Case("p1", "c1", "none", "review", "The review is here.", "", "The whole paper.")
 QUICK = RetryPolicy(concurrency=2, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)
-
-
-@pytest.fixture(autouse=True)
-def no_key_of_the_machine(monkeypatch):
-    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
-        monkeypatch.delenv(name)
 
 
 def examiner(server: ScriptedChat, folder: Path, sampling: Sampling = Sampling()) -> LMExaminer:
@@ -57,27 +51,19 @@ NOT_READ = [
     ("", "no <overall_score> in the reply"),
     ("The review deserves 8 of 10.", "no <overall_score>"),
     ("<overall_score>8", "no <overall_score>"),
-    ("<overall_score>1\n", "no <overall_score>"),
     ("<score>8</score>", "no <overall_score>"),
     ("<overall_score></overall_score>", "must hold a number from 0 to 10, not ''"),
     ("<overall_score>11</overall_score>", "must hold a number from 0 to 10, not '11'"),
     ("<overall_score>10.5</overall_score>", "must hold a number"),
     ("<overall_score>-1</overall_score>", "must hold a number"),
-    ("<overall_score>100</overall_score>", "must hold a number"),
     ("<overall_score>80/100</overall_score>", "must hold a number"),
-    ("<overall_score>4/5</overall_score>", "must hold a number"),
     ("<overall_score>7-8</overall_score>", "must hold a number"),
     ("<overall_score>eight</overall_score>", "must hold a number from 0 to 10, not 'eight'"),
-    ("<overall_score>8 points</overall_score>", "must hold a number"),
     ("<overall_score>nan</overall_score>", "must hold a number"),
     ("<overall_score>٧</overall_score>", "must hold a number"),
     ("<overall_score>1e1</overall_score>", "must hold a number"),
-    ("<overall_score>[Your final quality score here]</overall_score>", "must hold a number"),
     # The last one counts, readable or not.
-    (
-        "<overall_score>7</overall_score> <overall_score>none</overall_score>",
-        "must hold a number from 0 to 10, not 'none'",
-    ),
+    ("<overall_score>7</overall_score> <overall_score>none</overall_score>", "from 0 to 10, not 'none'"),
     ("<think>\n<overall_score>9</overall_score>", "no <overall_score>"),
 ]
 
@@ -89,9 +75,8 @@ def test_the_score_is_the_number_in_the_last_closed_tag(text, value):
 
 @pytest.mark.parametrize(("text", "said"), NOT_READ)
 def test_what_is_no_score_is_none(text, said):
-    with pytest.raises(ReplyError) as caught:
+    with one_line(said, kind=ReplyError):
         overall_score(text)
-    assert said in str(caught.value)
 
 
 @given(st.text(st.sampled_from("<>/overall_score 0123456789.\n"), max_size=80), st.integers(0, 100))
@@ -100,14 +85,10 @@ def test_any_chatter_before_the_score_is_passed_over(chatter, tenths):
 
 
 def test_hostile_replies_are_read_in_linear_time():
-    for text in (
-        "<overall_score>" * 100_000,
-        "<overall_score>" + " " * 1_000_000,
-        "<overall_score>" + "1" * 1_000_000 + "</overall_score>",
-    ):
-        with pytest.raises(ReplyError) as caught:
+    opened = "<overall_score>"
+    for text in (opened * 100_000, opened + " " * 1_000_000, opened + "1" * 1_000_000 + "</overall_score>"):
+        with pytest.raises(ReplyError, match="^.{1,200}$"):
             overall_score(text)
-        assert len(str(caught.value)) < 200
 
 
 def test_the_examiner_is_asked_about_the_whole_paper_and_the_original_review():
@@ -163,11 +144,8 @@ def test_what_is_never_read_is_missing_and_never_five(tmp_path):
 
 def test_only_what_could_not_be_read_is_asked_again(tmp_path):
     def answer(body):
-        return (
-            "Hm."
-            if "bad" in body["messages"][-1]["content"] and body.get("seed") != 2
-            else "<overall_score>6</overall_score>"
-        )
+        bad = "bad" in body["messages"][-1]["content"] and body.get("seed") != 2
+        return "Hm." if bad else "<overall_score>6</overall_score>"
 
     cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("good", "bad", "fine")]
     with scripted_chat(write=answer) as server:
@@ -195,13 +173,6 @@ def test_a_misbehaving_endpoint_becomes_a_problem_that_says_whether_to_try_again
         assert (score.problem.code, score.problem.final, server.count) == (code, final, requests)
         assert score.problem.message.startswith("paper p1, candidate c1, reference none: ")
         assert said in score.problem.message and "\n" not in score.problem.message
-
-
-def test_one_refusal_harms_no_other(tmp_path):
-    with scripted_chat(when=lambda body: "refusal" if "bad" in body["messages"][-1]["content"] else None) as server:
-        good, bad = examiner(server, tmp_path).score([CASE, replace(CASE, candidate="bad one it is.")])
-        assert good.value == pytest.approx(0.3)
-        assert bad.problem.code == "refused"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gre_bench.preflight.plan_published import plan_published, row_of
 
 
 def row(name: str) -> dict:
-    (one,) = experiments((name,))
+    (one,) = (one for one in experiments() if one.path.stem == name)
     return row_of(one, load())
 
 

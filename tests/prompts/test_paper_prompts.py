@@ -17,6 +17,7 @@ from gre_bench.writing.lm_writer import PROMPTS
 from tests.prompts.papers import paper
 
 DIGESTS = {
+    "predict_judgments": "608755711153c7537c6395ecd9db4373198449b8cdbdf4e7e6ae90205686e01c",
     "judgments": "5d18b5a07a3f3a78e861f3d04d3cedf45bcf7e3f1819e7ee9b562836e25c7689",
     "review": "3e345d3d348e8b7d4d8b9fb5a902953ee8ee48480036b69714ae5f10314c3c6b",
     "assw": "1068709bd8b981efd50f1978e3f5cb4dfffc84d9174553115b6ec9b84f7f060c",
@@ -72,9 +73,7 @@ def test_prompts_ask_for_what_replies_are_read_for():
     for name in ("judgments", "judgments_yelp", "judgments_proposals"):
         assert all(f"'{opening}'" in load(name).system for opening in OPENINGS)
     assert all(f"<{name}> tags" in load("review").system for name in REVIEW_PARTS)
-    assert all(
-        f"\n<{name}>\n" in load("assw").system and f"\n</{name}>\n" in load("assw").system for name in ASSW_PARTS
-    )
+    assert all(f"\n<{mark}{name}>\n" in load("assw").system for name in ASSW_PARTS for mark in ("", "/"))
     assert {name for names in PROMPTS.values() for name in names} <= set(LISTINGS)
     assert load("completion").system.count(MISSING) == 2
 

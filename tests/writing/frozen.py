@@ -168,7 +168,6 @@ def _changed(name: str, level: Level, item: ChangeInput) -> str:
 
 
 def recorded() -> dict[str, str]:
-    """The rows of ``frozen.toml``: name → digest."""
     return tomllib.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
 
 

@@ -57,7 +57,6 @@ class Tally:
 
     @property
     def row(self) -> str:
-        """A row of a Markdown table."""
         failed = "; ".join(f"{reason} {count}" for reason, count in sorted(self.failed.items())) or "–"
         cut = self.replies.get("cut", 0)
         return f"| {self.purpose} | {self.asked} | {self.used} | {failed} | {sum(self.replies.values())} | {cut} |"
@@ -112,15 +111,11 @@ def frugal(tokens: int) -> Iterator[None]:
 
 
 def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple[str, Callable[[], list[Outcome]]]]:
-    """Each purpose, and what asks for it."""
     ask: dict[str, Any] = {"name": name, "writer_context": context}
     prose = list(texts.prose.items())
     yield "review", lambda: [_outcome(one) for one in STEPS.write_reviews(**ask, papers=texts.papers)]
-    guided = {"name": f"{name}@iclr", "writer_context": context}
-    yield (
-        "review under a guideline",
-        lambda: [_outcome(one) for one in STEPS.write_reviews(**guided, papers=texts.papers[:1])],
-    )
+    guided = partial(STEPS.write_reviews, name=f"{name}@iclr", writer_context=context, papers=texts.papers[:1])
+    yield "review under a guideline", lambda: [_outcome(one) for one in guided()]
     yield "judgments", lambda: [_outcome(one) for one in STEPS.write_judgments(**ask, reviews=prose)]
     yield "ASSW", lambda: [_outcome(one) for one in STEPS.write_assw(**ask, papers=texts.papers)]
     changes = [change.name for change in CHANGES.values() if change.task and change.name != "rephrase_2"]
@@ -129,9 +124,8 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
         made = partial(STEPS.write_changes, change=change, **ask, materials=materials)
         yield f"change: {change.removesuffix('_1')}", lambda made=made: [_outcome(one) for one in made()]
     yield "LM examiner", lambda: _lm_examiner(name, context, texts)
-    items = [
-        Item(one.review_id, texts.paper_of(one).abstract or "", texts.prose[one.review_id]) for one in texts.reviews[:1]
-    ]
+    review = texts.reviews[0]
+    items = [Item(review.review_id, texts.paper_of(review).abstract or "", texts.prose[review.review_id])]
     for family, templates in _families().items():
         yield family, lambda templates=templates: [one for form in templates for one in _graded(ask, form, items)]
     yield "examiner: filter", lambda: _graded(ask, TEMPLATES["human_test"], items, filtering=True)
@@ -146,12 +140,8 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
         yield f"points: {criterion}", lambda judged=judged: [_outcome(one) for one in judged()]
     contents = [(paper.paper_id, paper.whole) for paper in texts.papers[:1]]
     conditions = [condition(one) for one in SHIPPED if one in ("none", "neurips", "good", "good+rubric")]
-    yield (
-        "rating under a guideline",
-        lambda: [
-            _outcome(one) for each in conditions for one in STEPS.rate_papers(**ask, condition=each, papers=contents)
-        ],
-    )
+    rated = [partial(STEPS.rate_papers, **ask, condition=each, papers=contents) for each in conditions]
+    yield "rating under a guideline", lambda: [_outcome(one) for rate in rated for one in rate()]
     yield "guideline", lambda: [_outcome(STEPS.generate_guideline(**ask, reviews=texts.reviews))]
 
 
@@ -212,12 +202,8 @@ def _replies(context: WriterContext) -> Counter[str]:
 
 def _reviews(paper_id: str, characters: int | None) -> list[FieldedReview]:
     rows = tomllib.loads((SAMPLE / "sources" / f"{paper_id}.reviews.toml").read_text(encoding="utf-8"))["review"]
-    return [
-        FieldedReview(
-            row["id"], paper_id, {name: str(value)[:characters] for name, value in row.items() if name != "judgments"}
-        )
-        for row in rows
-    ]
+    fields = [{name: str(value)[:characters] for name, value in row.items() if name != "judgments"} for row in rows]
+    return [FieldedReview(row["id"], paper_id, texts) for row, texts in zip(rows, fields, strict=True)]
 
 
 def _rows(name: str) -> list[dict[str, Any]]:

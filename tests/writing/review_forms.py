@@ -21,7 +21,6 @@ def listed(sections: Mapping[str, Sequence[str]], mark: str = "- ", dress: str =
 
 
 def prose(sections: Mapping[str, Sequence[str]], dress: str = "{}:") -> str:
-    """A paragraph under each heading."""
     return "\n\n".join(f"{dress.format(name)}\n\n{' '.join(texts)}" for name, texts in sections.items())
 
 
@@ -31,12 +30,10 @@ def inline(sections: Mapping[str, Sequence[str]], between: str = "\n\n") -> str:
 
 
 def tagged(sections: Mapping[str, Sequence[str]]) -> str:
-    """Sections between tags."""
     return "\n".join(f"<{name.lower()}>\n{' '.join(texts)}\n</{name.lower()}>" for name, texts in sections.items())
 
 
 def forms(sections: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The review in every form."""
     return {
         **{f"bullets {mark}": listed(sections, mark) for mark in ("- ", "* ", "• ", "#. ", "(#) ", "#) ")},
         **{f"bullets, {name}": listed(sections, dress=dress) for name, dress in DRESSES.items()},

@@ -16,9 +16,8 @@ from gre_bench.core.review_text import split
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.lm_writer import PROMPTS
-from gre_bench.writing.rules.changed_reviews import phrases, rephrased, summaries_of, vague
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.writer import NAMES
+from gre_bench.writing.rules.writer import NAMES, phrases, rephrased, summaries_of, vague
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
@@ -58,7 +57,6 @@ def item(key: str = "p1", **more) -> ChangeInput:
 
 @pytest.fixture
 def lm(tmp_path):
-    """A text writer at the scripted server, and the server."""
     with scripted_chat() as server:
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
         yield text_writer("scripted", WriterContext(tmp_path / "replies", tmp_path / "models.toml")), server
@@ -92,9 +90,8 @@ def test_an_elongation_by_an_lm_asks_for_both_summaries_and_states_the_cost_of_b
     asked = [body["messages"][0]["content"] for body in server.requests]
     assert ["strengths of" in text for text in asked] == [True, False]
     assert "including summary of the paper: and this is the second sentence. However" in written.text
-    assert written.prompt_tokens == sum(
-        sum(len(message["content"]) for message in body["messages"]) // 4 for body in server.requests
-    )
+    sent = [sum(len(message["content"]) for message in body["messages"]) for body in server.requests]
+    assert written.prompt_tokens == sum(length // 4 for length in sent)
 
 
 @pytest.mark.parametrize("task", PROMPTS)
@@ -168,10 +165,8 @@ def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, n
 
 
 def test_every_identity_is_its_own(lm):
-    rules = {text_writer("rule", WriterContext(".")).identity(task) for task in PROMPTS} | {
-        text_writer("rule-2", WriterContext(".")).identity("rephrase")
-    }
-    assert rules == {
+    rules = {text_writer("rule", WriterContext(".")).identity(task) for task in PROMPTS}
+    assert rules | {text_writer("rule-2", WriterContext(".")).identity("rephrase")} == {
         "rule-completion-1", "rule-abstract-only-1", "rule-rephrase-1", "rule-rephrase-2", "rule-elongation-3",
     }  # fmt: skip
     by_lm = {lm[0].identity(task) for task in PROMPTS}
@@ -181,10 +176,7 @@ def test_every_identity_is_its_own(lm):
 def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
         text_writer("rule-2", WriterContext(".")).identity("completion")
-    with pytest.raises(
-        SettingsError,
-        match="writer extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2",
-    ):
+    with pytest.raises(SettingsError, match="extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2"):
         text_writer("extractive-full", WriterContext(".")).identity("rephrase")
     assert NAMES[0] == "rule"
 
@@ -204,18 +196,14 @@ def test_a_completion_by_rule_is_one_that_an_lm_s_would_pass_for():
 def test_vague_sentences_judge_nothing_and_name_nothing():
     assert not judgments_of("\n".join(vague()))
     assert len(set(vague())) == len(vague()) > 20
-    assert not {"good", "bad", "novel", "experiments", "results"} & set(
-        " ".join(vague()).lower().replace(".", "").split()
-    )
+    words = set(" ".join(vague()).lower().replace(".", "").split())
+    assert not {"good", "bad", "novel", "experiments", "results"} & words
 
 
 def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_reads_the_review():
     written = by_rule("abstract_only", item())
-    assert [part.name for part in split(written.text) if part.kind in ("summary", "mixed", "verdict")] == [
-        "summary of the paper",
-        "strength and weaknesses",
-        "summary of the review",
-    ]
+    names = [part.name for part in split(written.text) if part.kind in ("summary", "mixed", "verdict")]
+    assert names == ["summary of the paper", "strength and weaknesses", "summary of the review"]
     assert written.text == by_rule("abstract_only", item(text="Another review.")).text
     assert all(opening in judgments_of(written.text) for opening in OPENINGS[:3])
 
@@ -223,11 +211,7 @@ def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_rea
 @pytest.mark.parametrize(
     ("style", "text", "expected"),
     [
-        (
-            1,
-            "Although the idea is novel, the proofs are wrong.",
-            "The proofs are wrong, although the idea is original.",
-        ),
+        (1, "Although the idea is novel, the proofs are wrong.", "The proofs are wrong, although the idea is original."),
         (1, "If noise is added, then the bound fails.", "If noise is added, then the bound fails."),
         (1, "An interesting method.", "An appealing approach."),
         (2, "An interesting method.", "An exciting technique."),
@@ -254,28 +238,16 @@ def test_a_rephrasing_by_rule_keeps_headings_and_judgments(name):
     assert written.text != REVIEW
 
 
-def test_the_two_styles_differ():
-    assert by_rule("rephrase", item()).text != by_rule("rephrase", item(), "rule-2").text
-
-
 def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
     lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     assert len(phrases()) == sum(not line.startswith("#") for line in lines) > 100
     assert all(phrase == phrase.lower() and phrase not in others for phrase, others in phrases().items())
 
 
-@given(
-    st.text()
-    | st.lists(
-        st.sampled_from(
-            [
-                "Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"',
-                "a ", "novel ", "I ",
-            ]
-        )
-    ).map("".join),
-    st.sampled_from([1, 2]),
-)  # fmt: skip
+PIECES = ["Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"', "a ", "novel ", "I "]
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([1, 2]))
 def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
     changed = rephrased(text, style)
     assert changed.count("\n") == text.count("\n") and changed.count("$") == text.count("$")

@@ -6,7 +6,7 @@ import pytest
 
 from gre_bench.changes import catalog as changes
 from gre_bench.changes import edits
-from gre_bench.writing.rules import changed_reviews, extractive, judgments, synopsis
+from gre_bench.writing.rules import extractive, judgments, synopsis, writer
 from tests.writing import frozen
 from tests.writing.frozen import COMMAND, CORPUS, corpus, digests, odd_review, problems, recorded
 
@@ -35,7 +35,7 @@ def few(monkeypatch) -> dict[str, str]:
     [
         (judgments, "judgments_of", {judgments.WRITER}),
         (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
-        (changed_reviews, "rephrased", {*changed_reviews.REPHRASERS.values()}),
+        (writer, "rephrased", {*writer.REPHRASERS.values()}),
         (synopsis, "assw_of", {synopsis.WRITER}),
         (edits, "injected", {"injection-1"}),
     ],

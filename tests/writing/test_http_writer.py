@@ -27,15 +27,6 @@ from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 CANARY = "sk-canary-0123456789abcdef"
 CHAT = Chat("system", "user")
 QUICK = RetryPolicy(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
-REVIEW = "The paper is clear. It lacks a baseline. Why was the seed fixed? The authors should add an ablation."
-
-
-@pytest.fixture(autouse=True)
-def no_key_of_the_machine(monkeypatch):
-    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
-        monkeypatch.delenv(name)
-
-
 def entry(server: ScriptedChat | str, **more) -> Model:
     url = server if isinstance(server, str) else server.url
     return Model(**{"name": "scripted", "endpoint": url, "model": MODEL} | more)
@@ -108,9 +99,7 @@ def test_a_behaviour_becomes_a_reply(tmp_path, behaviour, outcome, final, reques
             assert server.count == 2 * requests
 
 
-@pytest.mark.parametrize(
-    "behaviour", ["429", "500", "502", "408", "409", "reset", "truncated", "empty", "error_200_busy"]
-)
+@pytest.mark.parametrize("behaviour", ["429", "500", "reset", "empty", "error_200_busy"])
 def test_what_passes_by_itself_is_asked_again(tmp_path, behaviour):
     with scripted_chat(behaviour) as server:
         (reply,) = writer(server, tmp_path).write([CHAT], Sampling())
@@ -233,9 +222,7 @@ def test_replies_come_in_the_order_of_their_chats_and_equal_chats_are_asked_once
         replies = writer(server, tmp_path).write(asked, Sampling())
         assert server.count == 7
         assert server.peak == QUICK.concurrency
-    assert [reply.text for reply in replies] == [
-        f"The scripted model read {len(chat.user)} characters." for chat in asked
-    ]
+    assert [reply.text for reply in replies] == [f"The scripted model read {len(chat.user)} characters." for chat in asked]
 
 
 def test_no_chats_no_requests(tmp_path):
@@ -250,14 +237,8 @@ def test_a_text_that_no_request_can_carry_does_not_raise(tmp_path):
 
 def test_another_sampling_model_or_revision_is_another_request(tmp_path):
     with scripted_chat() as server:
-        for sampling, more in [
-            (Sampling(), {}),
-            (Sampling(seed=1), {}),
-            (Sampling(), {"name": "other"}),
-            (Sampling(), {"revision": "2"}),
-            (Sampling(), {}),
-        ]:
-            writer(server, tmp_path, **more).write([CHAT], sampling)
+        for seed, more in ((None, {}), (1, {}), (None, {"name": "other"}), (None, {"revision": "2"}), (None, {})):
+            writer(server, tmp_path, **more).write([CHAT], Sampling(seed=seed))
         assert server.count == 4
 
 
@@ -315,9 +296,7 @@ def test_a_reply_outlives_a_kill_between_it_and_its_use(tmp_path):
         assert [process.stdout.readline() for _ in range(2)] == ["start\n", "archived\n"]
         kill(process)
         assert server.count == 1
-        (reply,) = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write(
-            [Chat("system", "user 0")], Sampling()
-        )
+        (reply,) = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write(chats(1), Sampling())
         assert (reply.outcome, reply.archived, server.count) == ("ok", True, 1)
 
 
@@ -353,9 +332,8 @@ def test_without_room_for_replies_no_more_are_bought(tmp_path, monkeypatch):
         replies = full_writer.write(chats(40), Sampling())
         assert server.count <= QUICK.concurrency
     assert sum(reply.outcome == "ok" for reply in replies) == server.count
-    assert all(
-        "No space left on device" in reply.detail and not reply.final for reply in replies if reply.outcome != "ok"
-    )
+    lost = [reply for reply in replies if reply.outcome != "ok"]
+    assert all("No space left on device" in reply.detail and not reply.final for reply in lost)
 
 
 # -- the key --
@@ -377,18 +355,15 @@ def test_the_key_is_sent_to_its_endpoint_and_told_to_nobody_else(tmp_path, monke
     monkeypatch.setenv("SCRIPTED_KEY", f" {CANARY}\n")
     caplog.set_level(logging.DEBUG)
     told = []
-    with scripted_chat(
-        "ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped", then="echo_key_401"
-    ) as server:
+    said = ("ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped")
+    with scripted_chat(*said, then="echo_key_401") as server:
         for chat in chats(7):
             each = writer(server, tmp_path, RetryPolicy(attempts=1), key_env="SCRIPTED_KEY")
             told += [repr(each), repr(each.model), *map(repr, each.write([chat], Sampling()))]
         told += map(repr, each.write(chats(30), Sampling()))
         assert {headers["authorization"] for headers in server.headers} == {f"Bearer {CANARY}"}
-    assert all(
-        part in "".join(told)
-        for part in ("bad request with Bearer [key]", "text='Bearer [key]'", "refused the key (401)")
-    )
+    parts = ("bad request with Bearer [key]", "text='Bearer [key]'", "refused the key (401)")
+    assert all(part in "".join(told) for part in parts)
     monkeypatch.setenv("SCRIPTED_KEY", f"{CANARY} and more")
     try:
         writer(server, tmp_path, key_env="SCRIPTED_KEY").write(chats(9), Sampling())

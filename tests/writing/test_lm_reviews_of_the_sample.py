@@ -21,7 +21,6 @@ def lines(path: Path) -> list[dict]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two of the sample's papers, alone."""
     papers = (SAMPLE / "papers.jsonl").read_text(encoding="utf-8").splitlines()[:2]
     (tmp_path / "papers.jsonl").write_text("\n".join(papers) + "\n", encoding="utf-8")
     return tmp_path
@@ -34,16 +33,10 @@ def test_every_attempt_is_kept_and_no_paper_is_asked_about_twice(folder):
         left = [write.main(folder, folder / "models.toml") for _ in range(4)]
     kept = lines(folder / "lm_attempts.jsonl")
     assert left == [1, 1, 0, 0] and server.count == 4
-    assert [(row["paper_id"], row["attempt"], row["outcome"]) for row in kept] == [
-        ("s01", 1, "ok"),
-        ("s02", 1, "failed"),
-        ("s02", 2, "empty"),
-        ("s02", 3, "cut"),
-    ]
-    assert [row["review"] for row in script("make_sample").lm_reviews(folder / "lm_attempts.jsonl")] == [
-        kept[0]["text"],
-        kept[3]["text"],
-    ]
+    outcomes = [("s01", 1, "ok"), ("s02", 1, "failed"), ("s02", 2, "empty"), ("s02", 3, "cut")]
+    assert [(row["paper_id"], row["attempt"], row["outcome"]) for row in kept] == outcomes
+    reviews = [row["review"] for row in script("make_sample").lm_reviews(folder / "lm_attempts.jsonl")]
+    assert reviews == [kept[0]["text"], kept[3]["text"]]
     papers = lines(folder / "papers.jsonl")
     assert all(papers[0]["text"] in message["content"] for message in server.requests[0]["messages"][1:])
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.catalogs.models import Limits, load
-from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
+from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.catalog import WriterContext
@@ -166,9 +166,7 @@ def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factor
             moment += passed
             clock.setattr(time, "time", partial(float, moment))
             requests, tokens = max(0.0, requests - passed), max(0.0, tokens - passed)
-            rate_limiter = RateLimiter(
-                "http://host/v1", limits, folder, 8
-            )  # a new one each time: nothing is kept in memory
+            rate_limiter = RateLimiter("http://host/v1", limits, folder, 8)  # a new one: nothing is kept in memory
             assert rate_limiter._owe(count, size) == pytest.approx(max(requests, tokens), abs=1e-5)
             requests, tokens = requests + count * 60 / per_minute, max(0.0, tokens + size * 60 / tokens_per_minute)
 
@@ -194,38 +192,6 @@ def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="the rate limiter .* cannot be used: Not a directory"):
         RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
-
-
-@pytest.mark.parametrize(
-    ("lines", "part"),
-    [
-        ('url = "http://h/v2"', "http://h/v2 is the endpoint of no model there"),
-        (
-            'url = "http://h/v1"\n[[endpoint]]\nurl = "http://h/v1/"',
-            "endpoint (entry 2): http://h/v1 stands there twice",
-        ),
-        ("concurrency = 2", "endpoint (entry 1): url: not an http(s) URL"),
-        ('url = "http://h/v1"\nconcurrency = 0', "concurrency: "),
-        ('url = "http://h/v1"\nrequests_per_minute = -1', "requests_per_minute: "),
-        ('url = "http://h/v1"\nrpm = 3', "rpm: Extra inputs"),
-        ('url = "https://user:sk-canary@h/v1"', "url: must hold no user, password"),
-    ],
-)
-def test_a_wrong_limit_is_one_line_that_names_the_entry(tmp_path, lines, part):
-    file = tmp_path / "models.toml"
-    file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + f"[[endpoint]]\n{lines}\n")
-    with pytest.raises(SettingsError) as caught:
-        load(file)
-    assert part in str(caught.value) and "\n" not in str(caught.value) and "canary" not in str(caught.value)
-
-
-def test_limits_stand_under_the_endpoint_and_not_under_a_model(tmp_path):
-    file = tmp_path / "models.toml"
-    file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + "limits = { concurrency = 2 }\n")
-    with pytest.raises(
-        SettingsError, match=r"model 'a' .*: limits: they are the endpoint's, write them under \[\[endpoint\]\]"
-    ):
-        load(file)
 
 
 def test_limits_are_no_part_of_who_a_model_is(tmp_path):

@@ -7,11 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.judgments import OPENINGS, is_judgment
-from gre_bench.writing.rules.judgments import LONGEST_LINE, judgments_of
+from gre_bench.writing.rules.claims import LONGEST_LINE
+from gre_bench.writing.rules.judgments import judgments_of
 
 
 def lines(review: str) -> list[str]:
     return [line.removeprefix("The reviewer ") for line in judgments_of(review).splitlines()]
+
+
+TWO = ["appreciates the elegant proof.", "criticizes the insufficient data."]
 
 
 @pytest.mark.parametrize(
@@ -39,32 +43,17 @@ def lines(review: str) -> list[str]:
         ("Weaknesses:\n- Please report the memory.", ["suggests reporting the memory."]),
         ("Clarity: good", ["appreciates the good clarity."]),
         ("Clarity:\npoor", ["criticizes the poor clarity."]),
-        (
-            "The proof is elegant. The data are insufficient.",
-            ["appreciates the elegant proof.", "criticizes the insufficient data."],
-        ),
-        (
-            "The proof is quite elegant, but the data are insufficient.",
-            ["appreciates the elegant proof.", "criticizes the insufficient data."],
-        ),
-        (
-            "While the proof is elegant, the data are insufficient.",
-            ["appreciates the elegant proof.", "criticizes the insufficient data."],
-        ),
-        (
-            "Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards",
-            ["appreciates the fast queues.", "criticizes leaks on ARM boards."],
-        ),
-        (
-            "Weaknesses:\n1. **Limited novelty:** The proof is wrong [3, 4].",
-            ["criticizes the limited novelty.", "criticizes the wrong proof."],
-        ),
-        (
-            "Strengths:\n- The paper addresses the limitations of existing queues.",
-            ["appreciates that the paper addresses the limitations of existing queues."],
-        ),
+        ("The proof is elegant. The data are insufficient.", TWO),
+        ("The proof is quite elegant, but the data are insufficient.", TWO),
+        ("While the proof is elegant, the data are insufficient.", TWO),
+        ("Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards", ["appreciates the fast queues.", "criticizes leaks on ARM boards."]),
+        ("Weaknesses:\n1. **Limited novelty:** The proof is wrong [3, 4].", ["criticizes the limited novelty.", "criticizes the wrong proof."]),
+        ("Strengths:\n- The paper addresses the limitations of existing queues.", ["appreciates that the paper addresses the limitations of existing queues."]),
+        ("Weaknesses:\n- However, I think **the proof** (Lee et al., 2020) is wrong, see https://x.org/a. Your claim is vague.", ["criticizes the wrong proof.", "criticizes the vague claim."]),
+        ("The proof is elegant.\n\nSummary Of The Review:\nOverall, the proof is very elegant.", ["appreciates the elegant proof."]),
+        ("Weaknesses:\n<b>The proof</b> is &nbsp;wrong\u200b for \U0001f9ea trees.", ["criticizes that the proof is wrong\u200b for \U0001f9ea trees."]),
     ],
-)
+)  # fmt: skip
 def test_an_evaluation_becomes_a_line(review, expected):
     assert lines(review) == expected
 
@@ -81,6 +70,7 @@ def test_an_evaluation_becomes_a_line(review, expected):
         "I recommend acceptance.",
         "I thank the authors for the good response.",
         "The queue has 3 locks.",
+        "\x00\ud800 \u202e",
     ],
 )
 def test_what_judges_nothing_gives_no_line(review):
@@ -118,42 +108,20 @@ The paper proposes LockFree, a queue for ARM boards.
     ]  # fmt: skip
 
 
-def test_first_persons_connectives_citations_and_markup_go():
-    review = "Weaknesses:\n- However, I think **the proof** (Lee et al., 2020) is wrong, see https://x.org/a. Your claim is vague."
-    assert lines(review) == ["criticizes the wrong proof.", "criticizes the vague claim."]
-
-
-def test_the_same_evaluation_is_written_once():
-    assert lines("The proof is elegant.\n\nSummary Of The Review:\nOverall, the proof is very elegant.") == [
-        "appreciates the elegant proof."
-    ]
-
-
 def test_a_long_sentence_is_cut_where_a_clause_ends():
+    claim = "he proof of the second bound on queues is wrong for every tree that has more than two leaves"
     tail = ", since " + " ".join(f"word{n}" for n in range(60))
-    (line,) = lines(
-        "Weaknesses:\n- The proof of the second bound on queues is wrong for every tree that has more than two leaves"
-        + tail
-    )
-    assert (
-        line
-        == "criticizes that the proof of the second bound on queues is wrong for every tree that has more than two leaves."
-    )
+    assert lines(f"Weaknesses:\n- T{claim}{tail}") == [f"criticizes that t{claim}."]
 
 
-PIECES = st.text() | st.lists(
-    st.sampled_from(
-        [
-            "Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ",
-            "good", "not clear", ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ",
-            ", but the ", "no ", ":", "(", "the lack of ",
-        ]
-    ),
-    max_size=30,
-).map("".join)  # fmt: skip
+PIECES = [
+    "Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ", "good",
+    "not clear", ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ", ", but the ", "no ", ":", "(",
+    "the lack of ",
+]  # fmt: skip
 
 
-@given(PIECES)
+@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_every_line_is_a_short_judgment(review):
     written = judgments_of(review)
     for line in written.split("\n") if written else []:
@@ -164,21 +132,10 @@ def test_every_line_is_a_short_judgment(review):
     assert judgments_of(review) == written
 
 
-def test_markup_and_odd_characters_do_no_harm():
-    assert lines("Weaknesses:\n<b>The proof</b> is &nbsp;wrong\u200b for \U0001f9ea trees.") == [
-        "criticizes that the proof is wrong\u200b for \U0001f9ea trees."
-    ]
-    assert judgments_of("\x00\ud800 \u202e") == ""
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    "piece",
-    [
-        "The proof is not clear and the data are weak, but it is fast. ", "(", "a ", "Weaknesses:\nNo code\n", "$",
-        "is not ",
-    ],
-)  # fmt: skip
+    "piece", ["The proof is not clear and the data are weak. ", "(", "a ", "Weaknesses:\nNo code\n", "$", "is not "]
+)
 def test_a_quarter_of_a_megabyte_is_written_in_seconds(piece):
     written = judgments_of(piece * (250_000 // len(piece)))
     assert all(map(is_judgment, written.splitlines()))

@@ -21,8 +21,7 @@ from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining, 
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S
 from tests.servers.scripted_chat import MODEL, scripted_chat
-
-QUICK = RetryPolicy(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+from tests.writing.test_http_writer import QUICK, chats
 
 
 def model(url: str = "http://127.0.0.1:1/v1", **more) -> Model:
@@ -38,10 +37,6 @@ def asking(folder: Path, server, policy: RetryPolicy = QUICK, **bounds) -> HttpW
     """A writer at *server* whose requests are charged, in the limits *bounds*."""
     budget = model_budget(folder, server.url, **bounds)
     return HttpWriter(model(server.url), ReplyArchive(folder / "replies"), policy, model_budget=budget)
-
-
-def chats(count: int) -> list[Chat]:
-    return [Chat("system", f"user {place}") for place in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,8 @@ MOST_FINDINGS = 200
 class _Pages:
     """The pages of a file as far as they could be read, with notes, findings and counts.
 
-    - *characters*: all characters, of which *hidden* are hidden and *recognised* come from text recognition on scans.
-    - *scans*, *pictures*, *lost*, *wrong*: how many pages are scans, have pictures, are damaged, or are understood only
-      in part.
+    *characters*: all, of which *hidden* are hidden and *recognised* come from text recognition on *scans*. *pictures*,
+    *lost*, *wrong*: how many pages have pictures, are damaged, or are understood only in part.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -140,10 +139,7 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file with *count* pages, and adds the reasons for it to the notes of *read*.
-
-    *cut* says why the file seems to be only the beginning of a longer one.
-    """
+    """Returns the status of a file with *count* pages, and notes the reasons; *cut*: why it seems to be cut off."""
     repaired = bool(document.is_repaired)
     if repaired:
         read.notes.append("the file is damaged and was repaired: text may be missing")
@@ -307,10 +303,7 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
 
 def drop_sidebars(pages: Sequence[Page]) -> None:
-    """Drops the sidebars of journals, which stand beside the only column of text on the first two pages.
-
-    The bounds of the column are the medians over all later pages.
-    """
+    """Drops the sidebars of journals beside the only column of text on the first two pages, as later pages bound it."""
     if _gutters(pages)[1] is not None:
         return
     extents = [extent(rows) for page in pages[2:] if len(rows := undecided(page.rows)) > 20]

@@ -87,7 +87,9 @@ def front(
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
         # After keywords, the body begins at the next numbered or introducing heading.
-        first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
+        numbered = (index for index in heads if NUMBER.match(rows[index].text)
+                    or INTRODUCTION.fullmatch(bare(rows[index].text)))  # fmt: skip
+        first = next((index for index in numbered if index >= closing), closing)
     running = prose(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
@@ -105,15 +107,8 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
     return min(opening + 40, len(rows))
 
 
-def _opens(heading: Row) -> bool:
-    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(bare(heading.text)))
-
-
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words together, but at least one.
-
-    If parts are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
-    """
+    """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words, at least one, and a note if some are cut."""
     length = 0
     for index, part in enumerate(parts):
         length += sum(len(row.text.split()) for row in part.rows)
@@ -151,10 +146,7 @@ def _drop_front(
 def _unnamed(
     rows: Sequence[Row], words: Counter[str], heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns text and rows of an abstract without a heading, the longest paragraph of prose before the introduction.
-
-    It is None and no rows if there is none among *rows*. *notes* receives a line.
-    """
+    """Returns text and rows of an abstract without a heading, the longest paragraph of prose, with a note."""
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
@@ -181,7 +173,6 @@ NUMBERED = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})$", re.I)
 ENTRY_OF_CONTENTS = re.compile(r"[\d\W]*[A-Z].*[^.;,:]")
 """An entry of a table of contents, without its page number."""
 LONGEST_ENTRY = 14
-"""The most words of an entry."""
 FEWEST = 3
 """The fewest entries of a table of contents."""
 RUN = 4
@@ -207,8 +198,8 @@ def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
-    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
-    words of an entry, and before the heading of another table.
+    The entries end before running text, a row too long for an entry, a heading that repeats the words of an entry, or
+    that of another table.
     """
     names: set[str] = set()
     last = first
@@ -322,8 +313,8 @@ def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
     """Drops lists of references and appendices.
 
     A list opens at a heading such as References if references follow, and ends at the next heading. Rows after the last
-    list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
-    after the list, under a heading of its own; that text stays.
+    list are appendices, and so are rows after the heading of one. Some journals print text such as methods after the
+    list, under a heading of its own; that text stays.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
@@ -342,7 +333,6 @@ def drop_back_matter(rows: Sequence[Row], text_type: Type) -> None:
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
-    """Whether a list of references seems to follow the heading at index *heading* of *rows*."""
     return begins_with_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from gre_bench.core.resources import word_lists
 from gre_bench.ingest.pdf.rows import Row, decide
 
 NUMBER = re.compile(
@@ -158,16 +159,7 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
     return notes
 
 
-FUNCTION_WORDS = frozenset([
-    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before", "between",
-    "both", "but", "by", "can", "could", "did", "do", "does", "each", "either", "for", "from", "had", "has", "have",
-    "how", "however", "if", "in", "into", "is", "it", "its", "may", "more", "most", "no", "not", "of", "on", "one",
-    "only", "or", "other", "our", "over", "same", "should", "since", "so", "some", "such", "than", "that", "the",
-    "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "under", "until", "upon",
-    "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "within", "without",
-    "would", "you",
-])  # fmt: skip
-"""Frequent English words without content, which sentences need."""
+FUNCTION_WORDS = frozenset(word_lists()["function words"])
 SHARE = 0.25
 """The lowest share of function words in running text; labels of figures and cells of tables have fewer."""
 SENTENCE = 15
@@ -237,14 +229,8 @@ MENDED: dict[int, str | None] = {ord(sign): unicodedata.normalize("NFKD", sign) 
 MENDED |= dict.fromkeys(range(32))
 ENDED = re.compile(r"[.!?:;][\"'”’)\]]*$")
 BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
-SMALL_WORDS = frozenset(
-    ["a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "off", "on", "or", "out", "the", "to", "up", "with"]
-)
-FIRST_PARTS = frozenset([
-    "cross", "few", "five", "four", "half", "high", "large", "long", "low", "non", "one", "self", "short", "six",
-    "small", "state", "three", "two", "well", "zero",
-])  # fmt: skip
-"""First parts of compounds that are written with a hyphen more often than without."""
+SMALL_WORDS = frozenset(word_lists()["small words"])
+FIRST_PARTS = frozenset(word_lists()["first parts"])
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
@@ -392,9 +378,7 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
 
 
 LONG_WORD = re.compile(r"[^\W\d_]{3,}")
-FUNCTIONS = frozenset(["min", "max", "sup", "inf", "arg", "argmin", "argmax", "exp", "log", "sin", "cos", "tan", "det",
-                       "lim", "end", "for", "mod", "dim", "var", "cov"])  # fmt: skip
-"""Names of functions that look like words in a formula, and words that end an algorithm's loop."""
+FUNCTIONS = frozenset(word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
 """The most characters of a useless line without words; a longer one may be a whole formula."""

@@ -30,7 +30,7 @@ FILES = 200
 class Limits:
     """Limits for reading one file: seconds of wall-clock and CPU time, bytes of memory, and pages from the first.
 
-    *memory_bytes* is the address space of the child process. Its libraries take about 0.25 GiB of it.
+    *memory_bytes*: the address space of the child process, of which its libraries take about 0.25 GiB.
     """
 
     wall_s: float = 60.0
@@ -83,10 +83,7 @@ class PdfReader:
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Reads the PDF *data*, and draws its pages with findings into *folder*, with the findings marked.
-
-        Returns the result of `read` and the paths of the pictures. The limits hold for both together.
-        """
+        """Returns what `read` does, and pictures that it draws into *folder*: the pages with findings, marked."""
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]

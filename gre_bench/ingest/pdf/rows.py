@@ -31,16 +31,15 @@ class Row:
     """A row of text, or a piece of one.
 
     - *x0*, *y0*, *x1*, *y1*: the row's box, as high as its letters, even if the row holds a higher formula.
-    - *size*, *bold*: the font size of most letters, and whether most letters are bold.
-    - *peak*: the largest font size; small capitals have two sizes.
+    - *size*, *bold*: those of most letters. *peak*: the largest font size; small capitals have two sizes.
     - *raised*: whether the row opens with a small raised mark, as a footnote does.
-    - *page*: the index of the page among the pages that could be read, from 0.
-    - *block*: the number of the row's block in PyMuPDF's result for the page.
+    - *page*: the index among the pages that could be read, from 0. *block*: the number of its block in PyMuPDF's
+      result.
     - *left*, *right*, *column*: the bounds (x) and the number of the row's column.
     - *gap*: the widest white space in the row, in units of *size*.
-    - *words*: how many words the row has: pieces between white space, as extracted, with a letter or digit.
-    - *marks*: how many further words were only a footnote's mark, and are not in *text*.
-    - *fate*: what became of the row: ``kept``, or the rule that dropped it; None until a rule decides.
+    - *words*: how many pieces between white space, as extracted, have a letter or digit. *marks*: how many further ones
+      were only a footnote's mark, and are not in *text*.
+    - *fate*: ``kept``, or the rule that dropped the row; None until a rule decides.
     """
 
     text: str
@@ -64,12 +63,11 @@ class Row:
 
     @property
     def page_and_column(self) -> tuple[int, int]:
-        """Page and column; rows that have both in common follow one another without a break."""
+        """Rows that have both in common follow one another without a break."""
         return self.page, self.column
 
     @property
     def filled(self) -> float:
-        """The share of its column's width that the row fills."""
         return (self.x1 - self.x0) / max(self.right - self.left, 1.0)
 
 
@@ -91,21 +89,19 @@ class Page:
 
 
 def decide(rows: Iterable[Row], fate: Fate) -> None:
-    """Gives each of *rows* its *fate*."""
     for row in rows:
         row.fate = fate
 
 
 def undecided(rows: Iterable[Row]) -> list[Row]:
-    """Returns those of *rows* that no rule has kept or dropped yet."""
     return [row for row in rows if row.fate is None]
 
 
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
     """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
-    If most letters lie on their side, as in a landscape table, the page is turned first. *index* counts the pages
-    that could be read, from 0; *number* is that in the file, from 1. *size* is the width and height in points.
+    If most letters lie on their side, as in a landscape table, the page is turned first. *index* counts the pages that
+    could be read, from 0; *number* is that in the file, from 1. *size*: width and height in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden)
@@ -135,10 +131,7 @@ def _direction(line: dict[str, Any]) -> Direction:
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Returns the direction of most letters on a page, from PyMuPDF's *blocks*.
-
-    A page is turned only for at least `TURNED_LETTERS` letters, more than twice as many as run to the right.
-    """
+    """Returns the direction of most letters; sideways needs `TURNED_LETTERS`, and twice as many as to the right."""
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:

@@ -46,11 +46,9 @@ INVISIBLE = frozenset(
 class Finding:
     """One hidden text, or one visible passage that instructs reviewers or models.
 
-    - *kind*: the reason for the finding, a key of `WHAT_IS_FOUND`.
-    - *page*: the number of the page in the file, from 1.
-    - *box*: x0, y0, x1, y1 in points from the top left of the page as shown. For ``actual_text``, it is the whole page.
-    - *text*: the hidden text or the passage.
-    - *instructs*: the name of the rule that calls *text* an instruction (see `pages`); None if no rule does.
+    *page*: the number in the file, from 1. *box*: x0, y0, x1, y1 in points from the top left of the page as shown; for
+    ``actual_text``, the whole page. *text*: the hidden text or the passage. *instructs*: the name of the rule that
+    calls *text* an instruction (see `pages`); None if no rule does.
     """
 
     kind: Kind
@@ -61,7 +59,7 @@ class Finding:
 
     @property
     def hidden(self) -> bool:
-        """Whether the finding is hidden text, which the extracted text of the paper leaves out."""
+        """Whether the extracted text of the paper leaves the text out."""
         return self.kind != "instruction"
 
     def line(self, letters: int = 160) -> str:
@@ -133,7 +131,6 @@ class PageWords:
 
     @property
     def total(self) -> int:
-        """The number of all extracted words of the page."""
         return sum(self.words.values())
 
 
@@ -196,21 +193,15 @@ SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
 SHOWN = 50
-"""The most findings of a paper that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
     """The text and findings of a PDF.
 
-    - *status*: how well the file could be read, one of `Status`.
-    - *title*, *abstract*: None if not found.
-    - *text*: the body in reading order: one line for each paragraph, heading or caption, with a blank line between.
-    - *pages*: how many pages were read.
-    - *words*: for each page, how many words were kept, and how many were dropped for each reason.
-    - *characters*: how many characters these pages have, of which *hidden* are hidden.
-    - *notes*: faults and doubts, one line each.
-    - *findings*: hidden text, and visible passages that instruct reviewers or models.
+    *title*, *abstract*: None if not found. *text*: the body in reading order: one line for each paragraph, heading or
+    caption, with a blank line between. *pages*: how many pages were read. *words*: the fates of those of each page.
+    *characters*: how many these pages have, of which *hidden* are hidden. *notes*: faults and doubts, one line each.
     """
 
     status: Status
@@ -236,12 +227,10 @@ class PdfText:
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:
-        """Returns all fields as plain values that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
-        """Returns the object whose method `to_json` returned *fields*."""
         findings = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
         return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)})
@@ -253,7 +242,6 @@ HEAD = 1024
 TAIL = 2048
 """How many bytes at the end of a complete file hold its end mark."""
 LARGEST = 200_000_000
-"""The most bytes of a file; a longer one is not read."""
 _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 

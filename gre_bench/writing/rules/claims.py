@@ -13,6 +13,7 @@ import re
 from itertools import pairwise
 from typing import Literal
 
+from gre_bench.core.resources import patterns
 from gre_bench.writing.rules.clauses import ANY_CASE, LABEL, Clause, Stance
 from gre_bench.writing.rules.english import (
     AMBIGUOUS,
@@ -71,13 +72,10 @@ FILLER = re.compile(
 )
 WORD = re.compile(r"[A-Za-z][\w'’-]*")
 FUNCTION = frozenset(LISTS["function"])
-"""Words that say little about the judged thing."""
 HOLLOW = frozenset(LISTS["hollow"])
-"""Words of lead-ins such as "The main issue": a claim of these alone judges nothing."""
 UNFINISHED = frozenset(LISTS["unfinished"]) | (
     FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}
 )
-"""Words that no claim ends with."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
 FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|are\b|and\b|or\b|in\b|of\b)([a-z]+)\b")
 PERSONS = tuple(
@@ -103,93 +101,14 @@ Part = Literal["noun", "clause", "verb", "wh", "any"]
 """A kind of words: those without a verb of their own, those with a verb, those that begin with the base form of a verb
 (which becomes a gerund), a question such as "how it works", or any."""
 
-
-def _forms(*rows: tuple[str, str, Part]) -> tuple[tuple[re.Pattern[str], str, Part], ...]:
-    return tuple(
-        (re.compile(re.sub("(?<!P)<X>", "(?P<X>.+)", pattern) + "$", re.I), made, part) for pattern, made, part in rows
-    )
-
-
-_I = r"(?:the reviewer|we)"
-_ADVERB = r"(?:\w+ly |also |still |even )?"
-_PAPER = r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|it|they)"
-_NO = r"(?:do(?:es)?|did|ha(?:s|ve)|could|can) ?not " + _ADVERB
-_GOOD = (
-    r"(?:better|good|great|nice|helpful|useful|interesting|beneficial|valuable|ideal|best|desirable|recommended|"
-    r"encouraged|suggested|informative|important|worthwhile|necessary)"
-)
-_ASKED = r"(?:wonder(?:s|ing|ed)?|curious|(?:not |un)?sure|certain|unclear|clear|obvious|unsure|puzzled|confused)"
-_WOULD = r"(?:would|might|could|will|may|can|is|['’]d)"
-
-_CONCERN: tuple[str, str, Part] = (
-    rf"{_I} (?:has|have|had) (?:\w+ ){{0,2}}(?:concerns?|doubts?|reservations?|issues?|problems?|questions?) (?:about|on|regarding|with|for) <X>",
-    "{X}",
-    "noun",
-)
-
-# Each row: a pattern of a whole clause, the claim that the clause becomes, and the kind of words that X must match.
-FORMS: dict[Stance, tuple[tuple[re.Pattern[str], str, Part], ...]] = {
-    "appreciates": _forms(
-        (rf"{_PAPER} (?:\w+ly |also )?(?:proposes?d?|presents?|presented|provides?d?|introduces?d?|offers?|gives?|contains?|includes?|conducts?|"
-         r"conducted|performs?|performed|develops?|developed|ha(?:s|ve)) (?P<X>.+)", "{X}", "noun"),
-        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) (?:that|how) <X>", "that {X}", "clause"),
-        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "{X}", "noun"),
-        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "that {X}", "clause"),
-        (rf"{_PAPER} is (?:overall |generally |mostly )?(?P<X>well[- ]\w+|clear|novel|interesting|clearly written|easy to \w+)", "the {X} paper", "any"),
-    ),
-    "criticizes": _forms(
-        (r"(?:(?:in|from|with|without|based) [^,]{3,60}, )?(?:it is |it was |it becomes |is )?(?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
-        (r"(?:it|this|that) makes it (?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
-        (r"there (?:is|are|exists?|seems to be) (?:an? |some )?(?:\w+ )?(?:lacks?|absence) of <X>", "the lack of {X}", "noun"),
-        (r"there (?:is|are) (?:no|not (?:any|enough|much|sufficient)|little|insufficient) <X>", "the lack of {X}", "noun"),
-        (rf"{_PAPER} (?:lacks?|misses|is missing|are missing|is lacking|lacked)(?: of| in)? <X>", "the lack of {X}", "noun"),
-        (r"(?:the )?(?:lacks?|lacking|absence|missing|no|not (?:much|many|enough|any|sufficient))(?: of)? <X>", "the lack of {X}", "noun"),
-        (rf"(?:{_PAPER}|{_I}) {_NO}(?:provide[d]?|include[d]?|give[n]?|find|see|offer|contain|present|have|report|show) (?:any |enough |sufficient )?<X>", "the lack of {X}", "noun"),
-        (rf"(?:{_PAPER}) {_NO}compared? (?P<W>with|to|against) <X>", "the lack of comparison {W} {X}", "noun"),
-        (r"(?P<X>.{3,80}) (?:is|are) (?:missing|absent|lacking)", "the lack of {X}", "noun"),
-        (r"there (?:is|are|exists?) <X>", "{X}", "noun"),
-        (rf"{_I} (?:miss|missed|misses) <X>", "the lack of {X}", "noun"),
-        _CONCERN,
-        (r"(?:the )?(?P<X>\w+(?: \w+)?) (?:is|are) (?P<A>limited|incremental|weak|unclear|poor|insufficient)", "the {A} {X}", "any"),
-    ),
-    "questions": _forms(
-        (rf"(?:{_I} )?(?:\w+ly )?doubts? (?:that |if |whether )?<X>", "whether {X}", "clause"),
-        (rf"(?:.{{0,60}}\b)?(?:{_ASKED}|understand|see|get|know|interested in|tell|follow|grasp|learn|hear)(?: to (?:the reviewer|see|know))?"
-         r"(?:,? (?:about|of|on))?,? (?P<X>(?:whether|if|how|why|(?:in |under |to |for |by )?(?:what|which)|where|when|who)\b.+)", "{X}", "wh"),
-        (r"(?:.{0,30}\b)(?:curious|wonder(?:s|ing)?|interested|confused|puzzled|unclear|(?:not |un)sure|questions?) (?:about|on|by|in|regarding|of) <X>", "{X}", "noun"),
-        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced)(?: that)? <X>", "whether {X}", "clause"),
-        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced) (?:about|of|on|by|with) <X>", "{X}", "noun"),
-        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) (?P<X>(?:whether|if|how|why|what|which) .+)", "{X}", "wh"),
-        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) <X>", "{X}", "noun"),
-        (r"<X> (?:is|are|seems?|remains?) (?:\w+ )?(?:questionable|debatable|unclear(?: to the reviewer)?|not (?:\w+ )?clear(?: to the reviewer)?)", "{X}", "noun"),
-        _CONCERN,
-        (rf"{_I} {_NO}(?:\w+ly )?(?:understand|see|get|follow|grasp) <X>", "{X}", "noun"),
-        (r"(?:(?:could|can|would|will) (?:the )?authors? )?(?:\w+ly )?(?:clarify|explain|comment on|elaborate on|elaborate|justify|"
-         r"discuss|describe|specify|provide|give|say|tell)(?: (?:more|a bit more|further))?(?: (?:on|about))?,? "
-         r"(?P<X>(?:whether|if|how|why|what|which|where|when)\b.+)", "{X}", "wh"),
-        (r"(?:(?:could|can|would|will) (?:the )?authors? )?(?:\w+ly )?(?:clarify|explain|comment on|elaborate on|elaborate|justify|"
-         r"describe|specify)(?: (?:more|further))?(?: (?:on|about))?,? <X>", "{X}", "noun"),
-        (r"(?:what|how) (?:about|is|are|was|were) (?P<X>(?:the|its|their) .+)", "{X}", "noun"),
-        (r"any <X>", "whether there is any {X}", "noun"),
-    ),
-    "suggests": _forms(
-        (rf"(?:(?:{_I}|it|this) )?(?:think )?{_WOULD} (?:be )?(?:\w+ ){{0,2}}{_GOOD}(?: for the (?:authors|readers?))? (?:to|if the (?:authors|paper) (?:can|could)?) ?(?:\w+ly )?<X>", "{X}", "verb"),
-        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s?(?: that)? (?:the )?authors? (?:should |could |can )?(?:to )?(?:\w+ly )?(?:consider )?<X>", "{X}", "verb"),
-        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? (?:to )?<X>", "{X}", "verb"),
-        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? (?:that )?<X>", "that {X}", "clause"),
-        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? <X>", "{X}", "noun"),
-        (rf"{_I} (?:would|will) (?:\w+ )?(?:like|love|appreciate)(?:d)?(?: to)? (?:see|have|suggest) <X>", "{X}", "noun"),
-        (rf"{_I} (?:would|will) (?:\w+ )?like(?:d)? to (?:see|know|understand) (?P<X>(?:how|whether|why|what|if) .+)", "showing {X}", "wh"),
-        (rf"{_I} (?:would|will) appreciate <X>", "{X}", "noun"),
-        (r"(?:can|could|would|will) (?:the )?authors? (?:\w+ly )?<X>", "{X}", "verb"),
-        (r"(?:the )?authors? (?:is|are) (?:\w+ly )?(?:suggested|encouraged|advised|recommended|expected|requested|asked) to (?:\w+ly )?<X>", "{X}", "verb"),
-        (r"(?:the )?(?:authors?|paper) (?:might|may|would) (?:want|wish|like) to (?:\w+ly )?<X>", "{X}", "verb"),
-        (r"(?:the )?(?:authors?|paper) (?:should|could|may|might|can|needs? to|must|ha(?:s|ve) to)(?: consider)? (?:\w+ly )?<X>", "{X}", "verb"),
-        (r"(?:what|how) about <X>", "{X}", "noun"),
-        (r"why not <X>", "{X}", "verb"),
-        (r"(?:to )?<X>", "{X}", "verb"),
-    ),
-}  # fmt: skip
+FORMS: dict[str, list[tuple[re.Pattern[str], str, Part]]] = {
+    stance: [
+        (re.compile(re.sub("(?<!P)<X>", "(?P<X>.+)", pattern) + "$", re.I), claim, part)
+        for part, claim, pattern in rows
+    ]
+    for stance, rows in patterns("forms")["forms"].items()
+}
+"""Stance → rows: a pattern of a whole clause, the claim that it becomes, and the kind of words that X must match."""
 
 LONGEST_LINE = 30
 """The largest number of words in a claim."""
@@ -285,7 +204,7 @@ def _stated(text: str, stance: Stance) -> str:
 def _without_subject(text: str, first: str, rest: str) -> str | None:
     """Returns the claim for *text*, a statement that lacks a subject: "that the paper is clear" for "is clear".
 
-    Returns None if *text* does not start with its verb, and an empty text if no words follow the verb.
+    None if *text* does not start with its verb; empty if no words follow the verb.
     """
     if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
         return f"that the paper {lowered(text)}" if rest else ""
@@ -311,9 +230,8 @@ def _question_claim(text: str, stance: Stance) -> str:
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
     """Returns *text* in the form in which a claim can contain it; empty if *text* is not of the kind *part*.
 
-    - *open_article*: whether to put "the" before a noun that needs an article.
-    - *inner*: whether *text* comes from the middle of its clause. A capital first letter is then kept, except in a
-      determiner such as "The".
+    *open_article*: whether to put "the" before a noun that needs an article. *inner*: whether *text* comes from the
+    middle of its clause. A capital first letter is then kept, except in a determiner such as "The".
     """
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
@@ -379,8 +297,7 @@ def _shortened(text: str) -> str:
 def _checked(text: str, cut: bool = False) -> str:
     """Returns the claim *text* without trailing words that cannot end a sentence, such as "the".
 
-    The result is empty if the claim would still make a broken sentence. *cut* is true if *text* is only the beginning
-    of a claim.
+    It is empty if it would still make a broken sentence. *cut*: whether *text* is only the beginning of a claim.
     """
     words = text.split()
     asks = bool(WH.match(text))

@@ -93,11 +93,10 @@ _LONGEST_SENTENCE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause of a review.
+    """A clause of a review, without citations and markup.
 
-    - *text*: the words of the clause, without citations and markup.
-    - *kind*: the kind of the section in which the clause stands, such as ``strengths``.
-    - *contrast*: whether a word such as "but" sets the clause against the clause before it.
+    *kind*: that of the section in which the clause stands, such as ``strengths``. *contrast*: whether a word such as
+    "but" sets the clause against the one before it.
     """
 
     text: str
@@ -106,7 +105,6 @@ class Clause:
 
     @property
     def asks(self) -> bool:
-        """Whether the clause is a question."""
         return self.text.rstrip(" \"')").endswith("?")
 
 
@@ -151,9 +149,8 @@ def _cited(citation: re.Match[str]) -> str:
 
 
 def _symbol(math: str) -> str:
-    """Returns a short formula without dollar signs and backslashes, and a placeholder for a long one.
-
-    Claims never contain the placeholder: a claim is cut before the placeholder or left out.
+    """Returns a short formula without dollar signs and backslashes, and for a long one the placeholder, which no claim
+    has.
     """
     inner = re.sub(r"[\\$]", "", math)
     return inner if len(inner) <= 12 else "¤"
@@ -198,19 +195,15 @@ _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 class StanceModel:
     """The weights of a log-linear model with five classes: the four stances, and no stance.
 
-    - *rows*: the name of a feature → its row in *weights*.
-    - *weights*: shape (features, 5). They are whole numbers, `SCALE` times the true weights. Their sums are therefore
-      exact, whatever the order of the features.
+    *rows*: the name of a feature → its row in *weights*, shape (features, 5). These are whole numbers, `SCALE` times
+    the true weights, so their sums are exact, whatever the order of the features.
     """
 
     rows: dict[str, int]
     weights: np.ndarray
 
     def probabilities(self, clauses: Sequence[Clause]) -> np.ndarray:
-        """Returns the probability of each class for each of *clauses*, shape (clauses, 5).
-
-        *clauses* must be all clauses of one review, because the number of clauses is a feature.
-        """
+        """Returns the probability of each class for each of *clauses*, which are all of one review, shape (clauses, 5)."""
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
             known = [self.rows[name] for name in features(clause, len(clauses)) if name in self.rows]

@@ -9,21 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import word_lists
 
 
 def listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-LISTS: dict[str, list[str]] = {
-    name: words.split()
-    for name, _, words in (
-        block.partition("]\n")
-        for block in re.sub("(?m)^#.*", "", resource("data", "rules", "words.txt").read_text("utf-8")).split("[")[1:]
-    )
-}
-"""The lists of ``data/rules/words.txt``: name → words, which may be pairs with a colon."""
+LISTS = word_lists()
 
 
 def pairs(name: str) -> dict[str, str]:

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+from gre_bench.core.resources import patterns
 from gre_bench.writing.rules.english import LISTS
 from gre_bench.writing.rules.synopsis import assw_of, statements, strength_weight
 
 Kind = Literal["full", "abstract"]
 
-_I = re.IGNORECASE
 _LONGEST_TEXT = 400_000
 _POINTS = {"full": 6, "abstract": 4}
 _FEW_DATASETS = 2
@@ -48,46 +48,7 @@ _RIVAL = re.compile(
 _ASSUMES = re.compile(r"\b(?:we assume|assum(?:es?|ing)|under the assumption) that ([^.;,$\\]{15,120})")
 _FORMULA = re.compile(r"\$[^$\n]{0,300}\$|\\\(.{0,300}?\\\)")
 
-_CUES = {
-    "ablation": re.compile(r"\bablat\w+", _I),
-    "spread": re.compile(
-        r"±|\\pm|\bstandard (?:deviation|error)s?|\bconfidence intervals?|\berror bars?|\b(?:random|"
-        r"different|independent) (?:seeds?|runs?)|\bp-value",
-        _I,
-    ),
-    "code": re.compile(
-        r"\b(?:code|implementation)\b[^.\n]{0,60}\b(?:available|released?|public\w*|open|provided)|"
-        r"github\.com|anonymous\.4open",
-        _I,
-    ),
-    "cost": re.compile(
-        r"\b(?:run-?time|wall-?clock|gpu[- ]hours?|flops?|training time|inference time|computational "
-        r"(?:cost|complexity)|latency|memory (?:usage|footprint)|overhead)\b",
-        _I,
-    ),
-    "theory": re.compile(r"\b(?:theorem|lemma|proposition|corollary)\b", _I),
-    "sensitivity": re.compile(r"\b(?:sensitivity|hyper-?parameter (?:study|analysis|search|tuning))\b", _I),
-    "limits": re.compile(r"\blimitations?\b|\bfuture work\b", _I),
-    "failures": re.compile(r"\bfailure (?:cases?|modes?)|\bfails? (?:to|when|on)\b", _I),
-}
-_PRESENT = {
-    "ablation": "The ablation study helps to see which parts of {method} matter.",
-    "spread": "The results of {method} are reported with repeated runs or error bars, which makes them convincing.",
-    "code": "The code is provided, which makes {method} reproducible.",
-    "cost": "The computational cost of {method} is reported.",
-    "theory": "The theoretical analysis supports {method} with formal results.",
-    "sensitivity": "The sensitivity to hyperparameters is analyzed, which is useful.",
-}
-_ABSENT = {
-    "ablation": "There is no ablation study of {method}, so it is unclear which component explains the gains on "
-    "{term}.",
-    "spread": "The results are reported without error bars or several seeds, so the significance of the improvement "
-    "over {rival} is unclear.",
-    "code": "The code is not released, which limits the reproducibility of {method}.",
-    "cost": "The computational cost and runtime of {method} are not reported.",
-    "theory": "The paper lacks a theoretical analysis of why {method} works for {term}.",
-    "limits": "The limitations of {method} are not discussed.",
-}
+_CUES: dict[str, dict[str, str]] = patterns("cues")
 _PERSONS = (
     (re.compile(r"\b[Ww]e are\b"), "the authors are"),
     (re.compile(r"\b[Ww]e\b"), "the authors"),
@@ -106,10 +67,9 @@ _COMMON = frozenset(LISTS["common"])
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
-    """Returns a review in four sections, each a list of sentences. *text* is the body of the paper.
+    """Returns a review in four sections, each a list of sentences; empty without the text that *kind* needs.
 
-    The kind ``full`` reads all of the paper. The kind ``abstract`` does not read *text*. The review is empty if *text*
-    (kind ``full``) or *abstract* (kind ``abstract``) is absent.
+    The kind ``full`` reads all of the paper, the kind ``abstract`` not its body *text*.
     """
     if not (text if kind == "full" else abstract):
         return ""
@@ -157,8 +117,8 @@ class _Words:
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Returns (strengths, weaknesses, questions) found by cue words in *body*, with four *admitted* weaknesses."""
-    present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
-    strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
+    present = {cue for cue, row in _CUES.items() if re.search(row["words"], body, re.I)}
+    strengths = [words.put(row["present"]) for cue, row in _CUES.items() if cue in present and "present" in row]
     weaknesses = [_retold(point) for point in admitted[:4]]
     if len(words.data) > _FEW_DATASETS:
         strengths.append(f"The experiments are extensive and cover {_listed(words.data[:5])}.")
@@ -166,7 +126,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
         weaknesses.append(f"The experiments are limited to {_listed(words.data)}.")
     else:
         weaknesses.append(f"The experiments on {words.term} use no standard benchmark.")
-    weaknesses += [words.put(sentence) for cue, sentence in _ABSENT.items() if cue not in present]
+    weaknesses += [words.put(row["absent"]) for cue, row in _CUES.items() if cue not in present and "absent" in row]
     weaknesses.append(_novelty(words))
     questions = [
         f"Does {words.method} still work when the assumption that {assumed.strip()} is violated?"

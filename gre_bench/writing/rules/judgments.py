@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gre_bench.writing.rules.claims import FUNCTION, HOLLOW, LEAD, LONGEST_LINE, WORD, claim_of
+from gre_bench.writing.rules.claims import FUNCTION, HOLLOW, LEAD, WORD, claim_of
 from gre_bench.writing.rules.clauses import (
     ANY_CASE,
     APPRECIATES,
@@ -29,8 +29,6 @@ from gre_bench.writing.rules.clauses import (
     clauses_of,
     shipped,
 )
-
-__all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
 WRITER = "rule-judgments-3"
 
@@ -65,7 +63,6 @@ BLAMES = re.compile(
     r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
     ANY_CASE,
 )
-"""Matches words of blame."""
 REQUESTS = re.compile(
     r"^(?:could|can|would|will) (?:you|the authors?)(?: \w+ly| please| also| maybe)* (?!(?:clarify|explain|elaborate|justify|discuss|comment|"
     r"describe|specify|know|see|have|state|tell|say|confirm|be|give|provide)\b)\w+",
@@ -78,9 +75,8 @@ REQUESTS = re.compile(
 def judgments_of(review: str) -> str:
     """Returns the judgments of *review*, one on each line; empty if there are none.
 
-    Each line begins with "The reviewer" and a stance. If no judgment is found, the review is read again without its
-    headings. This helps if the whole review stands under the heading "Summary". If a long review still gives no
-    judgment, less certain judgments are accepted too.
+    If no judgment is found, the review is read again without its headings, which helps if the whole stands under
+    "Summary". If a long review still gives no judgment, less certain ones are accepted too.
     """
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):
@@ -91,10 +87,9 @@ def judgments_of(review: str) -> str:
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
-    """Returns the lines of those *clauses* that make a judgment, in the order of *clauses*.
+    """Returns the lines of those *clauses* that have a stance with a probability of at least *sure*, in their order.
 
-    *sure* is the smallest probability at which a clause counts as having a stance. Of several lines that say nearly the
-    same, only the line with the most probable stance is kept.
+    Of several lines that say nearly the same, only the one with the most probable stance is kept.
     """
     candidates = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):

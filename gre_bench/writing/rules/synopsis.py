@@ -15,10 +15,8 @@ from gre_bench.core.review_text import sentences
 
 WRITER = "rule-assw-1"
 MOST = 8
-"""The most points in a list."""
 
 LONGEST_POINT = 45
-"""The most words in a point."""
 
 _I = re.IGNORECASE
 _LONGEST_TEXT = 400_000
@@ -89,11 +87,9 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a paper.
+    """A sentence of a paper, cleaned by `trimmed`.
 
-    - *heading*: the heading above the sentence, in lower case; ``abstract`` in the abstract, empty before the first
-      heading.
-    - *text*: the sentence, cleaned by `trimmed`.
+    *heading*: the one above, in lower case; ``abstract`` in the abstract, empty before the first heading.
     """
 
     heading: str
@@ -132,8 +128,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 def trimmed(sentence: str) -> str:
     """Returns *sentence* without citations, list mark and opening connectives, cut to `LONGEST_POINT` words.
 
-    The result is empty if *sentence* is a caption, is mostly formulas, is too short, or has more than twice
-    `LONGEST_POINT` words.
+    It is empty for a caption, mostly formulas, a short sentence, or more than twice `LONGEST_POINT` words.
     """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")

@@ -33,8 +33,6 @@ METRICS = {short: pymupdf.Font(name) for short, name in FONTS.items()}
 
 
 def sentence(rng: random.Random) -> str:
-    """A sentence of invented prose."""
-
     def phrase() -> str:
         return f"{rng.choice(WORDS)} {rng.choice(NOUNS)}"
 
@@ -70,7 +68,6 @@ def counted(seed: int) -> str:
 
 
 def reference(seed: int) -> str:
-    """An invented reference."""
     rng = random.Random(f"reference {seed}")
     authors = ", ".join(
         f"{rng.choice('ABCDEFGHJKLM')}. {rng.choice(NOUNS).title()}son" for _ in range(rng.randint(1, 4))
@@ -124,7 +121,6 @@ class Press:
     _y: float = 0
 
     def page(self, top: float | None = None) -> None:
-        """Begins a page."""
         self._flush()
         page = self.document.new_page(width=self.size[0], height=self.size[1])
         for name in FONTS.values():
@@ -151,11 +147,9 @@ class Press:
         )
 
     def centre(self, y: float, text: str, font: str = "R", size: float = 0) -> None:
-        """Sets one line in the middle of the page."""
         self.put((self.size[0] - length(text, font, size or self.type)) / 2, y, text, font, size)
 
     def rule(self, x0: float, y0: float, x1: float, y1: float) -> None:
-        """Draws a line."""
         self._ops.append(f"0.5 w {x0:.1f} {self.size[1] - y0:.1f} m {x1:.1f} {self.size[1] - y1:.1f} l S")
 
     def room(self, height: float) -> None:
@@ -171,7 +165,6 @@ class Press:
     def lines(
         self, text: str, font: str = "", size: float = 0, indent: float = 0, first: float = 0, width: float = 0
     ) -> None:
-        """Sets *text* as lines of the column."""
         font, size = font or self.font, size or self.type
         leading = self.leading * size / self.type
         broken = list(breaks(text, font, size, (width or self.width) - 2 * indent, first))
@@ -191,7 +184,6 @@ class Press:
         (self.parts if kept and self.body else self.gone).append(text)
 
     def heading(self, text: str, font: str = "B", size: float = 12, kept: bool = True) -> None:
-        """Sets a heading with its first lines of text below it."""
         self.room(5 * self.leading)
         self._y += 8
         self.lines(text, font, size)
@@ -209,7 +201,6 @@ class Press:
     def section(
         self, name: str, count: int, font: str = "B", size: float = 12, first: int = 0, words: int = 90
     ) -> None:
-        """Sets a heading and *count* paragraphs."""
         self.heading(name, font, size)
         self.running(count, first, words)
 
@@ -259,7 +250,6 @@ class Press:
         self._page_top = self._y if wide else self._page_top
 
     def foot(self, text: str, mark: str = "1") -> None:
-        """Sets a footnote at the bottom of the column, under a rule."""
         x = self.columns[self._column]
         self.rule(x, self.bottom + 4, x + 80, self.bottom + 4)
         self.put(x, self.bottom + 11, mark, size=5)
@@ -267,7 +257,6 @@ class Press:
         self.loose.append(text)
 
     def references(self, count: int, heading: str = "References", first: int = 0, **how: object) -> None:
-        """Sets a list of references under its heading."""
         self.heading(heading, kept=False, **how)
         for number in range(first, first + count):
             text = f"[{number + 1}] {reference(number)}"
@@ -276,13 +265,11 @@ class Press:
             self.gone.append(text)
 
     def made(self) -> Made:
-        """What was set."""
         self._flush()
         return Made(self.document.tobytes(no_new_id=True), self.parts, self.loose, self.gone, len(self.columns))
 
 
 def length(text: str, font: str, size: float) -> float:
-    """How wide *text* is, in points."""
     return size * sum(advance(letter, font) for letter in text)
 
 
@@ -314,12 +301,10 @@ def breaks(text: str, font: str, size: float, width: float, first: float = 0) ->
 
 
 def numbered(press: Press, number: int) -> None:
-    """Sets the *number* of a page at its foot."""
     press.centre(press.size[1] - 40, str(number))
 
 
 def front(press: Press, title: str, abstract: bool = True) -> None:
-    """Sets title, authors and abstract across one column."""
     press.page()
     press.centre(press.top + 20, title, "B", 17)
     press.centre(press.top + 44, "Anonymous authors", size=10)
@@ -565,7 +550,6 @@ def paper_with_contents(style: str, paragraphs: int = 6, sections: int = 0) -> M
 
 
 def chapters_with_lists() -> Made:
-    """Chapters that each end with references of their own."""
     press = Press()
     front(press, "Collected Papers on Margins")
     for number in range(3):
@@ -629,8 +613,7 @@ def slides() -> Made:
 
 
 def landscape(turn: str) -> Made:
-    """A paper with one page on its side: *turned* letters on an upright sheet, a sheet that is *shown* turned, or a
-    *wide* sheet."""
+    """A paper with a page on its side: *turned* letters on an upright sheet, a sheet *shown* turned, or a *wide* one."""
 
     press = Press(each_page=numbered)
     front(press, "Stable Cohorts in a Lattice")

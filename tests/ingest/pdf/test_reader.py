@@ -17,6 +17,7 @@ from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
 from tests.conftest import ROOT, SIXTEEN, real
 from tests.holds import hold_until
+from tests.ingest.pdf.reading import read_of
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
 PATIENT = Limits(wall_s=280.0, cpu_s=280.0)
@@ -40,11 +41,18 @@ def endless(megabytes: int) -> bytes:
     )
 
 
+@cache
+def small() -> bytes:
+    with pymupdf.open() as document:
+        document.new_page().insert_text((72, 72), "A text.")
+        return document.tobytes(no_new_id=True)
+
+
 def test_files_come_back_in_order_beside_one_that_is_none_as_this_process_reads_them():
     files = [SAMPLES[0], ROOT / "README.md", SAMPLES[1]]
     with PdfReader(children=2) as reader:
         got = list(reader.read_all(files, Path.read_bytes))
-    assert [read for _, read in got] == [read_pdf(path.read_bytes()) for path in files]
+    assert [read for _, read in got] == [read_of(path) for path in files]
     assert [(path, read.status) for path, read in got] == list(zip(files, ("ok", "not_a_pdf", "ok"), strict=True))
 
 
@@ -64,12 +72,12 @@ def test_a_file_that_needs_too_much_memory_is_told_and_the_next_is_read():
     with PdfReader(Limits(memory_bytes=448 * 2**20), children=1) as reader:
         got = reader.read(b"%PDF-1.4\n1 0 obj\n" + b"a" * 350_000_000)
         assert got.status == "crashed" and "memory" in got.notes[0]
-        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
+        assert reader.read(small()).status == "ok"
 
 
 def test_a_child_that_dies_is_a_crash_and_is_replaced():
     with PdfReader(Limits(), children=1) as reader:
-        reader.read(SAMPLES[0].read_bytes())
+        reader.read(small())
         child = reader._idle.queue[0]
         data = endless(150)
         until = received(child.process.pid) + len(data)
@@ -80,7 +88,7 @@ def test_a_child_that_dies_is_a_crash_and_is_replaced():
         got = reader.read(data)
         killer.join()
         assert got.status == "crashed" and "SIGSEGV" in got.notes[0]
-        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
+        assert reader.read(small()).status == "ok"
 
 
 def kill_at_work(pid, until):
@@ -90,22 +98,21 @@ def kill_at_work(pid, until):
 
 
 def received(pid):
-    """Bytes that the process *pid* has read."""
     return int(Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
 def test_a_file_is_not_blamed_for_the_death_of_a_child_that_an_earlier_one_harmed():
     with PdfReader(Limits(), children=1) as reader:
-        reader.read(SAMPLES[0].read_bytes())
+        reader.read(small())
         child = reader._idle.queue[0]
         os.kill(child.process.pid, signal.SIGKILL)
-        assert reader.read(SAMPLES[1].read_bytes()).status == "ok"
+        assert reader.read(small()).status == "ok"
 
 
 def test_children_end_with_their_reader_and_see_no_secrets(monkeypatch):
     monkeypatch.setenv("OPENREVIEW_PASSWORD", "hush")
     with PdfReader(children=1) as reader:
-        reader.read(SAMPLES[0].read_bytes())
+        reader.read(small())
         process = reader._idle.queue[0].process
         assert b"hush" not in Path(f"/proc/{process.pid}/environ").read_bytes()
     assert process.returncode == 0

@@ -5,7 +5,6 @@ The properties of the characters, and what they change on the page, decide wheth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
+from gre_bench.core.resources import word_lists
 from gre_bench.ingest.pdf.text import Box, rounded
 
 Mask = NDArray[np.bool_]
@@ -33,10 +33,9 @@ class Glyphs:
 
     - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
     - *box*, *origin*: x0, y0, x1, y1 (n × 4), and the left end of the base line (n × 2), in points from the top left.
-    - *extent*: the font size in points. If the size differs by direction, it is the geometric mean.
+    - *extent*: the font size in points; the geometric mean if it differs by direction.
     - *opacity*: from 0 to 1. *color*: red, green and blue, each from 0 to 255 (n × 3).
-    - *painted*: whether the character is filled or stroked at all.
-    - *clipping*: whether the character's outline clips what is drawn next.
+    - *painted*: whether it is filled or stroked at all. *clipping*: whether its outline clips what is drawn next.
     - *direction*: that of the character's line, as a vector of length 1 (n × 2); *even*: whether it is to the right.
     - *solid*: whether the character is a letter, a digit, or a sign that stands for a letter, such as ⒜.
     - *line*, *word*: the numbers of the character's line and word. Each white space character is a word of its own.
@@ -168,14 +167,7 @@ PIECES = 24
 """Letters of stray words on one page that are a passage in pieces; signs of formulas are single letters."""
 PROSE, COMMON = 8, 0.3
 """Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
-COMMON_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
-        "of on only or she should so that the their them then there these they this to was we were what when which who "
-        "will with would you your",
-    )
-)
+COMMON_WORDS = frozenset(word_lists()["common words"])
 
 
 def lettered(glyphs: Glyphs) -> Mask:
@@ -231,10 +223,7 @@ def prose(glyphs: Glyphs, places: Whole) -> bool:
 
 
 def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
-    """Whether most words of the characters at *places* stand in lines of several long words, as in running text.
-
-    Labels of figures stand alone or are names and numbers.
-    """
+    """Whether most words of the characters at *places* stand in lines of several long words, as in running text."""
     ends = np.flatnonzero(np.diff(glyphs.word[places])) + 1
     lines = glyphs.line[places[np.concatenate([[0], ends])]]
     long = [line for line, word in zip(lines, _words(glyphs, places), strict=True) if word.isalpha() and len(word) > 3]
@@ -244,10 +233,7 @@ def lines_of_words(glyphs: Glyphs, places: Whole) -> bool:
 
 
 def fragments(glyphs: Glyphs, strays: Mask, least: int, in_all: int = 0, surely: Mask | None = None) -> Mask:
-    """Returns the strays in words of at least *least* letters, all strays; none if these have less than *in_all*.
-
-    All letters of these words must be in the mask *surely* as well, if it is given.
-    """
+    """Returns the strays in words of *least* letters, all strays and, if given, *surely*; none below *in_all*."""
     letters = lettered(glyphs)
     words = glyphs.word - glyphs.word[0]
     count = np.bincount(words, strays & letters if surely is None else strays & letters & surely)
@@ -285,10 +271,7 @@ class Ink:
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
 
     def contrasts(self, boxes: Floats, least: int) -> Mask:
-        """Returns for each of *boxes* (n × 4, in points) whether two neighbouring pixels differ by *least* of 255.
-
-        The picture with text is measured in grey.
-        """
+        """Returns for each of *boxes* (n × 4, in points) if neighbouring grey pixels with text differ by *least*."""
         grey = self.whole.astype(np.int16).sum(axis=2) // 3
         edges = np.zeros(grey.shape, dtype=bool)
         edges[:, 1:] |= np.abs(np.diff(grey, axis=1)) >= least
@@ -306,10 +289,7 @@ class Ink:
         return total / 5
 
     def rough(self, boxes: Floats, least: int) -> Floats:
-        """Returns for each of *boxes* (n × 4, in points) the share of pixels that differ from a neighbour by *least*.
-
-        The picture without text is measured in grey, of 255.
-        """
+        """Returns the share of grey pixels of each of *boxes* (n × 4, points), without text, with a step of *least*."""
         red, green, blue = (self.ground[:, :, part].astype(np.int16) for part in range(3))
         grey = red + green + blue
         if not (np.ptp(grey, axis=0) >= 3 * least).any():

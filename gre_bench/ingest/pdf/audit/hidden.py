@@ -73,9 +73,8 @@ KINDS: tuple[Kind | None, ...] = (
 class Sight:
     """The characters of a page, and which of them its readers do not see (*hidden*), also as *findings*.
 
-    - *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*. They are
-      not marked as hidden.
-    - *pictured*: the share of the page's area that pictures cover.
+    *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*; they are not
+    hidden. *pictured*: the share of the page's area that pictures cover.
     """
 
     glyphs: Glyphs
@@ -110,10 +109,7 @@ def look_at(page: Any, number: int) -> Sight:
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:
-    """Returns for each character why it is hidden, as an index in `KINDS`; 0 means that it is visible.
-
-    *log* is PyMuPDF's list of the drawn objects with their boxes.
-    """
+    """Returns for each character why it is hidden, as an index in `KINDS`; *log*: the drawn objects with boxes."""
     band = _bands(glyphs)
     middle = glyphs.middle
     outside = ((middle < 0) | (middle > (page.rect.width, page.rect.height))).any(axis=1)
@@ -241,10 +237,7 @@ def _tiny(glyphs: Glyphs) -> Mask:
 
 
 def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> Mask:
-    """Returns the mask of the characters in type too small to be meant for readers, outside of figures.
-
-    A few single letters are not marked: they may be signs of a formula.
-    """
+    """Returns the mask of the characters in type too small for readers, outside of figures, but for a few letters."""
     usual = float(np.median(glyphs.extent[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.extent < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():

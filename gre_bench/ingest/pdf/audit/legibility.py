@@ -41,10 +41,7 @@ BLANK = 3.0
 
 @cache
 def letter_of(character: str) -> tuple[int, int]:
-    """Returns the indices of the alphabet of *character* in `ALPHABETS` and of its letter there; -1, -1 if in none.
-
-    Case, accents and mathematical style are ignored.
-    """
+    """Returns the indices of the alphabet and letter of *character*, without case, accents and style; else -1, -1."""
     base = [part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part)]
     small = base[0].lower() if len(base) == 1 else ""
     for number, alphabet in enumerate(ALPHABETS):
@@ -290,10 +287,7 @@ def _darkness(letters: _Letters, ink: Ink, channel: int) -> NDArray[np.float32]:
 
 
 def _disguised(glyphs: Glyphs, among: Mask) -> Mask:
-    """Returns the mask of the signs that stand for letters within words, such as U+249C (a letter in brackets).
-
-    Their shapes cannot be compared, because the typefaces of the references lack them.
-    """
+    """Returns the mask of signs within words that stand for letters, as U+249C, and that no reference shows."""
     signs = {sign for sign in set(glyphs.text) if not sign.isalnum() and letter_of(sign)[0] < 0}
     other = among & glyphs.solid & np.fromiter((sign in signs for sign in glyphs.text), dtype=bool, count=len(among))
     if other.sum() < LETTERS:
@@ -380,10 +374,7 @@ def _alike(letter: Whole, unit: Whole, shape: NDArray[np.float32]) -> Mask:
 
 
 def _strange_stretches(letters: _Letters, unit: Whole, strange: Mask, rank: Floats, odds: Floats) -> Mask:
-    """Returns for each unit whether it belongs to an unreadable stretch: a run of *strange* units in one line.
-
-    Its letters have a high mean rank and a high sum of log odds.
-    """
+    """Returns for each unit whether it is in a run of *strange* units of a line with high mean rank and odds."""
     line = np.zeros(len(strange), dtype=np.int64)
     line[unit] = letters.line
     new = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
