@@ -35,12 +35,7 @@ SALT = "d"
 CODES = {"done": 0, "fault": 1, "incomplete": 3}
 """Exit code by outcome of a run."""
 
-MODELS = """
-[[model]]
-name = "scripted"
-endpoint = "{url}"
-model = "{model}"
-"""
+MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 
 
 @dataclass(frozen=True, slots=True)

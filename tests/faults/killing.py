@@ -150,12 +150,9 @@ def stage_of(state: Path) -> str:
 
 
 def commanded(
-    folder: Path,
-    *arguments: str,
-    pause_s: float = 0.0,
-    held_at: Path | None = None,
+    folder: Path, *arguments: str, pause_s: float = 0.0, held_at: Path | None = None,
     environment: Mapping[str, str] = {},
-) -> BaseProcess:
+) -> BaseProcess:  # fmt: skip
     """``gre-bench ARGUMENTS``, begun in a child that leads a session; what it prints goes to files of *folder*."""
     folder.mkdir(parents=True, exist_ok=True)
     process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s, held_at, dict(environment)))
@@ -213,10 +210,21 @@ def _session(pid: int) -> int | None:
 def children(pid: int) -> list[int]:
     """Process ids of the direct children of *pid*."""
     try:
-        return [
-            int(child)
-            for part in Path(f"/proc/{pid}/task").iterdir()
-            for child in (part / "children").read_text().split()
-        ]
+        parts = [(part / "children").read_text() for part in Path(f"/proc/{pid}/task").iterdir()]
+        return [int(child) for part in parts for child in part.split()]
     except OSError:
         return []
+
+
+def wait_for_end(pids: Iterable[int], within_s: float = 30.0) -> None:
+    """Until none of the processes *pids* is there any more."""
+    deadline = time.monotonic() + within_s
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, f"processes were left behind: {left}"
+        time.sleep(0.05)
+
+
+def descendants(pid: int) -> set[int]:
+    """Processes that *pid* started, and those that they started."""
+    own = set(children(pid))
+    return own | {further for child in own for further in descendants(child)}

@@ -25,15 +25,8 @@ from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-ECHOES = (
-    "echo_key",
-    "echo_key_text",
-    "echo_key_base64",
-    "echo_key_quoted",
-    "echo_key_escaped",
-    "echo_key_429",
-    "echo_key_401",
-)
+ECHOES = ("echo_key", "echo_key_text", "echo_key_base64", "echo_key_quoted", "echo_key_escaped", "echo_key_429",
+          "echo_key_401")  # fmt: skip
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
 ENTRY = endpoints.MODELS + 'key_env = "SCRIPTED_KEY"\n'
@@ -85,9 +78,7 @@ def test_keys_that_endpoints_give_back_are_in_nothing_that_a_run_leaves_or_says(
                    ("sql", EDITION, "from replies"), ("sql", EDITION, "from runs"), ("publish", EDITION, "--all-texts")):  # fmt: skip
         told.append(said(*looked, "--state", state))
         assert told[-1][0] == 0, told[-1]
-    assert "[key]" in (state / "editions" / EDITION / "edition.duckdb").read_bytes().decode("latin-1"), (
-        "nothing was echoed"
-    )
+    assert b"[key]" in (state / "editions" / EDITION / "edition.duckdb").read_bytes(), "nothing was echoed"
     assert leaks(planted, [text for _, *texts in told for text in texts], [tmp_path]) == []
 
 
@@ -118,17 +109,8 @@ def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monk
         assert code == 3 and ASKED == [], ASKED
         monkeypatch.delenv("OPENREVIEW_TOKEN")
         sets = [part for one in QUICK for part in ("--set", one)]
-        code, _, err = said(
-            "fetch",
-            "SAMPLE",
-            "2026",
-            "--no-prefect",
-            "--set",
-            f"fetch.host={url}",
-            *sets,
-            "--state",
-            tmp_path / "other",
-        )
+        asked = ("fetch", "SAMPLE", "2026", "--no-prefect", "--set", f"fetch.host={url}", *sets)
+        code, _, err = said(*asked, "--state", tmp_path / "other")
         assert code in (1, 2, 3) and "Traceback" not in err
     assert leaks(planted, ASKED, []) == []
 
@@ -148,11 +130,8 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
         asked = [part for one in (*chosen, f"evaluation_lm.endpoint={server.url}") for part in ("--set", one)]
         for behaviour in ("ok", "key"):
             server.script, server.then = ["ok"] * 3, behaviour
-            told.append(
-                said(
-                    "refresh", "--no-prefect", "--settings", DEMO, *asked, "--limit", 1, "--state", tmp_path / behaviour
-                )
-            )
+            refresh = ("refresh", "--no-prefect", "--settings", DEMO, *asked, "--limit", 1)
+            told.append(said(*refresh, "--state", tmp_path / behaviour))
         server.script, server.then = [], "key"
         told.append(said("doctor", "--settings", DEMO, *asked, "--state", tmp_path / "doctor"))
         assert {headers.get("authorization") for headers in server.headers} == {f"Bearer {CANARIES['EVALUATION_KEY']}"}
@@ -163,18 +142,12 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tmp_path, trial):
-    trial(
-        "canaries: a refresh and a fetch under the Prefect engine",
-        "in no file of Prefect's home, state or release, no output",
-        3,
-    )
+    where = "in no file of Prefect's home, state or release, no output"
+    trial("canaries: a refresh and a fetch under the Prefect engine", where, 3)
     state, models = tmp_path / "state", tmp_path / "models.toml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment |= CANARIES | {
-        "OPENREVIEW_USERNAME": USER,
-        "PREFECT_LOGGING_LEVEL": "DEBUG",
-        "PREFECT_HOME": str(state / "prefect"),
-    }
+    environment |= CANARIES | {"OPENREVIEW_USERNAME": USER, "PREFECT_LOGGING_LEVEL": "DEBUG"}
+    environment["PREFECT_HOME"] = str(state / "prefect")
     del environment["OPENREVIEW_TOKEN"], environment["PREFECT_API_AUTH_STRING"]
     told = []
     with (
@@ -226,11 +199,8 @@ def _server(answer, keep: bool = True):
             status, headers, body = answer(sent)
             content = (b'{"name": "Error", "message": ' + json.dumps(body).encode() + b"}") if status == 400 else b""
             self.send_response(status)
-            for name, value in {
-                "Content-Type": "application/json" if content else "text/plain",
-                **headers,
-                "Content-Length": str(len(content)),
-            }.items():
+            kind = "application/json" if content else "text/plain"
+            for name, value in {"Content-Type": kind, **headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)

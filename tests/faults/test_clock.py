@@ -24,7 +24,7 @@ from gre_bench.store import edition as stores
 from gre_bench.store.queries import CURRENT_SIGNATURES, LAST_SETTINGS
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
-from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use
+from tests.flows.refreshing import DEMO, EDITION, query, refreshed, run, tables, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
@@ -54,10 +54,7 @@ main()
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed") / "state"))
 
 
 class HandSet:
@@ -132,9 +129,8 @@ def test_the_drip_of_a_fetch_waits_no_longer_for_a_clock_set_back_by_hand(tmp_pa
         assert pause.value.until - moment[0] <= wait + 1.0
     assert isinstance(budget.allowance("host pdf").limits["headers"], Limit)
     assert before.value.until > 1_790_540_000.0
-    trial(
-        f"clock (set by hand) {'forward' if days > 0 else 'back'} within a fetch", "the drip waits as long as was said"
-    )
+    whither = "forward" if days > 0 else "back"
+    trial(f"clock (set by hand) {whither} within a fetch", "the drip waits as long as was said")
 
 
 @pytest.mark.slow
@@ -143,13 +139,9 @@ def test_the_drip_of_a_fetch_waits_no_longer_for_a_clock_set_back_by_hand(tmp_pa
 def test_a_real_jump_of_the_clock_in_the_middle_of_a_run_changes_no_table(undisturbed, tmp_path, trial, jump):
     state, clock = tmp_path / "state", tmp_path / "clock"
     clock.write_text("+0")
-    faked = {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        # A clock that is set does not move the one that only ever goes on.
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    # A clock that is set does not move the one that only ever goes on.
+    faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+             "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
     asked = ["refresh", "--no-prefect", "--settings", str(DEMO), "--state", str(state)]
     for setting in ("evaluation_lm.backend=scripted", "run.chunk_papers=1", "budget.hours=0.5"):
         asked += ["--set", setting]

@@ -101,10 +101,7 @@ def test_a_kill_at_every_commit_point_changes_nothing(undisturbed, tmp_path, tri
 def test_a_kill_at_every_commit_point_of_texts_that_are_bought_pays_none_twice(bought, tmp_path, trial, part):
     points, expected, paid = bought
     chosen = range(1 + part, points + 1, PARTS)
-    on_each_core(
-        lambda point, core: resumed_by_lm(tmp_path / f"{point}", point, expected, paid, core),
-        chosen,
-    )
+    on_each_core(lambda point, core: resumed_by_lm(tmp_path / f"{point}", point, expected, paid, core), chosen)
     trial("SIGKILL at a commit point: texts by an endpoint", f"{SAME}; {PAID}", len(chosen))
 
 

@@ -112,9 +112,8 @@ def test_a_refresh_of_a_damaged_store_is_one_line_and_what_it_says_mends_it(pris
     store, since = Store(state, EDITION), pristine.chat.count
     store.file.write_bytes(store.file.read_bytes()[: 2**20])
     asked = ("--limit", PAPERS)
-    assert_one_line(
-        refresh(state, *asked, settings=pristine.options), 1, "edition.duckdb", "copy read.duckdb to edition.duckdb"
-    )
+    found = refresh(state, *asked, settings=pristine.options)
+    assert_one_line(found, 1, "edition.duckdb", "copy read.duckdb to edition.duckdb")
     shutil.copyfile(store.read_file, store.file)
     store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
     assert refresh(state, *asked, settings=pristine.options).code == 0
@@ -257,9 +256,8 @@ def test_a_damaged_line_of_the_ledger_is_counted_as_damaged_and_never_as_another
         found = SpendLog(file)
         spent = found.whole(EDITION)
         assert (spent == right) or found.damaged, said
-        assert all(getattr(spent, name) <= getattr(right, name) for name in ("requests", "usd", "hours", "answered")), (
-            said
-        )
+        for name in ("requests", "usd", "hours", "answered"):
+            assert getattr(spent, name) <= getattr(right, name), said
         trial("damaged file: ledger", "the line is counted as damaged; doctor and status say so")
 
 
@@ -287,9 +285,8 @@ def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_ane
             one_line(error, store.status_file)
         trial("damaged file: status", "one line, or what was written")
     store.status_file.write_bytes(whole[:70])
-    assert_one_line(
-        command("status", "--state", tmp_path / "state"), 1, "status.json", "the next refresh makes a new one"
-    )
+    told = command("status", "--state", tmp_path / "state")
+    assert_one_line(told, 1, "status.json", "the next refresh makes a new one")
     assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
     assert store.status()["state"] == "done"
 

@@ -25,36 +25,18 @@ TOO_LONG = ("slow", "slow_for_ever", "drip", "drip_500", "endless_500")
 PASSING = [
     # behaviour, most requests a chat, outcome of its requests
     ("429", ATTEMPTS, "rate_limited"),
-    *(
-        pytest.param(status, ATTEMPTS, "failed", marks=slow)
-        for status in ("408", "409", "500", "501", "502", "504", "529")
-    ),
-    pytest.param("503", ATTEMPTS, "failed", marks=slow),
-    pytest.param("reset", ATTEMPTS, "failed", marks=slow),
-    pytest.param("slow_for_ever", ATTEMPTS, "failed", marks=slow),
-    pytest.param("drip", ATTEMPTS, "failed", marks=slow),
-    pytest.param("drip_500", ATTEMPTS, "failed", marks=slow),
-    pytest.param("endless_500", ATTEMPTS, "failed", marks=slow),
-    pytest.param("truncated", ATTEMPTS, "failed", marks=slow),
-    pytest.param("error_200_busy", ATTEMPTS, "failed", marks=slow),
-    pytest.param("html", 1, "failed", marks=slow),
-    pytest.param("half_json", 1, "failed", marks=slow),
-    pytest.param("nothing", 1, "failed", marks=slow),
-    pytest.param("types", 1, "failed", marks=slow),
-    pytest.param("error_200", 1, "failed", marks=slow),
-    pytest.param("400", 1, "failed", marks=slow),
-    pytest.param("422", 1, "failed", marks=slow),
-]
+    *(pytest.param(name, ATTEMPTS, "failed", marks=slow)
+      for name in ("408", "409", "500", "501", "502", "503", "504", "529", "reset", "slow_for_ever", "drip", "drip_500",
+                   "endless_500", "truncated", "error_200_busy")),
+    *(pytest.param(name, 1, "failed", marks=slow)
+      for name in ("html", "half_json", "nothing", "types", "error_200", "400", "422")),
+]  # fmt: skip
 STOPPING = ["401", "402", "403", "404", "redirect", "quota"]
 FINAL = [
     # behaviour, most requests a chat, outcome of its texts
     ("refusal", 1, "refused"),
-    pytest.param("filter", 1, "refused", marks=slow),
-    pytest.param("flagged", 1, "refused", marks=slow),
-    pytest.param("policy", 1, "refused", marks=slow),
-    pytest.param("empty", 2, "empty", marks=slow),
-    pytest.param("null", 2, "empty", marks=slow),
-    pytest.param("thinking_unclosed", 2, "empty", marks=slow),
+    *(pytest.param(name, 1, "refused", marks=slow) for name in ("filter", "flagged", "policy")),
+    *(pytest.param(name, 2, "empty", marks=slow) for name in ("empty", "null", "thinking_unclosed")),
     pytest.param("too_long", 1, "failed", marks=slow),
 ]
 AS_IF_SOUND = ["plain_type", "thinking", "thinking_field"]
@@ -110,10 +92,8 @@ def test_what_every_chat_would_meet_is_asked_no_more_than_once_a_thread(behaviou
 @pytest.mark.parametrize(("behaviour", "most", "outcome"), FINAL)
 def test_what_is_final_is_not_asked_again_until_a_user_says_so(behaviour, most, outcome, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
-    trial(
-        f"LM endpoint: {behaviour}, for some chats",
-        "done, failed with the reason, not asked again; --retry-failed: tables equal",
-    )
+    held = "done, failed with the reason, not asked again; --retry-failed: tables equal"
+    trial(f"LM endpoint: {behaviour}, for some chats", held)
     with scripted_chat(when=partial(some_chats, behaviour)) as server:
         found = refresh(tmp_path, server)
         assert (found.code, found.outcome) == (0, "done"), found
@@ -129,10 +109,8 @@ def test_what_is_final_is_not_asked_again_until_a_user_says_so(behaviour, most, 
 @slow
 def test_an_endpoint_that_refuses_everything_leaves_one_line_and_a_way_back(behaviour, undisturbed, tmp_path, trial):
     expected, _ = undisturbed
-    trial(
-        f"LM endpoint: {behaviour}, for ever",
-        "one line, exit code 2 or done with reasons; --retry-failed: tables equal",
-    )
+    held = "one line, exit code 2 or done with reasons; --retry-failed: tables equal"
+    trial(f"LM endpoint: {behaviour}, for ever", held)
     with scripted_chat(then=behaviour) as server:
         found = refresh(tmp_path, server)
         assert found.code in (0, 2) and "\n" not in found.line.strip(), found
@@ -147,13 +125,9 @@ def test_text_that_is_no_answer_is_counted_as_such_and_asked_anew_when_a_user_sa
     behaviour, undisturbed, tmp_path, trial
 ):
     expected, asked = undisturbed
-    trial(
-        f"LM endpoint: {behaviour} in place of judgments and synopses",
-        "unparsable, one more try; --retry-failed: tables equal",
-    )
-    with scripted_chat(
-        when=lambda body: None if "<summary> tags" in body["messages"][0]["content"] else some_chats(behaviour, body)
-    ) as server:
+    held = "unparsable, one more try; --retry-failed: tables equal"
+    trial(f"LM endpoint: {behaviour} in place of judgments and synopses", held)
+    with scripted_chat(when=lambda body: None if is_review(body) else some_chats(behaviour, body)) as server:
         found = refresh(tmp_path, server)
         assert found.code == 0 and server.count <= 2 * asked
     assert texts(tmp_path)["unparsable"] > 0 and ("failed", "unparsable") in reasons(tmp_path)
@@ -165,9 +139,7 @@ def test_text_that_is_no_answer_is_counted_as_such_and_asked_anew_when_a_user_sa
 @slow
 def test_whatever_a_candidate_writes_is_its_review_and_ends_with_a_score_or_a_reason(behaviour, tmp_path, trial):
     trial(f"LM endpoint: {behaviour} in place of reviews", "every pair ends; a second run asks nothing")
-    with scripted_chat(
-        when=lambda body: behaviour if "<summary> tags" in body["messages"][0]["content"] else None
-    ) as server:
+    with scripted_chat(when=lambda body: behaviour if is_review(body) else None) as server:
         found = refresh(tmp_path, server)
         assert found.code == 0, found
         asked = server.count
@@ -198,10 +170,8 @@ def test_an_answer_that_is_only_odd_is_an_answer(behaviour, undisturbed, tmp_pat
 @slow
 def test_a_wait_that_an_endpoint_asks_for_is_bounded_however_absurd(stated, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
-    trial(
-        "LM endpoint: 429 for ever with a Retry-After, sound or absurd",
-        "ends, bounded requests, incomplete (3); healed: tables equal",
-    )
+    held = "ends, bounded requests, incomplete (3); healed: tables equal"
+    trial("LM endpoint: 429 for ever with a Retry-After, sound or absurd", held)
     left_incomplete(tmp_path, "429", ATTEMPTS * asked, retry_after=stated)
     heal(tmp_path, expected, asked)
 
@@ -246,12 +216,7 @@ def tokenizer(tmp_path_factory):
 
 VLLM = [
     # behaviour, outcome of the run, reason of the pairs that it spoils
-    ("reset", "incomplete", "no_answer"),
-    ("500", "incomplete", "no_answer"),
-    ("429", "incomplete", "no_answer"),
-    ("slow", "incomplete", "no_answer"),
-    ("html", "incomplete", "no_answer"),
-    ("half", "incomplete", "no_answer"),
+    *((name, "incomplete", "no_answer") for name in ("reset", "500", "429", "slow", "html", "half")),
     ("nan", "fault", "not_finite"),
     ("nan_500", "fault", "not_finite"),
     ("null", "fault", "not_finite"),
@@ -270,10 +235,8 @@ VLLM = [
 def test_whatever_the_server_of_the_evaluation_lm_does_no_score_is_made_of_it(
     behaviour, outcome, reason, tokenizer, tmp_path, trial
 ):
-    trial(
-        f"vLLM server: {behaviour}, from mid-run on",
-        "fault (1) or incomplete (3) with the reason, no such score; healed: tables equal",
-    )
+    held = "fault (1) or incomplete (3) with the reason, no such score; healed: tables equal"
+    trial(f"vLLM server: {behaviour}, from mid-run on", held)
     with scripted_vllm(given="absent") as server:
         assert score(tmp_path / "undisturbed", tokenizer, server).code == 0
         server.requests.clear()
@@ -302,6 +265,11 @@ def score(state, tokenizer, server, *more):
         "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", 2, "--json", "--state", state, *more
     )
     return Ended(code, json.loads(out) if out.strip() else {}, line)
+
+
+def is_review(body):
+    """Whether a review is asked for."""
+    return "<summary> tags" in body["messages"][0]["content"]
 
 
 def left_incomplete(state, behaviour, most, **how):

@@ -25,10 +25,11 @@ from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
 from tests.faults.endpoints import said
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
-from tests.flows.refreshing import EDITION, query, run, tables, use
+from tests.faults.killing import descendants, wait_for_end
+from tests.flows.refreshing import EDITION, query, refreshed, run, tables, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
-from tests.pipeline.runs.test_workers import SHARDED, command, descendants, ended
+from tests.pipeline.runs.test_workers import SHARDED, command
 from tests.release.made_up import EDITION as MADE_UP
 from tests.release.made_up import FREE, make, release_store_of
 from tests.scripted_lms import OverlapLM
@@ -42,10 +43,7 @@ PDFS = SIXTEEN / "pdfs"
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed") / "state"))
 
 
 @pytest.mark.slow
@@ -65,11 +63,9 @@ def test_a_worker_that_the_system_kills_for_its_memory_costs_its_papers_alone(
     assert process.returncode == 3, message
     assert "Traceback" not in message and "died" in shown
     assert_accounted(state, done=False)
-    assert {reason for (reason,) in query(state, "select distinct reason from pairs where state = 'missing'")} == {
-        "worker_died"
-    }
+    assert query(state, "select distinct reason from pairs where state = 'missing'") == [("worker_died",)]
     assert_readable(state)
-    ended(family)
+    wait_for_end(family)
     use(OverlapLM())
     run(state)
     assert_undisturbed(state, undisturbed)
@@ -136,10 +132,8 @@ def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_n
     changed = {row[-1] for name, row in found.items() if name[0] == doomed and row != whole.get(name)}
     assert "no_text" in changed
     # What candidates score by chance, and the control of other papers, depend on all papers.
-    by_chance = {
-        row[0]
-        for row in query(tmp_path / "whole", "select signature_id from signatures where metric like '%_specific'")
-    }
+    specific = "select signature_id from signatures where metric like '%_specific'"
+    by_chance = {row[0] for row in query(tmp_path / "whole", specific)}
     alone = [name for name in found if name[0] != doomed and name[3] not in by_chance and "other" not in name[1]]
     assert len(alone) > 20
     assert [found[name] for name in alone] == [whole[name] for name in alone]
@@ -228,8 +222,6 @@ def test_memory_that_runs_out_in_the_program_is_one_line(made_up, monkeypatch, t
 
     monkeypatch.setattr(Store, "read", read)
     code, _, err = said("leaderboard", MADE_UP, "--state", made_up)
-    assert (code, err) == (
-        1,
-        "error: no memory left; what was done is kept: mend that and give the same command again\n",
-    )
+    line = "error: no memory left; what was done is kept: mend that and give the same command again\n"
+    assert (code, err) == (1, line)
     trial("out of memory: the program itself", "one line")

@@ -18,7 +18,7 @@ from gre_bench.pipeline.runs.prefect_engine import QUIET
 from gre_bench.store import Store
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_readable, assert_undisturbed
-from tests.flows.refreshing import DEMO, EDITION, run, tables, use
+from tests.flows.refreshing import DEMO, EDITION, refreshed, run, tables, use
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.processes import answered, closed_port, environment_of, kill, running, served
@@ -37,10 +37,7 @@ PROGRAM = "import tests.pipeline.runs.sharded; from gre_bench.cli.app import mai
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    use(OverlapLM())
-    state = tmp_path_factory.mktemp("undisturbed")
-    run(state)
-    return tables(state)
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed") / "state"))
 
 
 def refreshing(state: Path, environment: Mapping[str, str], pause_s: float = 0.0) -> subprocess.Popen[str]:
@@ -50,13 +47,9 @@ def refreshing(state: Path, environment: Mapping[str, str], pause_s: float = 0.0
     # The scripted evaluation LM loads Prefect before the command could quieten it.
     quiet = QUIET | {"SCRIPTED_LM_PAUSE_S": str(pause_s)}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *asked],
-        cwd=ROOT,
-        env=dict(os.environ) | dict(environment) | quiet,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+        [sys.executable, "-c", PROGRAM, *asked], cwd=ROOT, env=dict(os.environ) | dict(environment) | quiet, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
 def scored(state: Path, process: subprocess.Popen[str], pairs: int) -> bool:

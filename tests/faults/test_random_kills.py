@@ -1,7 +1,6 @@
 """SIGKILL at random moments of all stages, many in a row on the same state: the run that ends leaves the same tables.
 
-Some refreshes are given their judgments, some are whole, some buy their texts of a scripted server, some are under the
-Prefect engine.
+Some refreshes are whole, some buy their texts of a scripted server, some are under the Prefect engine.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from tests.conftest import ROOT
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import (
     DEMO,
-    GIVEN,
     by_lm,
-    children,
     debris,
+    descendants,
     ended,
     killed_after,
     left_behind,
     stage_of,
     started,
+    wait_for_end,
     whole,
 )
 from tests.flows.refreshing import EDITION, assert_same, tables
@@ -58,7 +57,7 @@ def chains(
 ) -> Counter[str]:
     """Kills of refreshes, one after the other on one state until one is done; then on the next. Stage by stage."""
     stages: Counter[str] = Counter()
-    state, number = folder / "state", 0
+    state = folder / "state"
     while True:
         hit = killed(state, random, longest_s, *overrides, **more)
         if hit:
@@ -69,7 +68,6 @@ def chains(
         check(state)
         assert debris(state) == []
         rmtree(state)
-        number += 1
         if stages.total() >= kills:
             return stages
 
@@ -79,16 +77,6 @@ def took(state: Path, *overrides: str, **more) -> float:
     began = time.monotonic()
     assert ended(state, *overrides, pause_s=PAUSE_S, **more) == 0
     return time.monotonic() - began
-
-
-@pytest.mark.slow  # test_commit_points.py kills at chosen commits
-def test_some_random_kills_of_a_refresh_of_given_texts(tmp_path, trial):
-    seconds = took(tmp_path / "undisturbed", file=GIVEN)
-    expected = whole(tmp_path / "undisturbed")
-    stages = chains(
-        tmp_path, 2, Random(7), 0.7 * seconds, lambda state: assert_same(whole(state), expected), file=GIVEN
-    )
-    trial("SIGKILL at a random moment: given texts", SAME, stages.total())
 
 
 @pytest.mark.slow
@@ -169,16 +157,3 @@ def engine(state: Path, kill_after_s: float | None) -> float | None:
         return None
     assert process.returncode == 0, out
     return time.monotonic() - began
-
-
-def descendants(pid: int) -> set[int]:
-    """Processes that *pid* started, and those that they started."""
-    own = set(children(pid))
-    return own | {further for child in own for further in descendants(child)}
-
-
-def wait_for_end(pids: set[int]) -> None:
-    deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline, "a process was left behind"
-        time.sleep(0.1)

@@ -13,7 +13,7 @@ from gre_bench.store import Store
 from gre_bench.writing.spend_log import SpendLog
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
-from tests.flows.refreshing import EDITION, query, tables
+from tests.flows.refreshing import EDITION, query, refreshed, tables
 from tests.holds import wait_for
 from tests.servers.scripted_chat import scripted_chat
 
@@ -26,9 +26,7 @@ PAIRS = "select metric, paper_id, candidate_id, reference_id, state, value, reas
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    state = tmp_path_factory.mktemp("undisturbed")
-    assert ended(state, file=GIVEN) == 0
-    return tables(state)
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed") / "state"))
 
 
 def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed, tmp_path, trial):
@@ -46,10 +44,8 @@ def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed
     for folder, code in zip(folders, codes, strict=True):
         out, err = said(folder)
         if code == 3:
-            holder = (
-                f"edition {EDITION} is being written by process {winner} on {socket.gethostname()} (refresh, since "
-            )
-            assert not out and len(err.splitlines()) == 1 and holder in err
+            holder = f"is being written by process {winner} on {socket.gethostname()} (refresh, since "
+            assert not out and len(err.splitlines()) == 1 and f"edition {EDITION} {holder}" in err
     assert_undisturbed(state, undisturbed)
     assert query(state, "select outcome, count(*) from runs group by all") == [("done", 1)]
     trial("the same refresh started twice", "one wins; the others say who, in one line, exit 3", STARTS - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.store import Store
 from tests.conftest import ROOT, SIXTEEN
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
+from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said, wait_for_end
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
@@ -107,8 +108,6 @@ def test_a_refresh_that_is_stopped_at_a_random_moment_of_every_stage(undisturbed
 
 def stage_of_stop(state: Path) -> str:
     """The last stage that the log of the stopped run names."""
-    import json
-
     log = Path((Store(state, EDITION).status() or {})["log"])
     stages = [entry["stage"] for entry in map(json.loads, log.read_text().splitlines()) if entry["event"] == "stage"]
     return " ".join(stages[-1].split()[:2])
@@ -201,11 +200,7 @@ def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sig
     for pid in hung:
         os.kill(pid, signal.SIGSTOP)
     assert stop(process, tmp_path, sign)
-    # They were killed; who has taken their parent's place may take a moment to bury them.
-    deadline = time.monotonic() + 5
-    while any(Path(f"/proc/{pid}").exists() for pid in hung):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for_end(hung, 5)  # they were killed; who has taken their parent's place may take a moment to bury them
     assert ended(tmp_path / "state", limit=2) == 0
     assert_undisturbed(tmp_path / "state", undisturbed_two)
     trial(f"{sign.name}: processes that read PDFs hang", CLEAN)
@@ -338,7 +333,4 @@ def assert_stops(process: subprocess.Popen[str], sign: signal.Signals) -> None:
     assert err.splitlines()[-1] == STOPPED, err
     assert "Traceback" not in err
     assert left_behind(process.pid) == []
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in servers):
-        assert time.monotonic() < deadline, "a server was left behind"
-        time.sleep(0.1)
+    wait_for_end(servers, 20)
