@@ -2,9 +2,8 @@
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
-There is no sample: every item with a graded review counts. A metric may be an examiner. A metric that needs references
-scores a review against every other review of the same item; the review's score is the mean. A metric without references
-scores each review once.
+There is no sample: every item with a graded review counts. A metric that needs references scores a review against every
+other review of the same item; the review's score is the mean. A metric without references scores each review once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from gre_bench.metrics.agreement import (
 from gre_bench.metrics.cases import Moved, Response, scored_writer_of
 from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
-from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
+from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
@@ -54,10 +53,8 @@ def agree_with_humans(
 ) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
 
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *wait_s*: seconds to wait for another process that writes the edition.
-
-    Returns a summary: the correlations, the numbers of pairs by state, and why pairs have no score.
+    Parameters as in `annual_refresh`. Returns the correlations, the numbers of pairs by state, and why pairs have no
+    score.
     """
     return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
 
@@ -80,10 +77,9 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
-    """Writes the missing judgments of the graded items' reviews, and plans and stores the pairs to score.
+    """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
 
-    *ungraded*: whether to use items with two or more human reviews instead of items with grades (see `graded_items`).
-    Returns the items and the plan. Raises `SourceError` if there are no such items.
+    *ungraded*: as in `graded_items`. Raises `SourceError` if there are no such items.
     """
     parts = job.settings.scoring.synopsis_of
     items = graded_items(store, parts, None, ungraded)
@@ -111,9 +107,7 @@ def plan_graded(
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":
             moved[recipe.source] = moved_reviews(items, recipe, writer, scoring.chance_seed)
-    elsewhere = {
-        source: {(item.candidate_id, item.paper_id): item.response for item in group} for source, group in moved.items()
-    }
+    elsewhere = by_place(moved)
     planned = [
         (signatures[recipe.name].signature_id, pair)
         for recipe in map(recipe_of, scoring.metrics)
@@ -151,10 +145,7 @@ def graded_items(
 
 
 def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
-    """Correlates the scores of every metric with the grades of *items*, and stores the coefficients.
-
-    Returns one row per metric and coefficient.
-    """
+    """Correlates every metric's scores with the grades of *items*; stores and returns a row per coefficient."""
     words = {
         review.review_id: len(text.split())
         for item in items

@@ -2,8 +2,8 @@
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
-The store is the checkpoint. Each stage reads from the store what is missing, passes only the missing items to a step,
-and writes the step's results. A run that is killed at any point continues when it is started again.
+The store is the checkpoint: each stage reads from it what is missing, passes only that to a step, and writes the step's
+results. A run that is killed at any point continues when it is started again.
 """
 
 from __future__ import annotations
@@ -35,17 +35,7 @@ from gre_bench.pipeline.runs.workers import check_runner, working
 from gre_bench.pipeline.scoring import conclude, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
-from gre_bench.store import Store, no_edition
-from gre_bench.store.queries import (
-    DRAW,
-    KNOWN_CANDIDATES,
-    LEADERBOARD,
-    MISSING,
-    TEXT_OUTCOMES,
-    UNCOVERED,
-    WAITING_TEXTS,
-    SignatureRow,
-)
+from gre_bench.store import Store, no_edition, queries
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -82,7 +72,7 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
         work = prepare(store, job, workers.steps, progress)
         if job.texts_first:
             require_texts(store, job, work)
-        if store.rows(MISSING, signature_ids=work.signature_ids):
+        if store.rows(queries.MISSING, signature_ids=work.signature_ids):
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
         summary = publish(store, job, run, work, progress)
@@ -91,7 +81,7 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def scorable(job: Job) -> Job:
-    """Checks that *job* can be run, with the evaluation LM that its metrics need, and returns it with its domain set.
+    """Returns *job* with its domain set, if it can be run here with the evaluation LM that its metrics need.
 
     So nothing is read, and no LM writer is paid, for an evaluation LM that is not on this machine. Ray's workers may
     have one that this machine lacks; for them nothing is checked. Raises the errors of `usable` and `check_here`.
@@ -104,10 +94,10 @@ def scorable(job: Job) -> Job:
 
 
 def usable(job: Job) -> Job:
-    """Checks that *job* can be run, and returns it with the full names of its candidates (``model`` → ``.../model``).
+    """Returns *job* with the full names of its candidates (``model`` → ``.../model``), if it can be run.
 
-    Raises `SettingsError` if the job is impossible, such as a new edition without sources, or a short name that fits
-    several candidates. Raises `SourceError` if a source file is missing.
+    Raises `SettingsError` for an impossible job, such as a new edition without sources or a short name that fits
+    several candidates, and `SourceError` for a missing source file.
     """
     store, sources = job.store, job.settings.sources
     if job.limit is not None and job.limit < 1:
@@ -123,14 +113,14 @@ def usable(job: Job) -> Job:
         )
     if job.candidates is None or not store.read_file.is_file():
         return job
-    known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
+    known = [row["candidate"] for row in store.read_mended(queries.KNOWN_CANDIDATES)]
     return replace(job, candidates=tuple(whole(name, known) or name for name in job.candidates))
 
 
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
-    """Writes all texts that a refresh needs, without using the evaluation LM; returns a summary.
+    """Writes all texts that a refresh needs, without the evaluation LM; returns a summary.
 
-    Thus a machine without a GPU can request texts from LMs, and a machine with a GPU can score them later.
+    So a machine without a GPU requests texts from LMs, and a machine with a GPU scores them later.
     """
     job = in_domain(usable(job))
     store = job.store
@@ -138,7 +128,8 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
         lost = in_flight_when_killed(store)
         with drawn_sample(store, job, progress):
             texts = write_texts(store, job, run, progress)
-        late = sum(row["to_be_asked_again"] for row in store.rows(TEXT_OUTCOMES) if row["writer"] in texts.writers)
+        outcomes = store.rows(queries.TEXT_OUTCOMES)
+        late = sum(row["to_be_asked_again"] for row in outcomes if row["writer"] in texts.writers)
         unwritten = [f"{late} texts are still to be written; run it again to try them"] if late else []
         message = "; ".join([*unwritten, *lost])
         outcome = "incomplete" if late else "done"
@@ -149,9 +140,8 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
 
-    A validation leaves out the papers that its evaluation LM or its writer was learnt from. Also stores which LMs may
-    have been trained on the edition's reviews, and updates the read-only copy of the store. Raises `SourceError` if a
-    validation would leave out all papers.
+    A validation leaves out the papers that its evaluation LM or its writer was learnt from; raises `SourceError` if no
+    paper is left. Also stores exposures, and updates the read-only copy of the store.
     """
     lost = in_flight_when_killed(store)
     with drawn_sample(store, job, progress) as notes:
@@ -172,17 +162,17 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports the sources of the settings and draws the sample before the block runs.
+    """Imports the settings' sources and draws the sample before the block runs; yields notes for the run's summary.
 
-    Yields notes on the sample, for the run's summary. If the block raises a `GreBenchError`, a sample drawn here is
-    deleted, so that the next run can draw it with other settings. If the block raises `Paused`, the sample is kept.
+    If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted, so that the next run can
+    draw it with other settings.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
     progress.stage("importing")
     import_sources(store, progress.run_id, job.settings)
     progress.stage("sampling")
-    fresh = not store.rows(DRAW)
+    fresh = not store.rows(queries.DRAW)
     notes = draw_sample(store, job.settings.edition)
     try:
         yield notes
@@ -195,10 +185,9 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 class Texts(NamedTuple):
     """What `write_texts` returns.
 
-    - *names*: candidate → the identity of the writer of its reviews. For a changed review, this is the identity of the
-      change's writer or rule.
+    - *names*: candidate → the identity of the writer, or of the change's writer or rule, that makes its reviews.
     - *judgments_by*: the identity of the writer of judgments; None if this run writes none.
-    - *assw_by*: the identity of the writer of author-stated strengths and weaknesses; None if no metric needs them.
+    - *assw_by*: that of author-stated strengths and weaknesses; None if no metric needs them.
     """
 
     names: dict[str, str]
@@ -225,7 +214,7 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
 def require_texts(store: Store, job: Job, work: Work) -> None:
     """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
     names = list(job.candidates or ())
-    if waiting := store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
+    if waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
         first = waiting[0]
         raise UnfinishedError(
             f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
@@ -236,21 +225,20 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
     """Computes what the board shows besides the scores, and ends the run; returns the summary of the run.
 
-    For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
-    a human review of the same paper from a human review of another paper.
+    For each metric, it stores the validation record, the rank statistics, and the AUC of `store_separation`.
     """
     progress.stage("publishing")
     for signature in work.signatures.values():
         store_separation(store, signature, work.learnt)
     store_validation_records(store, job.state, work.signature_ids)
     store_rank_statistics(store, job, _signed(work), progress.run_id)
-    run.show_leaderboard(store.key, store.rows(LEADERBOARD, signature_ids=work.signature_ids))
+    run.show_leaderboard(store.key, store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids))
     return conclude(
         store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
-        scored_now=progress.status["done"], uncovered=store.rows(UNCOVERED, signature_ids=work.signature_ids),
+        scored_now=progress.status["done"], uncovered=store.rows(queries.UNCOVERED, signature_ids=work.signature_ids),
     )  # fmt: skip
 
 
-def _signed(work: Work) -> list[SignatureRow]:
+def _signed(work: Work) -> list[queries.SignatureRow]:
     rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
-    return [cast(SignatureRow, row) for row in rows]
+    return [cast(queries.SignatureRow, row) for row in rows]

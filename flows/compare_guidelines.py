@@ -2,9 +2,8 @@
 
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
-A condition is a prompt with one guideline, or without any. The study follows "Evaluating the Impact of Reviewer
-Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before it is read. So a study that is
-killed can be started again, and pays for nothing twice.
+A condition is a prompt with one guideline, or without any (see "Evaluating the Impact of Reviewer Guideline Design on
+LLM-Based Automated Peer Review"). Every reply is archived before it is read: a killed study pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -42,14 +41,10 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class GuidelineJob:
     """A study that compares guidelines: its models, its conditions, and the papers to rate.
 
-    - *name*: the name of the study and of its folder.
     - *models*: names in the models file.
-    - *conditions*: names of conditions. A condition is a prompt with one guideline, or without any.
-    - *papers*, *ratings*: files with the papers and with the human ratings.
-    - *edition*: the edition whose papers and ratings are used instead of the two files.
+    - *papers*, *ratings*: files with the papers and the human ratings; or *edition*: the edition that has both.
     - *guidelines*: the user's own guidelines, name → file.
     - *limit*: use only this number of papers, the first ones.
-    - *again*: whether to repeat a request if an earlier run got a refusal or an empty reply.
     - *seed*: the seed of the bootstrap.
     """
 
@@ -98,8 +93,7 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
     """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; asks no LM.
 
-    *name* is the study's name, and *seed* the seed of the bootstrap. `gre_bench.ingest.datasets.rated`
-    describes the files in *reviews*. Returns the summary.
+    `gre_bench.ingest.datasets.rated` describes the files in *reviews*. *seed*: that of the bootstrap.
     """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
@@ -107,7 +101,7 @@ def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[
 
 
 def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
-    """Checks *job*, and returns the papers with their human ratings, and the conditions.
+    """Returns the papers of *job* with their human ratings, and the conditions.
 
     Raises `SettingsError` or `SourceError` if the job cannot be done.
     """
@@ -126,10 +120,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper, for one *model* and one *condition*.
-
-    The parts are the LM's identity, a digest of its sampling, and the name and digest of the condition's prompt.
-    """
+    """Returns what a rating depends on besides the paper: LM, sampling (a digest), and the condition's prompt."""
     lm = examine.listed_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
@@ -143,8 +134,7 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model, as `quoted` returns it. ``over_budget`` has one line for each budget limit that
-    the requests may exceed.
+    ``models`` has one row per model (`quoted`), ``over_budget`` a line for each limit that they may exceed.
     """
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]

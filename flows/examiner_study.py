@@ -3,9 +3,9 @@
     texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
     → correlations, differences, tables
 
-The panel combines the grades of several examiners that must first pass an exam. The pairs are pairs of texts, of which
-each LM prefers one. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every
-reply is archived before it is read. So a study that is killed can be started again, and pays for nothing twice.
+The panel combines the grades of examiners that passed an exam; of each pair of texts each LM prefers one. The study
+follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is archived before it is
+read: a killed study pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ def examiner_study(job: ExaminerJob) -> dict[str, Any]:
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
     """Does the work of `examiner_study` with the steps *run*, with or without Prefect; returns its summary.
 
-    Asks every examiner for grades. If the settings say so, also combines grades in a panel, and asks each LM which of
-    two texts it prefers. Prints one line of progress per examiner to standard error, so that standard output holds only
-    the results.
+    Prints one line of progress per examiner to standard error, so that standard output holds only the results.
     """
     material, models = prepared(job)
     settings, context = job.settings, job.writer_context
@@ -97,7 +95,7 @@ def _column(
 ) -> tuple[Column, dict[str, Any]]:  # fmt: skip
     """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
 
-    *model* is None for an examiner that asks no LM of the study. *models*: name → entry of the models file.
+    *model* is None for an examiner that asks no LM of the study.
     """
     started = time.monotonic()
     lm = job.settings.evaluation_lm if model is None else None

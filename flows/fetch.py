@@ -2,7 +2,7 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal keeps every received answer and is the checkpoint. A fetch that is killed, paused or refused continues when
+The journal keeps every received answer and is the checkpoint: a fetch that is killed, paused or refused continues when
 it is started again. Each OpenReview server has a journal of its own.
 """
 
@@ -28,6 +28,7 @@ from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
 NAP_S = 60.0
+"""A suspended machine or a changed clock delays the end of a wait by so much at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,8 @@ class FetchJob:
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year from OpenReview into a snapshot, as far as the service allows.
+    """Fetches one venue-year from OpenReview into a snapshot; repeating a complete fetch is harmless, unless *again*.
 
-    Repeating a complete fetch is harmless. *again*: whether to start a new fetch even if the last one is complete.
     *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
     the requests sent, the snapshot, and the time until which a paused fetch must wait.
     """
@@ -56,10 +56,7 @@ def fetch(
 
 
 def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Does the work of `fetch` with the steps *run*, with or without Prefect; returns its summary.
-
-    If the settings say that a paused fetch waits, *tell* is called with one line before each wait.
-    """
+    """Does the work of `fetch` with the steps *run*; calls *tell* with one line before each wait for the service."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
     folder = fetch_run(job.settings, job.state, job.again)
@@ -74,7 +71,10 @@ def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lamb
         if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
             break
         tell(reached.message)
-        _sleep_until(reached.paused_until)
+        moment = reached.paused_until
+        deadline = time.monotonic() + moment - time.time()
+        while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
+            time.sleep(min(NAP_S, left))
     summary = {"venue": f"{edition.venue} {edition.year}", "requests": dict(sent), "run": request.run, "snapshot": None}
     if reached.paused_until is not None:
         until = datetime.fromtimestamp(reached.paused_until, UTC).isoformat(timespec="seconds")
@@ -82,32 +82,18 @@ def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lamb
     if reached.message:
         return summary | {"outcome": "incomplete", "message": reached.message}
     sealed = run.seal_snapshot(request)
-    return summary | {"outcome": "done", "message": ""} | sealed | _difference(job.state, sealed["snapshot"])
+    changed = _difference(job.state, Path(sealed["snapshot"]))
+    return summary | {"outcome": "done", "message": ""} | sealed | {"changes": changed}
 
 
-def _sleep_until(moment: float) -> None:
-    """Sleeps until *moment* (epoch seconds).
-
-    It sleeps in short intervals, so that a suspended machine or a changed clock does not delay the end much.
-    """
-    deadline = time.monotonic() + moment - time.time()
-    while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
-        time.sleep(min(NAP_S, left))
-
-
-def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns ``changes``: how the snapshot in *folder* differs from the snapshot that was made before it.
-
-    ``changes`` is None if no snapshot was made before it, or if that snapshot no longer exists.
-    """
-    snapshot = Snapshot.open(Path(folder))
-    if snapshot.manifest.previous is None:
-        return {"changes": None}
+def _difference(state: Path, folder: Path) -> dict[str, Any] | None:
+    """Returns how the snapshot in *folder* differs from the one made before it; None without that."""
+    snapshot = Snapshot.open(folder)
     for other in sorted((state / "snapshots").glob("*/manifest.json")):
         try:
             before = Snapshot.open(other.parent)
         except SourceError:
             continue
         if before.digest == snapshot.manifest.previous:
-            return {"changes": changes(before, snapshot)}
-    return {"changes": None}
+            return changes(before, snapshot)
+    return None

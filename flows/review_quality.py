@@ -2,9 +2,8 @@
 
     notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline of each
 
-A review's total decides whether it is Good, Middle or Bad. A review whose total cannot be computed is in none of the
-three. A sample is drawn from each group. The source is "Evaluating the Impact of Reviewer Guideline Design on LLM-Based
-Automated Peer Review", appendix A.
+A sample is drawn from each group; a review whose total cannot be computed is in none. The source is "Evaluating the
+Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.
 """
 
 from __future__ import annotations
@@ -51,15 +50,11 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class QualityJob:
     """A study of the quality of reviews.
 
-    - *name*: the name of the study and of its folder.
-    - *notes*: the file of OpenReview notes that holds the reviews.
-    - *edition*: the name of an edition, which says the venue and the year of the reviews.
+    - *notes*: the file of OpenReview notes that holds the reviews; *edition*: their venue and year.
     - *judge*: the LM that gives points; if None, only rules give points.
     - *dated*: whether the dates of the notes are reliable.
-    - *size*: the number of reviews to sample from each group.
-    - *seed*: the seed of this sampling.
+    - *size*, *seed*: the number of reviews to sample from each group, and the seed of this sampling.
     - *unverified_venue*: whether to go on with a venue whose review form has not been verified.
-    - *again*: whether to repeat a request if an earlier run got a refusal or an empty reply.
     """
 
     name: str
@@ -121,8 +116,7 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row, as `quoted` returns it; without a judge it is empty. ``over_budget`` has one line for each
-    budget limit that the requests may exceed.
+    ``models`` has one row (`quoted`), none without a judge; ``over_budget`` a line for each limit that they may exceed.
     """
     reviews = fielded(job)
     rows = []
@@ -143,10 +137,7 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's file of notes, split into the fields of the review form.
-
-    Raises `SourceError` if the file has no human reviews of the venue-year.
-    """
+    """Returns the human reviews in the job's notes by the fields of the form; raises `SourceError` if none is there."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
@@ -161,12 +152,9 @@ def generate(
 ) -> dict[str, Any]:
     """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes the guideline to *out*.
 
-    - *name*: the study of review quality that sampled the reviews; the folder *state* holds the study.
-    - *group*: one of `GROUPS`, such as ``good``.
-    - *out*: the file for the guideline.
-
-    Returns the file, the number of reviews, and the LM's identity. Raises `SettingsError` if the group is unknown or
-    empty, or if *out* cannot be written. Raises `SourceError` if the LM returned no usable guideline.
+    *name*: the study of review quality, under the folder *state*, that sampled the reviews. Returns the file, the
+    number of reviews, and the LM's identity. Raises `SettingsError` if the group is unknown or empty, or if *out*
+    cannot be written. Raises `SourceError` if the LM returned no usable guideline.
     """
     if group not in GROUPS:
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
@@ -214,7 +202,7 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """Returns how often each value of *points* occurs. A value is a number, or the reason why there is no number."""
+    """Returns how often each value of *points* occurs: a number, or the reason why there is none."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))
 

@@ -34,7 +34,6 @@ from gre_bench.writing.catalog import WriterContext, register_of_writer, study_a
 class TrainingJob:
     """A training on judgments of human reviews.
 
-    - *judgments*: files of judgments.
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
     - *choose*: the rows of the first files to hold out and to choose the model on, one range each.
@@ -63,11 +62,10 @@ class TrainingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningJob(TrainingJob):
-    """A fine-tuning of an evaluation LM on judgments of human reviews.
+    """A fine-tuning of the evaluation LM in the folder *base*.
 
-    - *base*: the folder of the model to fine-tune.
-    - *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts.
-    - *state*: the folder that keeps the replies of LM writers.
+    *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts. *state*: the folder that
+    keeps the replies of LM writers.
     """
 
     base: Path
@@ -83,18 +81,14 @@ class TuningJob(TrainingJob):
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
-    """Trains `cache-ngram` as *job* says; the result has the model's scores on the held-out papers.
-
-    If the job holds out no rows, every sixth training paper is held out.
-    """
+    """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper."""
     return ended(tune, job, steps.under_prefect())
 
 
 def tune(job: TrainingJob, run: Steps) -> dict[str, Any]:
     """Does the work of `tune_cache_ngram` with the steps *run*, with or without Prefect; returns its result.
 
-    If the job's folder already holds a model trained in the same way on the same inputs, returns the recorded result of
-    that training.
+    If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
     """
     learnt, kept, refused = _papers_apart(job, several=True)
 
@@ -146,11 +140,11 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
 def _register(
     folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
-    """Writes what the model in *folder* was learnt from beside it.
+    """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
 
-    This includes the papers *kept* aside, on which it was chosen. It also includes the registers of its *base* and of
-    the writers by rule of the judgments; *base* is None for a model as its makers published it. If any of these is
-    unknown, the model gets no register. Returns one line for each that is unknown.
+    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* (None for a model as
+    its makers published it) and of the judgments' writers by rule. If any of these is unknown, the model gets no
+    register.
     """
     papers = [*learnt, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
@@ -213,13 +207,10 @@ def _papers_apart(
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
-    """Returns the papers in *rows* of *file* that have judgments of human reviews, with these judgments.
+    """Returns the papers in *rows* (``0:300``) of *file* that have judgments of human reviews, with these judgments.
 
-    - *rows*: a range such as ``0:300``.
-    - *writer*: use only judgments by this writer; None means any writer.
-    - *several*: whether the judgments may be by several writers.
-
-    Raises `SourceError` if there are no such papers. Raises `SettingsError` for several writers that are not allowed.
+    *writer*: use only judgments by this writer; None means any. *several*: whether they may be by several writers.
+    Raises `SourceError` if there are no such papers, and `SettingsError` for several writers that are not allowed.
     """
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
@@ -252,8 +243,7 @@ def _with_synopses(
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 
-    The writer that the settings name extracts the strengths and weaknesses from the papers' texts. *known*: paper id →
-    paper with its text.
+    The writer that the settings name extracts these from the texts in *known*, paper id → paper.
     """
     papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}

@@ -49,9 +49,7 @@ def validate_metrics(
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
 
-    - *limit*: use only this number of papers, the first of the sample. Such a pilot writes no validation record.
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *wait_s*: seconds to wait for another process that writes the edition.
+    Parameters as in `annual_refresh`; a pilot (*limit*) writes no validation record.
     """
     return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps.under_prefect())
 
@@ -77,7 +75,7 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 
 
 class Beside(NamedTuple):
-    """What another edition adds to a validation: its name, the pairs by metric, and which of its papers were learnt."""
+    """What another edition adds to a validation: its name, its pairs by metric, and which of its papers were learnt."""
 
     edition: str
     scores: dict[str, Scores]
@@ -108,8 +106,8 @@ def _scored(job: Job, run: Steps) -> Iterator[tuple[Store, Work, Progress]]:
 def _of_another_edition(job: Job, key: str, run: Steps) -> Beside:
     """Scores what is missing of the validation of the edition *key*, and returns its scores.
 
-    The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if the state
-    has no such edition, or if it is the edition of *job*. Raises `SourceError` if some pair could not be tried.
+    The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
+    no such edition or it is that of *job*, and `SourceError` if some pair could not be tried.
     """
     edition, together = edition_of(key), job.settings.edition.edition
     other = Store(job.state, edition)
@@ -135,11 +133,9 @@ def _of_another_edition(job: Job, key: str, run: Steps) -> Beside:
 def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are returned but not stored. Effects of several editions
-    are kept in the record alone, because the tables of one edition hold its own. A metric gets a validation record only
-    after all of its pairs were tried, because the missing pairs may be hard ones.
-
-    *beside*: the scores of other editions, which count as well.
+    Returns one row per metric and change. A pilot's effects are not stored; those with editions *beside* are kept in
+    the record alone, because the tables of one edition hold its own. A metric gets a record only after all of its pairs
+    were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
     learnt = work.learnt.and_of(other.learnt for other in beside)
@@ -149,7 +145,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
     for metric, signature in work.signatures.items():
         store_separation(store, signature, work.learnt)
         scores = [_scores(store, job, work, metric), *(other.scores[metric] for other in beside)]
-        effects = list(effects_of(scores, job, metric, signature.signature_id))
+        effects = list(effects_of(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
             continue
@@ -174,23 +170,22 @@ def name_of(store: Store, beside: Sequence[Beside]) -> str:
 
 def _scores(store: Store, job: Job, work: Work, metric: str) -> Scores:
     signature_id = work.signatures[metric].signature_id
-    names = [HUMAN, *job.changes.values()]
     planned = [pair for signed, pair in work.planned if signed == signature_id]
     papers = {pair.paper_id for pair in planned}
-    by_candidate: dict[str, list[Row]] = {name: [] for name in names}
-    others = sorted({pair.candidate_id for pair in planned} - {*names, *CONTROLS})
+    by_candidate: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+    others = sorted({pair.candidate_id for pair in planned} - {*by_candidate, *CONTROLS})
     unchanged: list[Row] = []
-    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*names, *others]):
+    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*by_candidate, *others]):
         if row["paper_id"] in papers:
             by_candidate.get(row["candidate_id"], unchanged).append(row)
     return Scores(by_candidate, unchanged, lengths(pair.case for pair in planned if pair.case))
 
 
-def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of *metric*, or the reason why it has none.
+def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
+    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
 
-    An effect compares the score of the human review with the score of the changed review. Only pairs that have both
-    scores count. *editions*: the scores of each edition; a paper counts in the first that has it.
+    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
+    scores of each edition; a paper counts in the first that has it.
     """
     rows: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
     unchanged: list[Row] = []
@@ -202,19 +197,13 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
         unchanged += [row for row in scores.unchanged if row["paper_id"] not in counted]
         words = scores.words | words
         counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
-    by_change = change_effects(
-        rows[HUMAN],
-        {change: rows[candidate] for change, candidate in job.changes.items()},
-        words, job.settings.validation, unchanged,
-    )  # fmt: skip
-    for change, effect in by_change.items():
+    validation = job.settings.validation
+    by_change = {change: rows[candidate] for change, candidate in job.changes.items()}
+    for change, effect in change_effects(rows[HUMAN], by_change, words, validation, unchanged).items():
         yield asdict(effect) | {
-            "signature_id": signature_id,
-            "change": change,
-            "candidate_id": job.changes[change],
-            "family": CHANGES[change].family,
-            "made_by": maker(job.settings.validation, change),
-        }
+            "signature_id": signature_id, "change": change, "candidate_id": job.changes[change],
+            "family": CHANGES[change].family, "made_by": maker(validation, change),
+        }  # fmt: skip
 
 
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
@@ -222,16 +211,14 @@ def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried
 
     *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
-    by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
-    for row in effects:
-        by_metric[row["metric"]].append(row)
-    return [
-        {
+    found = []
+    for metric, signature in signatures.items():
+        rows = [row for row in effects if row["metric"] == metric]
+        found.append({
             "metric": metric,
             "title": recipe_of(metric).title,
-            "signature_id": signatures[metric].signature_id,
+            "signature_id": signature.signature_id,
             "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
             "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
-        }
-        for metric, rows in by_metric.items()
-    ]
+        })  # fmt: skip
+    return found

@@ -2,9 +2,8 @@
 
     fetch → write → score → validate → verdicts → publish → history
 
-Every stage continues where it was stopped, and does nothing if its work is done. So a run that is killed at any point
-can be started again. If the caller names no year, the newest year whose reviews are public is used (see
-`gre_bench.ingest.records.venues`).
+Every stage continues where it was stopped, and does nothing if its work is done; so a run that is killed at any point
+can be started again. If the caller names no year, the newest year whose reviews are public is used.
 """
 
 from __future__ import annotations
@@ -48,11 +47,8 @@ Summary = dict[str, Any]
 class YearJob:
     """The job of a year's board.
 
-    - *settings*: the settings for this year.
-    - *state*: the folder that keeps everything a run makes.
-    - *gpu*: whether scoring and validation run in the work pool of GPUs. Its workers must see the same state folder.
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *reached*: (name, summary) of each stage that has run.
+    *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
+    *reached*: (name, summary) of each stage that has run.
     """
 
     settings: Settings
@@ -82,12 +78,9 @@ def year(
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
     - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
-    - *year*: if None, the newest year whose reviews are public on the day *on*.
-    - *on*: a day; None means today.
+    - *year*: if None, the newest year whose reviews are public on the day *on* (if that is None, today).
     - *gpu*: whether scoring and validation run in the work pool of GPUs.
-    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
-    - *strict*: whether an outcome that needs attention, such as ``incomplete``, fails the flow run, so that monitoring
-      sees it. A pause or a wait needs no attention.
+    - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
     """
     job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
@@ -97,7 +90,7 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """Returns the job that makes the requested board; the parameters are those of `year`.
+    """Returns the job that makes the board that `year` is asked for.
 
     Raises `SettingsError` for an impossible request, before anything is sent.
     """
@@ -111,8 +104,8 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
     *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
-    Before the first stage, raises `LMError` or `SettingsError` if a model of the roster cannot be asked. It raises
-    `SettingsError` too if the key that is to sign the release cannot be used.
+    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked or the key
+    that is to sign the release cannot be used.
     """
     check_models(job.settings)
     key_of(job.settings.release.sign, job.state)
@@ -133,10 +126,10 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Stage *fetch*: fetches papers and reviews of the year into a snapshot.
+    """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
 
-    Fetches nothing if the settings name files or a snapshot; the summary's ``snapshot`` is then None. Otherwise
-    ``snapshot`` is the folder of the snapshot. The outcome is ``waiting`` while the service allows no more requests.
+    It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
+    service allows no more requests.
     """
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
@@ -144,11 +137,6 @@ def fetched(job: YearJob, run: Steps) -> Summary:
     fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
     outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
     return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
-
-
-def written(job: YearJob, run: Steps) -> Summary:
-    """Stage *write*: writes the missing reviews, judgments and synopses by LMs or rules, within the budget."""
-    return write_ahead(job.work, run)
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
@@ -172,8 +160,8 @@ def validated(job: YearJob, run: Steps) -> Summary:
 def judged(job: YearJob, run: Steps) -> Summary:
     """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    ``unproven`` has the metrics that failed validation or have no record. The setting release.unvalidated decides
-    about them; ``hidden`` has those whose boards are left out. The outcome is ``refused`` if nothing is published.
+    ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
+    ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
     board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
@@ -200,10 +188,9 @@ def published(job: YearJob, run: Steps) -> Summary:
 
 def compared(job: YearJob, run: Steps) -> Summary:
     """Stage *history*: compares the candidates across the venue's editions up to this year."""
-    own = edition_of(job.work.store.key)
-    others = {key: edition_of(key) for key in find_editions(job.state)}
-    same = [key for key, other in others.items()
-            if (other.venue, other.sample) == (own.venue, own.sample) and other.year <= own.year]  # fmt: skip
+    own = job.settings.edition.edition
+    same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
+            and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip
     try:
         record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
     except SettingsError as error:
@@ -214,7 +201,7 @@ def compared(job: YearJob, run: Steps) -> Summary:
 
 STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
     "fetch": fetched,
-    "write": written,
+    "write": lambda job, run: write_ahead(job.work, run),
     "score": scored,
     "validate": validated,
     "verdicts": judged,
@@ -234,7 +221,7 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
 
 def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* without Prefect, and returns its summary; *name* is ignored."""
+    """Runs *stage* without Prefect."""
     return stage()
 
 

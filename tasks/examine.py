@@ -29,8 +29,7 @@ def rate_papers(
 ) -> list[Rating]:
     """Returns one rating per paper, in order, by the LM *name* under a guideline *condition*.
 
-    *papers* are (paper id, content). *condition* is a prompt with one guideline, or without any. A paper without a
-    usable rating has a problem instead.
+    *papers* are (paper id, content). A paper without a usable rating has a problem instead.
     """
     from gre_bench.guidelines.ratings import rate
 
@@ -42,10 +41,7 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ChatOutcome[int]]:
-    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
-
-    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
-    """
+    """Returns the points (or a problem) of each of *reviews* for *criterion*, a key of `CRITERIA`, by the LM *name*."""
     from gre_bench.guidelines.replies import ask
     from gre_bench.guidelines.review_quality import CRITERIA
 
@@ -55,10 +51,7 @@ def judge_reviews(
 
 @writing("generate guideline", "guideline by {name}")
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*.
-
-    If there is no usable reply, the result has a problem instead of a guideline.
-    """
+    """Returns a guideline that the LM *name* makes from a group of *reviews*, or a problem."""
     from gre_bench.guidelines.checklist import generate
 
     lm = listed_lm(name, writer_context)
@@ -66,10 +59,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name* of the models file, with the settings for writing in *writer_context*.
-
-    Raises `SettingsError` with the known names if there is no such LM.
-    """
+    """Opens the LM *name* of the models file; raises `SettingsError` with the known names if there is none."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -83,9 +73,8 @@ def grader_of(
 ) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
-    aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
-    *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
+    *name* is None for an examiner that asks no LM of the models file. With the aggregation ``logprob``, *evaluation_lm*
+    states the probabilities of tokens; without it the endpoint of *name* does, for the likeliest tokens only.
     """
     from gre_bench.examiners.grading import grade, grade_by_endpoint, grade_by_lm, identity_with
 
@@ -109,10 +98,7 @@ def grade_items(
     name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:  # fmt: skip
-    """Returns one grade per item, in order, by *examiner* with the LM *name* (parameters as in `grader_of`).
-
-    An item without a usable reply has a problem instead of a grade. Grades are not binned here.
-    """
+    """Returns one grade, not yet binned, or a problem per item, in order; parameters as in `grader_of`."""
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
@@ -120,10 +106,7 @@ def grade_items(
 def prefer_pairs(
     name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
 ) -> list[Preference]:
-    """Returns one preference per pair of texts: which of the two the LM *name* prefers.
-
-    The LM is asked about each pair twice, once in each order. *item*: the kind of the texts, such as a review.
-    """
+    """Returns which text of each pair the LM *name* prefers; it is asked twice, once in each order."""
     from gre_bench.examiners.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
@@ -131,10 +114,7 @@ def prefer_pairs(
 
 @writing("write instructions", "instructions by {name}")
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
-
-    If `gre_bench.examiners.examiner` rejects the reply, the result has a problem instead.
-    """
+    """Returns the LM *name*'s reply to *chat*: instructions for examiners, or a problem if they are not sound."""
     from gre_bench.examiners.examiner import sound
     from gre_bench.examiners.grading import ask
 

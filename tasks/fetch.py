@@ -18,10 +18,9 @@ from gre_bench.tasks.policy import step
 
 @step("fetch notes", "notes of {request.run}", 48, "openreview")
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
-    """Fetches submissions and reviews of a venue-year into the journal, as far as OpenReview allows.
+    """Fetches submissions and reviews of a venue-year into the journal, the file that keeps every received answer.
 
-    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
-    stopped early, the result also says why.
+    Returns the number of requests by kind; if the fetch stopped early, also why.
     """
     return bring_notes(request, secret)
 
@@ -39,10 +38,9 @@ def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
 
 
 def secret(where: str) -> str:
-    """Returns the secret that *where* names; an empty text if the secret is unset.
+    """Returns the secret at *where*, ``env:NAME`` or Prefect's ``block:NAME``; an empty text if it is unset.
 
-    *where* is ``env:NAME`` for an environment variable or ``block:NAME`` for a Prefect Secret block. Raises
-    `SettingsError` for an unknown block.
+    Raises `SettingsError` for an unknown block.
     """
     kind, _, name = where.partition(":")
     if kind == "env":
@@ -61,9 +59,8 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
     A paper without a PDF or a text has no row. The text is None if the PDF cannot be used, such as one of another
-    paper. Each row also has *title*, which is None if none was found. It has *words*, a list of (page number, reason →
-    number of words kept or dropped for this reason). A text without pages has page 0. PDFs are read in
-    child processes with limits, one per core at a time.
+    paper. Each row also has *title*, or None, and *words*: (page number, reason → words kept or dropped for it); a text
+    without pages has page 0. PDFs are read in child processes with limits, one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))
     rows: dict[str, dict[str, Any] | None] = dict.fromkeys(paper_ids)

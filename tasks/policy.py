@@ -21,24 +21,23 @@ R = TypeVar("R")
 def step(
     name: str, run_name: str | None, hours: float, *tags: str, **more: Any
 ) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Returns a decorator that makes a function the Prefect task *name*, whose results are never cached.
+    """Makes a function the Prefect task *name*, whose results are never cached.
 
-    *run_name*: the name of a task run, with parameters in braces. *hours*: its time limit. *more*: options of `task`.
+    *run_name*: a task run's name, with parameters in braces. *hours*: its time limit. *more*: options of `task`.
     """
     return task(name=name, task_run_name=run_name, timeout_seconds=hours * 3600, tags=list(tags), cache_policy=NO_CACHE,
                 persist_result=False, **more)  # fmt: skip
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: False after a `GreBenchError`, whose cause the user must correct."""
+    """Returns False after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
     """Gives a task run that raised `Paused` the state ``Paused``, which counts as completed, because nothing failed.
 
-    The flow still gets the exception. The state ``Failed`` stays in the task run's history. A task run that raised
-    another exception is not changed.
+    The flow still gets the exception, and the state ``Failed`` stays in the task run's history.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):
@@ -60,5 +59,5 @@ RETRIED: dict[str, Any] = {
 
 
 def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Returns the decorator of a task in which an LM or a rule writes."""
+    """The decorator of a task in which an LM or a rule writes."""
     return step(name, run_name, 12, "writing", **RETRIED)

@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The settings of everything that metrics compute with; each backend is opened when a step first needs it.
-
-    - *evaluation_lm*: the settings of the LM whose log-probabilities make the scores.
-    - *embedder*: the settings of the model that embeds texts.
-    - *writer_context*: what LMs that grade need, such as the models file and the reply archive.
-    """
+    """The settings of everything that metrics compute with; each backend is opened when a step first needs it."""
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings

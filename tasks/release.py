@@ -11,13 +11,13 @@ from gre_bench.tasks.policy import step
 
 @step("show leaderboard", None, 1 / 12, "report", retries=1)
 def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes a Prefect table artifact of *rows*, the rows of the leaderboard; its key is ``leaderboard-<edition>``."""
+    """Makes a Prefect table artifact of the leaderboard; its key is ``leaderboard-<edition>``."""
     _show(f"leaderboard-{edition}", rows, f"GRE-bench {edition}: mean scores")
 
 
 @step("show history", None, 1 / 12, "report", retries=1)
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes a Prefect table artifact of *rows*, the candidates' history; its key is ``history-<venue>``."""
+    """Makes a Prefect table artifact of the candidates' history; its key is ``history-<venue>``."""
     _show(f"history-{venue}", rows, f"GRE-bench {venue}: differences to the human baseline")
 
 
@@ -29,6 +29,6 @@ def _show(key: str, rows: Sequence[Mapping[str, Any]], description: str) -> None
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns *rows* with values that JSON can hold: None becomes an empty text, and a date its ISO form."""
+    """Returns *rows* with values that JSON can hold: an empty text for None, the ISO form for a date."""
     return [{name: "" if value is None else value.isoformat() if isinstance(value, date) else value
              for name, value in row.items()} for row in rows]  # fmt: skip

@@ -20,10 +20,9 @@ from gre_bench.writing.catalog import open_examiner
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Returns the identity of the evaluation LM, and metric → signature for each metric of *scoring*.
+    """Returns the identity of the evaluation LM, `NOTHING` if no metric uses it, and metric → signature.
 
-    The identity is the placeholder `NOTHING` if no metric uses the evaluation LM. *writer*, *assw_writer*: the
-    identities of the writers of judgments and of author-stated strengths and weaknesses.
+    *writer*, *assw_writer*: the identities of the writers of judgments and of author-stated strengths and weaknesses.
     """
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
@@ -36,10 +35,7 @@ def sign_metrics(
 
 
 def _other(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> tuple[LMIdentity, Callable[[str], Metric]]:
-    """Opens what the metric *recipe* uses instead of an evaluation LM.
-
-    Returns its identity, and signature id → the metric. Raises `SettingsError` if the options of an examiner conflict.
-    """
+    """Opens what *recipe* uses instead of an evaluation LM; returns its identity, and signature id → the metric."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders import open_embedder
         from gre_bench.metrics.bertscore import BertScore
@@ -71,12 +67,9 @@ def score_papers(
     name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:  # fmt: skip
-    """Returns the scores of *works*, which hold the cases of some papers, grouped by metric.
+    """Returns the scores of *works*: the cases (texts of a paper, candidate and reference) of some papers, by metric.
 
-    A case is the texts of one (paper, candidate, reference).
-
-    - *name*: a name for these papers, shown in the name of the Prefect task run.
-    - *known*: digest of a prediction → its log-probabilities, which need not be computed again.
+    *name*: these papers' name in the task run's. *known*: digest of a prediction → log-probabilities that are there.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

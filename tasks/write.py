@@ -14,9 +14,9 @@ from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
 def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
-    """Returns the identity that signatures state for the writer *name* when it does the task *task_name*.
+    """Returns the identity that signatures state for the writer *name* of a kind of text, such as ``judgments``.
 
-    The task is a kind of text, such as ``judgments``. Raises `SettingsError` if there is no such writer.
+    Raises `SettingsError` if there is no such writer.
     """
     return text_writer(name, writer_context).identity(task_name)
 
@@ -33,10 +33,9 @@ def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Pap
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change*. It is stored with the changed texts.
+    """Returns the identity of *change*, stored with the changed texts: its rule, and the writer *name* of an LM.
 
-    The identity states the rule of the change. If an LM makes the change, it also states the writer *name*. *like*: an
-    example of the texts to change, from which only seed, splitter and headings are used.
+    *like*: an example of the texts to change; seed, splitter and headings count.
     """
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
@@ -48,8 +47,7 @@ def write_changes(
 ) -> list[Written]:
     """Returns one changed text for each of *materials*, in order (Xu et al. 2025, D.3 and D.4).
 
-    A rule or the writer *name* makes the *change*. If *change* cannot be applied to a text, the result has no text, and
-    its outcome says why.
+    Where *change*, made by a rule or the writer *name*, cannot be applied, there is no text, and the outcome says why.
     """
     written: dict[str, Written] = {}
     for item in materials:

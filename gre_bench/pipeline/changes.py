@@ -1,11 +1,11 @@
-"""Changes the human candidates' reviews for a validation. The validation scores the changed reviews as candidates.
+"""Changes the human candidates' reviews for a validation, which scores the changed reviews as candidates.
 
-A change is either a degradation or a manipulation. A degradation must lower a score. A manipulation must not raise it.
+A degradation must lower a score. A manipulation must not raise it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -29,9 +29,9 @@ from gre_bench.tasks.protocol import Steps
 def chosen_changes(settings: Settings) -> dict[str, str]:
     """Returns change → id of the candidate that it makes, for each change of the validation, in the catalogue's order.
 
-    The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
-    made at ``validation.level``, which is reviews or judgments. Those that the evaluation LM learnt to notice are left
-    out. Raises `SettingsError` if there is no change, or if a chosen change cannot be made or proves nothing.
+    Without ``validation.changes`` these are all changes of the domain that can be made at ``validation.level``, but for
+    those that the evaluation LM learnt to notice. Raises `SettingsError` if there is no change, or if a chosen change
+    cannot be made or proves nothing.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain, learnt = domain_of(settings.edition.domain), learnt_changes(settings.evaluation_lm)
@@ -52,10 +52,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
+    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; with one, no metric passes.
 
-    No metric passes while this list has an entry. Random replacement is listed only in domains that cannot make the
-    change ``abstract_only`` (Xu et al. 2025, A.4).
+    Random replacement is listed only in domains that cannot make the change ``abstract_only`` (Xu et al. 2025, A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -67,31 +66,33 @@ def untried(settings: Settings) -> list[str]:
 def changed(store: Store, job: Job) -> list[Candidate]:
     """Returns the candidates that the job's changes make. Changes that are controls make no candidate here.
 
-    The store keeps changed reviews but not changed judgments, so each run makes changed judgments again. The scores of
-    changed judgments are kept. Raises `SettingsError` if an earlier run made the changed judgments in another way, such
-    as with another seed.
+    The state keeps changed reviews, but of changed judgments only the scores: each run makes them again. Raises
+    `SettingsError` if an earlier run made them in another way, such as with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
     candidates = []
-    for name, candidate in job.changes.items():
-        if CHANGES[name].control:
-            continue
+    for name, candidate in _made(job):
         made_by = maker(validation, name)
         if validation.level == "judgments":
             made_by = f"{name}-{CHANGES[name].version} · seed {validation.seed}"
-            earlier = before.get(candidate, made_by)
-            if earlier != made_by and earlier.startswith(f"{name}-"):
-                raise _mixed(name, store.key, earlier, made_by)
+            if (earlier := before.get(candidate, made_by)).startswith(f"{name}-"):
+                _unmixed(name, store.key, earlier, made_by)
         candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
     return candidates
 
 
-def _mixed(change: str, edition: str, before: str, now: str) -> SettingsError:
-    return SettingsError(
-        f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
-        "texts of one candidate are never mixed: set edition.sample to a new name"
-    )
+def _made(job: Job) -> Iterator[tuple[str, str]]:
+    """Yields change and candidate, for each change of *job* that is no control."""
+    return ((change, candidate) for change, candidate in job.changes.items() if not CHANGES[change].control)
+
+
+def _unmixed(change: str, edition: str, before: str, now: str) -> None:
+    if before != now:
+        raise SettingsError(
+            f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
+            "texts of one candidate are never mixed: set edition.sample to a new name"
+        )
 
 
 def maker(settings: ValidationSettings, change: str) -> str:
@@ -105,8 +106,8 @@ def maker(settings: ValidationSettings, change: str) -> str:
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """Makes and stores the missing changed reviews: every change of *job* applied to the human reviews in *entries*.
 
-    Returns candidate → identity of the writer or rule of its change. Does nothing if *job* changes judgments rather
-    than reviews. Raises `SettingsError` if an earlier run used another writer for a change.
+    Returns candidate → identity of its change's writer or rule; empty if *job* changes judgments. Raises
+    `SettingsError` if an earlier run used another writer for a change.
     """
     if job.settings.validation.level == "judgments":
         return {}
@@ -114,14 +115,10 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
     items = {item.key: item for item in materials}
     made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
     makers: dict[str, str] = {}
-    for change, candidate in job.changes.items():
-        if CHANGES[change].control:
-            continue
+    for change, candidate in _made(job):
         name = maker(job.settings.validation, change)
-        writer = run.change_identity(change, name, job.writer_context, materials[0])
-        if made_by.get(candidate, writer) != writer:
-            raise _mixed(change, store.key, made_by[candidate], writer)
-        makers[candidate] = writer
+        writer = makers[candidate] = run.change_identity(change, name, job.writer_context, materials[0])
+        _unmixed(change, store.key, made_by.get(candidate, writer), writer)
         step: Callable[..., list[Written]] = partial(run.write_changes, change)
         stage = f"changing reviews: {CHANGES[change].title}"
         write(store, job, progress, stage, "review", writer, name, step, items, candidate=candidate)
@@ -129,19 +126,16 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """Returns *entries* with the changed judgments of the human reviews added, as responses of further candidates.
+    """Returns *entries* with changed judgments by *writer* of the human reviews, as responses of further candidates.
 
-    *writer*: the identity of the writer whose judgments are changed. Nothing is added if *job* has no changes, or if it
-    changes reviews rather than judgments.
+    Nothing is added if *job* has no changes, or if it changes reviews.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
     changed_entries = []
     for index, entry in enumerate(entries):
         responses, item = dict(entry.responses), material(job.settings, entries, index, writer)
-        for change, candidate in job.changes.items():
-            if CHANGES[change].control:
-                continue
+        for change, candidate in _made(job):
             texts = dict[str, str]()
             lacking: Mapping[Source, Lack] = entry.human.lacks
             if item.text:
@@ -156,11 +150,10 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
-    """Returns what a change of one paper's review may need.
+    """Returns what a change of one paper's review may need: text, title and abstract, and texts about other papers.
 
-    The result has the text to change, the paper's title and abstract, and texts about other papers. All texts are human
-    reviews. If *writer* is given, all texts are that writer's judgments of human reviews instead. *index*: the index of
-    the paper in *entries*.
+    All texts are human reviews or, if *writer* is given, that writer's judgments. *index*: that of the paper in
+    *entries*.
     """
 
     def text_of(entry: Entry) -> str:
@@ -171,20 +164,13 @@ def material(settings: Settings, entries: Sequence[Entry], index: int, writer: s
     other_indices = {(index + first + step) % len(entries) for step in range(OTHER_REVIEWS)} - {index}
     order = sorted(other_indices, key=lambda other: (other - index - first) % len(entries))
     others = tuple(text for other in order if (text := text_of(entries[other])))
+    headings = validation.headings
+    if headings is None:
+        try:
+            headings = venue_of(settings.edition.venue, settings.edition.year).headings
+        except (SettingsError, SourceError):
+            headings = domain_of(settings.edition.domain).headings
     return ChangeInput(
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
-        validation.splitter, headings_of(settings),
+        validation.splitter, headings,
     )  # fmt: skip
-
-
-def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form.
-
-    They are those in the settings, or else those of the venue-year, or else those of the domain.
-    """
-    if settings.validation.headings is not None:
-        return settings.validation.headings
-    try:
-        return venue_of(settings.edition.venue, settings.edition.year).headings
-    except (SettingsError, SourceError):
-        return domain_of(settings.edition.domain).headings

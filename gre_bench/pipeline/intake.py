@@ -1,7 +1,7 @@
 """Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
 
-A report also summarises the judgments of the imported reviews. Users can see whether the writer finds few judgments in
-a candidate's prose, which would lower the candidate's score unfairly.
+A report also summarises the judgments of the imported reviews: a writer that finds few judgments in a candidate's prose
+would lower its score unfairly.
 """
 
 from __future__ import annotations
@@ -30,17 +30,7 @@ from gre_bench.ingest.records.row_files import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import Point, papers_from, points_from, reviews_from
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.store import Store, now
-from gre_bench.store.queries import (
-    DESCRIBED_JUDGMENTS,
-    IMPORTED_DOMAIN,
-    JUDGMENTS,
-    LAST_SETTINGS,
-    PAPERS,
-    POINTS,
-    REVIEWS,
-    SYNOPSES,
-)
+from gre_bench.store import Store, now, queries
 from gre_bench.writing.catalog import by_rule
 
 EXAMPLES = 3
@@ -73,10 +63,8 @@ def import_reviews(
     - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
-    - *reading*: how the columns are found.
 
-    Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
-    is no error.
+    Raises `SourceError` if every row names a candidate, not all of them are *by*, and *only* is not set.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {
@@ -98,19 +86,15 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
     *known*: the reviews that are stored already. *how*: further keyword arguments of `reviews_from`.
     """
     reviews = {review.review_id: review for review in known}
-    judged = {
-        (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
-    }
+    judged = {(row["review_id"], row["writer"]): row["text"]
+              for row in store.rows(queries.JUDGMENTS) if row["review_id"] in reviews}  # fmt: skip
     imported = reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
     how.get("reading", AS_NAMED).check_used()
     return imported
 
 
 def row_range(text: str | None) -> range | None:
-    """Returns *text*, such as ``0:300``, as a range of row indices; None if *text* is None.
-
-    Raises `SettingsError` if *text* is malformed or the range is empty.
-    """
+    """Returns *text*, such as ``0:300``, as a range of rows; raises `SettingsError` if it is malformed or empty."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d{1,12}):(\d{1,12})", text)
@@ -123,68 +107,64 @@ def row_range(text: str | None) -> range | None:
 
 
 def known_papers(store: Store) -> list[Paper]:
-    """Returns all stored papers of the edition's venue-year, whether they are in the sample or not."""
-    return [Paper(**row) for row in store.rows(PAPERS)]
+    """Returns all stored papers of the edition's venue-year, in the sample or not."""
+    return [Paper(**row) for row in store.rows(queries.PAPERS)]
 
 
 def known_reviews(store: Store) -> list[Review]:
     """Returns all stored reviews of the edition, by humans and by all other candidates."""
-    return [Review(**row) for row in store.rows(REVIEWS)]
+    return [Review(**row) for row in store.rows(queries.REVIEWS)]
+
+
+def known_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
+    """Returns `known_papers` and `known_reviews` by their ids."""
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    return papers, {review.review_id: review for review in known_reviews(store)}
 
 
 def given_categories(store: Store) -> dict[str, str]:
     """Returns paper id → the categories that a file gave for the paper."""
-    return {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
 
 
 def keep(
-    store: Store,
-    run_id: str,
-    path: Path,
-    kind: str,
-    imported: Imported,
-    domain: str | None = None,
-    before: Sequence[Step] = (),
-    licence: str | None = None,
-) -> dict[str, Any]:
+    store: Store, run_id: str, path: Path, kind: str, imported: Imported, domain: str | None = None,
+    before: Sequence[Step] = (), licence: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Stores the records *imported* from the file *path*, records the import, and returns a report.
 
-    - *kind*: what the file holds, such as ``reviews``.
-    - *domain*: the domain that the file states, if any.
+    - *kind*: what the file holds, such as ``reviews``. *domain*: the domain that the file states, if any.
     - *before*: steps for `Store.write` that run first, in the same transaction.
     - *licence*: the licence of all texts of the file, of known ones too; ``unknown`` takes back an earlier statement,
       None states nothing. Releases withhold texts without a licence.
 
-    The report counts records and refused rows. Refused rows are also written to a file, which the report names.
+    The report counts records and refused rows, and names the file to which refused rows are written.
     """
+    refusals, refusals_file = [asdict(refusal) for refusal in imported.refusals], None
+    if refusals:
+        refusals_file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+        refusals_file.parent.mkdir(parents=True, exist_ok=True)
+        refusals_file.write_text("".join(json.dumps(refusal, ensure_ascii=True) + "\n" for refusal in refusals))
+    # What the licence means for releases; a note states its own.
+    licence_line = f"licence: {licence}; releases {'include' if may_publish(licence) else 'withhold'} texts under it"
+    if licence in (None, UNKNOWN_LICENCE):
+        licence_line = "licence: unknown, so releases withhold these texts; --licence states it"
+    counts = {"unchanged": imported.unchanged, "refused": len(refusals)}
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
-        "papers": len(imported.papers),
-        "reviews": len(imported.reviews),
-        "judgments": len(imported.judgments),
-        "synopses": len(imported.synopses),
-        "unchanged": imported.unchanged,
-        "refused": len(imported.refusals),
-        "refusals": [asdict(refusal) for refusal in imported.refusals],
+        **{name: len(getattr(imported, name)) for name in ("papers", "reviews", "judgments", "synopses")},
+        **counts,
+        "refusals": refusals,
         "unknown_papers": unknown_papers(store, imported),
         "ignored_columns": list(imported.ignored_columns),
         "notes": list(imported.notes),
-        "refusals_file": _write_refusals(store, run_id, path, imported),
+        "refusals_file": refusals_file and str(refusals_file),
         "licence": licence,
-        "licence_line": _licence_line(licence, kind),
+        "licence_line": None if licence is None and kind == "notes" else licence_line,
     }
-    entry = {
-        "run_id": run_id,
-        "file": report["file"],
-        "sha256": file_sha256(path),
-        "kind": kind,
-        "added": imported.added,
-        "unchanged": imported.unchanged,
-        "refused": len(imported.refusals),
-        "domain": domain,
-        "happened_at": now(),
-    }
+    by = {"run_id": run_id, "file": report["file"]}
+    about = {"sha256": file_sha256(path), "kind": kind, "added": imported.added, "domain": domain, "happened_at": now()}
     stating: list[Step] = []
     for named, ids in (("paper", sorted(imported.paper_ids)), ("review", sorted(imported.review_ids))):
         if licence == UNKNOWN_LICENCE:
@@ -196,7 +176,6 @@ def keep(
         *(("review", review.review_id, "") for review in imported.reviews),
         *(("judgments", item.review_id, item.writer) for item in imported.judgments),
     )
-    by = {"run_id": run_id, "file": report["file"]}
     store.write(
         *before,
         ("note_additions", [by | {"kind": kind, "item": item, "writer": who} for kind, item, who in added]),
@@ -205,7 +184,7 @@ def keep(
         ("add_judgments", [judged(item) for item in imported.judgments]),
         ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         *stating,
-        ("add_import", entry),
+        ("add_import", by | counts | about),
     )
     return report
 
@@ -219,22 +198,10 @@ def stated_licence(text: str | None) -> str | None:
     return text
 
 
-def _licence_line(licence: str | None, kind: str) -> str | None:
-    """Returns a line for users: what the *licence* of the imported texts means for releases.
-
-    Returns None for notes, each of which states its own licence, if *licence* is None.
-    """
-    if licence is None and kind == "notes":
-        return None
-    if licence in (None, UNKNOWN_LICENCE):
-        return "licence: unknown, so releases withhold these texts; --licence states it"
-    return f"licence: {licence}; releases {'include' if may_publish(licence) else 'withhold'} texts under it"
-
-
 def judged(judgments: Judgments) -> dict[str, Any]:
-    """Returns *judgments* as a row of the table ``judgments``, with two counts added.
+    """Returns *judgments* as a row of the table ``judgments``, with the numbers of ``lines`` and of ``strays``.
 
-    ``lines`` is the number of lines. ``strays`` is the number of lines that do not have the form of a judgment.
+    A stray is a line that has not the form of a judgment.
     """
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
@@ -243,7 +210,7 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
 
-    ``known`` is the number of known papers, and ``line`` one line of text for users.
+    ``known`` is the number of known papers, and ``line`` a line for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -257,20 +224,10 @@ def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
 
 
-def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> str | None:
-    if not imported.refusals:
-        return None
-    report = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
-    report.parent.mkdir(parents=True, exist_ok=True)
-    report.write_text("".join(json.dumps(asdict(item), ensure_ascii=True) + "\n" for item in imported.refusals))
-    return str(report)
-
-
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file or folder *path*, in hex.
+    """Returns the SHA-256 of the file *path*, in hex; of a folder, that of its digests as ``sha256sum`` lists them.
 
-    For a folder, a list of the digests of its files is made, in the format of ``sha256sum``. The SHA-256 of this list
-    is returned. Links in the folder are not followed.
+    Links in the folder are not followed.
     """
     if path.is_dir():
         files = files_in(path)[0]
@@ -289,14 +246,9 @@ def described(
 ) -> dict[str, Any] | None:
     """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
 
-    - *imported*: the imported reviews.
-    - *judgments*: the judgments that were imported with them. If there are none, the writer ``rule`` makes judgments
-      here.
-    - *known*: the reviews that were stored before.
-
-    In the summary, ``writer`` is the writer of the judgments. ``candidates`` has a row for each candidate
-    (the query ``described_judgments``, with an example). ``candidates`` is empty if only an LM could write the
-    judgments, because an import pays for no replies.
+    *judgments*: those that were imported with them; if there are none, the writer ``rule`` makes them here. *known*:
+    the reviews that were stored before. ``candidates`` has a row for each (the query ``described_judgments``, with an
+    example); it is empty if only an LM could write the judgments, because an import pays for no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 
@@ -305,34 +257,31 @@ def described(
     if judgments:
         writer = judgments[0].writer
         texts = {item.review_id: item.text for item in judgments if item.writer == writer}
-        texts |= {row["review_id"]: row["text"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
+        texts |= {row["review_id"]: row["text"] for row in store.rows(queries.JUDGMENTS) if row["writer"] == writer}
     else:
-        last = store.rows(LAST_SETTINGS)
+        last = store.rows(queries.LAST_SETTINGS)
         writer = (json.loads(last[0]["settings"])["writing"]["judgments"] if last else None) or "rule"
         if not by_rule(writer):
             return {"writer": writer, "candidates": []}
-        writer = WRITER
-        texts = {}
+        writer, texts = WRITER, {}
     rows = []
-    names = {review.candidate for review in imported} | {HUMAN}
-    for name in sorted(names):
+    for name in sorted({review.candidate for review in imported} | {HUMAN}):
         for review in [item for item in (*imported, *known) if item.candidate == name][:MOST_READ]:
             if judgments and review.review_id not in texts:
                 continue
-            text = texts.get(review.review_id) if judgments else judgments_of(review.text or "")
+            text = texts[review.review_id] if judgments else judgments_of(review.text or "")
             rows.append(
                 {"candidate_id": name, "review_id": review.review_id, "review": review.text, "judgments": text,
                  "lines": count(text or "")[0]}
             )  # fmt: skip
     columns = {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
-    summaries = store.rows(DESCRIBED_JUDGMENTS, **columns) if rows else []
+    summaries = store.rows(queries.DESCRIBED_JUDGMENTS, **columns) if rows else []
     text_of = {row["review_id"]: row["judgments"] or "" for row in rows}
     candidates = []
-    for row in summaries:
+    for row in map(dict, summaries):
         # The example is the first line of the candidate's longest judgments.
-        lines = text_of.get(row["longest_id"], "").splitlines()
-        kept = {name: value for name, value in row.items() if name != "longest_id"}
-        candidates.append(kept | {"example": lines[0] if lines else None})
+        lines = text_of.get(row.pop("longest_id"), "").splitlines()
+        candidates.append(row | {"example": lines[0] if lines else None})
     return {"writer": writer, "candidates": candidates}
 
 
@@ -341,12 +290,9 @@ def import_yelp(
 ) -> dict[str, Any]:
     """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* decide which restaurants are sampled. Returns the report of `keep` with ``left_out`` added, the numbers of
-    records left out by reason.
+    *terms* decide which restaurants are sampled. The report of `keep` also has ``left_out``: reason → records.
     """
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
-    known = {review.review_id: review for review in known_reviews(store)}
-    imported = restaurants_from(businesses, reviews, papers, known, terms, given_categories(store))
+    imported = restaurants_from(businesses, reviews, *known_by_id(store), terms, given_categories(store))
     report = keep(store, run_id, reviews, "yelp", imported, "yelp", licence=licence)
     return report | {
         "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
@@ -361,11 +307,9 @@ def import_graded(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the items in *path* and their reviews with grades; returns the report of `keep`, with notes.
 
-    *grades*: the names of the grades, the worst first. If *domain*, *grade_column* or *grades* is None, the layout of
-    the file decides.
+    *grades*: the names of the grades, the worst first. For None, the layout of the file decides.
     """
-    papers = {paper.paper_id: paper for paper in known_papers(store)}
-    known = {review.review_id: review for review in known_reviews(store)}
+    papers, known = known_by_id(store)
     graded = graded_from(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
     report = keep(store, run_id, path, "graded", graded.imported, graded.domain, licence=licence)
     reviews = known | {review.review_id: review for review in graded.imported.reviews}
@@ -384,15 +328,14 @@ def import_graded(
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis that its domain uses.
+    """Returns *job* with its domain set, and with the prompt (unless named) and the parts of a synopsis of the domain.
 
-    If the settings name a prompt, that prompt is kept. If the settings name no domain, the domain of an imported file
-    is used. Raises `SettingsError` for an unknown domain.
+    If the settings name no domain, that of an imported file is used. Raises `SettingsError` for an unknown domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
     if "domain" not in edition.model_fields_set and store.read_file.is_file():
-        imported = [row["domain"] for row in store.read_mended(IMPORTED_DOMAIN)]
+        imported = [row["domain"] for row in store.read_mended(queries.IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
     domain = domain_of(edition.domain)
     defaults: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
@@ -404,18 +347,9 @@ def in_domain(job: Job) -> Job:
 
 def known_points(store: Store) -> dict[str, Point]:
     """Returns id → point, for all stored points."""
-    return {
-        row["point_id"]: Point(
-            row["point_id"],
-            row["paper_id"],
-            row["review_id"],
-            row["candidate"],
-            row["text"],
-            row["place"],
-            json.loads(row["labels"]),
-        )
-        for row in store.rows(POINTS)
-    }
+    names = ("point_id", "paper_id", "review_id", "candidate", "text", "place")
+    return {row["point_id"]: Point(*(row[name] for name in names), json.loads(row["labels"]))
+            for row in store.rows(queries.POINTS)}  # fmt: skip
 
 
 def import_points(
@@ -423,17 +357,12 @@ def import_points(
 ) -> dict[str, Any]:
     """Imports the labelled points in the file *path*; returns the report of `keep`.
 
-    *orders*: label → the ranks of its values, if they are words (see `ordered_labels`). *reading*: how the columns are
-    found.
+    *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
     """
-    reviews = {review.review_id: review for review in known_reviews(store)}
-    papers = {paper.paper_id for paper in known_papers(store)}
-    points, imported = points_from(path, known_points(store), reviews, papers, orders, reading)
+    papers, reviews = known_by_id(store)
+    points, imported = points_from(path, known_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
     report = keep(store, run_id, path, "graded", imported, before=[("put_points", rows)])
-    return report | {
-        "kind": "points",
-        "points": len(points),
-        "licence_line": "texts and labels of points are in no release",
-    }
+    withheld = "texts and labels of points are in no release"
+    return report | {"kind": "points", "points": len(points), "licence_line": withheld}

@@ -1,8 +1,7 @@
 """Finds the papers of an edition from which its evaluation LM or its writer of judgments was learnt.
 
 An examiner must not have seen the exam: validations, agreement with grades, symmetry and AUCs leave such papers out,
-and boards state their number. The registers of `gre_bench.core.learnt_from` say what was learnt; a pretrained base has
-none.
+and boards state their number. The registers of `gre_bench.core.learnt_from` say what was learnt.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ Item = TypeVar("Item")
 class Learnt:
     """The papers of an edition that its evaluation LM or its writer of judgments was learnt from.
 
-    - *compared*: the number of papers that were compared with the registers.
-    - *by_role*: role → the register of the LM or rule in that role, and the ids of the papers learnt. A role is absent
-      if nothing was learnt in it here: a pretrained model as its makers published it, or a writer without weights.
+    *compared*: the number of papers compared. *by_role*: role → the register of the LM or rule, and the papers learnt.
+    A role is absent where nothing was learnt here: a pretrained model as its makers published it, a writer without
+    weights.
     """
 
     compared: int
@@ -48,9 +47,8 @@ class Learnt:
     def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
         """The ids of the papers that these two, as a signature names them, were learnt from."""
         named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
-        return frozenset().union(
-            *(papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
-        )
+        own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
+        return frozenset().union(*own)
 
     def and_of(self, others: Iterable[Learnt]) -> Learnt:
         """Returns these papers and those of *others*, which the same LM and writer were compared with."""
@@ -77,10 +75,9 @@ class Learnt:
         ]
 
     def left(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
-        """Returns those of *items* whose papers were not learnt from.
+        """Returns those of *items* whose papers (*ids*) were not learnt from.
 
-        *ids*: the paper's id of each item. *what*: the study that leaves the others out, for the message. Raises
-        `SourceError` if no item is left although there were some.
+        *what*: the study that leaves the others out. Raises `SourceError` if no item is left although there were some.
         """
         kept = [item for item, paper_id in zip(items, ids, strict=True) if paper_id not in self.papers]
         if items and not kept:
@@ -97,8 +94,8 @@ def learnt_papers(
 ) -> Learnt:
     """Returns which of the edition's papers its evaluation LM and its writer of judgments were learnt from.
 
-    - *writer*: the identity of the writer of the judgments; None means the writer that the settings name.
-    - *ids*: the papers to compare; None means the sample, or all known papers if none is drawn.
+    *writer*: the writer's identity; None means the writer that the settings name. *ids*: the papers to compare; None
+    means the sample, or all known papers if none is drawn.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
     papers = [paper for paper in known_papers(store) if not sampled or paper.paper_id in sampled]
@@ -110,21 +107,14 @@ def _compared(settings: Settings, writer: str | None, papers: Sequence[PaperText
         "evaluation_lm": register_of(settings.evaluation_lm),
         "writer": register_of_writer(writer or settings.scoring.writer or settings.writing.judgments),
     }
-    by_role: dict[Role, tuple[Register, frozenset[str]]] = {
-        role: (register, register.learnt(papers)) for role, register in registers.items() if register is not None
-    }
-    return Learnt(len(papers), by_role)
+    learnt = {role: (register, register.learnt(papers)) for role, register in registers.items() if register is not None}
+    return Learnt(len(papers), learnt)
 
 
 def learnt_here(settings: Settings, state: Path) -> Learnt:
-    """Returns what `learnt_papers` returns, from the edition's copy for readers, if there is one in the folder *state*.
-
-    Without an edition no paper is compared.
-    """
+    """Returns `learnt_papers` of the edition's copy for readers under *state*; without one no paper is compared."""
     store = ReadCopy(state, settings.edition.edition)
-    if not store.read_file.is_file():
-        return _compared(settings, None, [])
-    return learnt_papers(store, settings)
+    return learnt_papers(store, settings) if store.read_file.is_file() else _compared(settings, None, [])
 
 
 def texts_of(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:

@@ -1,7 +1,7 @@
 """Starts an edition from a user's own files: papers, human reviews, and reviews by candidates.
 
-All files are read before anything is stored. The new store is filled in a folder of its own, then moved into place. So
-a failure or a kill leaves no part of an edition.
+All files are read before anything is stored. The new store is filled in a folder of its own, then moved into place: a
+failure or a kill leaves no part of an edition.
 """
 
 from __future__ import annotations
@@ -95,39 +95,30 @@ class Understood:
         is_judged = len({item.writer for item in judged}) == 1 and len(judged) == len(self.all_reviews)
         lacking = {"gem_raw": not has_reviews, "gem_s_abstract": not has_abstracts, "gem_s_assw": not has_bodies}
         metrics = tuple(name for name in chosen.scoring.metrics if not lacking.get(name))
-        served = {
-            "extractive-full": has_bodies and not is_judged,
-            "extractive-abstract": has_abstracts and not is_judged,
-        }
-        candidates = tuple(name for name in chosen.writing.candidates if served.get(name, True))
+        unserved = {"extractive-full": not has_bodies, "extractive-abstract": not has_abstracts}
+        candidates = tuple(name for name in chosen.writing.candidates
+                           if not (unserved.get(name) or (name in unserved and is_judged)))  # fmt: skip
         writer = None if is_judged else chosen.writing.judgments
-        named = {text.partition("=")[0] for text in stated}
-        update = {
-            group: getattr(chosen, group).model_copy(
-                update={key: value for key, value in values.items() if f"{group}.{key}" not in named}
-            )
-            for group, values in {
-                "scoring": {"metrics": metrics}, "writing": {"candidates": candidates, "judgments": writer},
-            }.items()
-        }  # fmt: skip
-        return chosen.model_copy(update=update)
+        served = {"scoring.metrics": metrics, "writing.candidates": candidates, "writing.judgments": writer}
+        for name in served.keys() - {text.partition("=")[0] for text in stated}:
+            group, _, key = name.partition(".")
+            part = getattr(chosen, group).model_copy(update={key: served[name]})
+            chosen = chosen.model_copy(update={group: part})
+        return chosen
 
 
 def understand(
-    papers: Path,
-    human: Path,
-    candidates: Sequence[tuple[str | None, Path]],
-    reading: ColumnNames,
+    papers: Path, human: Path, candidates: Sequence[tuple[str | None, Path]], reading: ColumnNames,
     writer: str | None = None,
-) -> Understood:
+) -> Understood:  # fmt: skip
     """Reads all files of a new edition; stores nothing.
 
-    - *papers*: a file of papers, or a folder of PDFs and texts. *human*: the human reviews.
+    - *papers*: a file of papers, or a folder of PDFs and texts.
     - *candidates*: (name, file or folder or logs of their reviews); without a name, the rows name their candidates.
     - *writer*: who wrote the judgments, where the files do not say.
 
-    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used.
-    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
+    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used, and
+    `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
     """
     for name, _ in candidates:
         if name is not None:
@@ -193,10 +184,8 @@ def write_report(understood: Understood, path: Path) -> Path:
     for file, imported in understood.files:
         rows += [(file.name, row.number, row.item, "refused", row.reason) for row in imported.refusals]
         rows += [(file.name, "", f"paper {paper.paper_id}", "taken", "") for paper in imported.papers]
-        rows += [
-            (file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}")
-            for review in imported.reviews
-        ]
+        rows += [(file.name, "", f"review {review.review_id}", "taken", f"{review.candidate}, {review.paper_id}")
+                 for review in imported.reviews]  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(csv_table(("file", "row", "item", "result", "reason"), rows), encoding="utf-8", newline="")
     return path
@@ -224,18 +213,16 @@ def make_edition(
             store.lock("new", wait_s),
             recorded(store, "new", settings, shown=False) as progress,
         ):
-            kinds = ("papers", *("reviews" for _ in understood.reviews))
-            for kind, (file, imported) in zip(kinds, understood.files, strict=True):
+            for file, imported in understood.files:
+                kind = "papers" if imported is understood.papers[1] else "reviews"
                 reports.append(keep(store, progress.run_id, file, kind, imported, licence=licence))
             if understood.pdfs or understood.texts:
                 folder = snapshots(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
                 notes = [{"id": name, "forum": name} for name in (*understood.pdfs, *understood.texts)]
+                given = {"pdfs": understood.pdfs, "texts": understood.texts}
                 source = f"folder: {understood.papers[0].name}"
-                snapshot = make_snapshot(
-                    folder, edition, notes, pdfs=understood.pdfs, texts=understood.texts, source=source
-                )
-                row = {"digest": snapshot.digest, "path": folder.name, "imported_at": now()}
-                store.write(("add_snapshot", row))
+                snapshot = make_snapshot(folder, edition, notes, **given, source=source)
+                store.write(("add_snapshot", {"digest": snapshot.digest, "path": folder.name, "imported_at": now()}))
             progress.end("done")
         for file in snapshots(store).glob("*") if snapshots(store).is_dir() else ():
             snapshots(target).mkdir(parents=True, exist_ok=True)
@@ -274,14 +261,10 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
     lines.append(f"papers with at least {FEWEST} human reviews: {len(enough)} of {len(counts)} ({span} a paper)")
     if few:
         lines.append(f"  not on the board: {listed(few)}")
-    names = {review.candidate for review in understood.all_reviews} - {HUMAN}
-    for name in sorted(names):
+    for name in sorted({review.candidate for review in understood.all_reviews} - {HUMAN}):
         reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
-        lacking = sorted(paper for paper, count in counts.items() if count >= FEWEST and paper not in reviewed)
-        if lacking:
+        if lacking := sorted(paper for paper, count in counts.items() if count >= FEWEST and paper not in reviewed):
             lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({listed(lacking)})")
-    writer = settings.writing.judgments or next(
-        (item.writer for _, imported in understood.reviews for item in imported.judgments), "nobody"
-    )
-    lines.append(f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}")
-    return lines
+    writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
+    writer = settings.writing.judgments or next(writers, "nobody")
+    return [*lines, f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
@@ -28,23 +29,7 @@ from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import STATES, Job, recorded
-from gre_bench.store import Row, Store
-from gre_bench.store.queries import (
-    ASKED_FOR,
-    CANDIDATE_COUNTS,
-    CANDIDATE_SIGNATURES,
-    CURRENT_SIGNATURES,
-    DRAW,
-    JUDGMENTS,
-    KNOWN_CANDIDATES,
-    LEADERBOARD,
-    PLANNED_SIGNATURES,
-    PROGRESS,
-    SAMPLE,
-    SCORE_COUNT,
-    UNDONE_CANDIDATES,
-    ImportRow,
-)
+from gre_bench.store import Row, Store, queries
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.rules.writer import EXTRACTIVE
 
@@ -55,14 +40,10 @@ def import_candidate(
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
 
-    - *writer*: the writer to assume for judgments without a named writer.
-    - *replace*: whether the new reviews replace the candidate's earlier reviews.
-    - *licence*: as in `gre_bench.pipeline.intake.keep`.
-    - *reading*: how the columns of *file* are found.
-
-    The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
-    the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
-    these errors the store is as before.
+    *writer*: the writer to assume for judgments without a named writer. *replace*: whether the candidate's earlier
+    reviews go. The report says how many sampled papers have a review, and names those that have none. Raises
+    `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
+    After any of these errors the store is as before.
     """
     inputs = job.settings.inputs
     with (
@@ -71,7 +52,7 @@ def import_candidate(
         limited(inputs.memory, inputs.seconds),
     ):
         imported, before, others = _read(store, file, name, writer, replace, reading)
-        sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
+        sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(queries.SAMPLE)))
         reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
         matched = [paper for paper in sampled if paper in reviews]
         if not matched:
@@ -80,14 +61,12 @@ def import_candidate(
             if unknown:
                 why = unknown["line"]
             elif first:
-                refused = counted(len(imported.refusals), "row")
-                why = f"{refused} refused, first {first.item}: {first.reason}"
+                why = f"{counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
             raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {why}")
         judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
         before_it = forgetting(store, name) if replace else ()
         report = keep(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
         store.copy_for_readers()
-        lacking = sorted(paper for paper in sampled if paper not in reviews)
         report |= {
             "edition": store.key,
             "candidate": name,
@@ -96,7 +75,7 @@ def import_candidate(
             "sampled": len(sampled),
             "matched": len(matched),
             "outside": sum(paper not in sampled for paper in reviews),
-            "lacking": lacking,
+            "lacking": sorted(paper for paper in sampled if paper not in reviews),
             "writer": judged_by,
             "judged": described(store, [reviews[paper] for paper in matched], imported.judgments, others),
         }
@@ -108,16 +87,13 @@ def import_candidate(
 def _read(
     store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: ColumnNames
 ) -> tuple[Imported, list[Review], list[Review]]:
-    """Reads *file*; returns its content, the stored reviews by *name*, and those by others.
-
-    The parameters and errors are those of `import_candidate`.
-    """
-    own_name(name)
-    if not store.rows(CURRENT_SIGNATURES):
+    """Reads *file* as `import_candidate` does; returns its content, the stored reviews by *name*, and the others."""
+    if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     known = known_reviews(store)
     before = [review for review in known if review.candidate == name]
-    if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
+    wrote = {row["candidate"] for row in store.rows(queries.ASKED_FOR) if row["wrote"]}
+    if before and not replace and name in wrote:
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
     imported = read_reviews(
@@ -133,25 +109,22 @@ def _read(
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers on the board if a pilot made it from only part of the sample; else None.
+    """Returns the number of papers of the board if a pilot made it from a part of the sample; else None.
 
-    A further candidate is scored on the same papers if its run gets this number as its limit.
+    It is the limit with which a further candidate is scored on the same papers.
     """
-    ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
-    boards = store.rows(LEADERBOARD, signature_ids=ids)
+    ids = [row["signature_id"] for row in store.rows(queries.CURRENT_SIGNATURES)]
+    boards = store.rows(queries.LEADERBOARD, signature_ids=ids)
     papers = max((row["plan_papers"] or 0 for row in boards), default=0)
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns two identities of writers of judgments.
+    """Returns the identities of the writer whose judgments the boards score, and of the one that the settings name.
 
-    - The first is the writer whose judgments the boards score; None if no board scores judgments.
-    - The second is the writer that the settings name; None if they name none, or if no board scores judgments.
-
-    Raises `SettingsError` if the settings name a writer and the two identities differ.
+    None: no board scores judgments, or the settings name nobody. Raises `SettingsError` if the two differ.
     """
-    signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
+    signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
@@ -169,18 +142,15 @@ def _judges(
 ) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
-    - *reviews*: the reviews to be ranked.
-    - *imported*: the content of the user's file, with its judgments.
-    - *replace*: whether the judgments in the store are ignored, because new reviews replace the old ones.
-
-    Raises `SettingsError` if a review has no judgments by this writer and the settings name no writer to write them.
+    Judgments are looked for in *imported* and, unless new reviews *replace* the old ones, in the store. Raises
+    `SettingsError` if one of *reviews* has none by this writer and the settings name no writer to write them.
     """
     writer, configured = writer_of_boards(store, job, run)
     if writer is None:
         return None
     judged = {item.review_id for item in imported.judgments if item.writer == writer}
     if not replace:
-        judged |= {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
+        judged |= {row["review_id"] for row in store.rows(queries.JUDGMENTS) if row["writer"] == writer}
     lacking = [review.paper_id for review in reviews if review.review_id not in judged]
     if lacking and configured is None:
         raise SettingsError(
@@ -194,25 +164,20 @@ def _judges(
 
 def rule_edition_command(settings: Settings) -> str:
     """Returns a shell command that makes a second edition of the same papers, with judgments by rule."""
-    tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
-    tree.get("scoring", {}).pop("writer", None)
-    edition = settings.edition
+    named = {"edition": {"venue", "year", "sample"}, "scoring": {"writer"}, "fetch": True, "budget": True, "run": True}
+    tree = settings.model_dump(mode="json", exclude_defaults=True, exclude=named)
+    edition, sources = settings.edition, settings.sources
     key = f"{edition.venue}-{edition.year}-" + ("rule" if edition.sample == "main" else f"{edition.sample}.rule")
-    for name in ("venue", "year", "sample"):
-        tree.get("edition", {}).pop(name, None)
     tree.setdefault("writing", {})["judgments"] = "rule"
     parts = [
         f"--set {shlex.quote(f'{group}.{name}={value if isinstance(value, str) else json.dumps(value)}')}"
         for group, values in tree.items()
         for name, value in values.items()
     ]
-    sources = settings.sources
-    import_first = (
-        ""
-        if sources.notes or sources.snapshot or sources.papers or sources.reviews
-        else (f"import its papers and human reviews into {key} (--new), then ")
-    )
-    return f"{import_first}gre-bench refresh --edition {key} {' '.join(parts)}"
+    command = f"gre-bench refresh --edition {key} {' '.join(parts)}"
+    if sources.notes or sources.snapshot or sources.papers or sources.reviews:
+        return command
+    return f"import its papers and human reviews into {key} (--new), then {command}"
 
 
 def _some(papers: Sequence[str | None]) -> str:
@@ -232,35 +197,32 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns the full name of the candidate *name*, and the numbers of its records in *store*.
+    """Returns the full name of the candidate *name* (or of the one whose name ends so), and the numbers of its records.
 
-    The records are reviews, judgments and scores. *name* may be the end of a full name if only one candidate fits.
     Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
-    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
+    known = [row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
-    return {"edition": store.key, "candidate": name} | store.read(CANDIDATE_COUNTS, candidate=name)[0]
+    return {"edition": store.key, "candidate": name} | store.read(queries.CANDIDATE_COUNTS, candidate=name)[0]
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
     """Returns the steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
-    ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
-    return [
-        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
-        ("clear_chance", ids),
-    ]  # fmt: skip
+    signed = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
+    ids = {"signature_ids": [row["signature_id"] for row in signed]}
+    forgotten: list[Step] = [("name_candidate", {"candidate": name}), ("forget_candidate", {})]
+    return [*forgotten, ("clear_rank_statistics", ids), ("clear_chance", ids)]
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
 
-    Returns a report with the numbers of deleted records. The deletion is one transaction. If the run stops after it,
-    the board has no rank statistics until the next refresh. Raises `LockedError` if another process still writes the
-    edition after *wait_s* seconds.
+    Returns the numbers of deleted records. The deletion is one transaction; if the run stops after it, the board has no
+    rank statistics until the next refresh. Raises `LockedError` after *wait_s* seconds of another process's writing.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
-        signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
-        counts = store.rows(CANDIDATE_COUNTS, candidate=name)[0]
+        signatures = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
+        counts = store.rows(queries.CANDIDATE_COUNTS, candidate=name)[0]
         store.write(*forgetting(store, name))
         store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         _count_again(store)
@@ -275,34 +237,36 @@ def _count_again(store: Store) -> None:
     except StoreError:
         return
     newest: dict[str, str] = {}
-    for row in store.rows(PLANNED_SIGNATURES):
+    for row in store.rows(queries.PLANNED_SIGNATURES):
         newest.setdefault(row["metric"], row["signature_id"])
     if status:
         ids = [newest[row["metric"]] for row in status["metrics"] if row["metric"] in newest]
-        counts = store.rows(PROGRESS, signature_ids=ids)
+        counts = store.rows(queries.PROGRESS, signature_ids=ids)
         store.save_status(status | {"metrics": [{key: row[key] for key in ("metric", *STATES)} for row in counts]})
 
 
-def undo_import(store: Store, settings: Settings, state: Path, row: ImportRow, wait_s: float = 0.0) -> dict[str, Any]:
+def undo_import(
+    store: Store, settings: Settings, state: Path, row: queries.ImportRow, wait_s: float = 0.0
+) -> dict[str, Any]:
     """Deletes what the import *row* added to *store* and is still there; returns a report.
 
-    A candidate that has no review left goes as a whole. That is one transaction. If a paper or a human review of the
+    A candidate that has no review left goes as a whole; all in one transaction. If a paper or a human review of the
     sample went, the next refresh draws the sample again; otherwise the ranks of the rest are tested again now. Raises
-    `LockedError` if another process still writes the edition after *wait_s* seconds.
+    `LockedError` after *wait_s* seconds of another process's writing.
     """
     with store.lock("undo", wait_s), recorded(store, "undo", settings, shown=False) as progress:
-        scores, was_drawn = store.rows(SCORE_COUNT)[0]["scores"], bool(store.rows(DRAW))
+        scores, was_drawn = store.rows(queries.SCORE_COUNT)[0]["scores"], bool(store.rows(queries.DRAW))
         named = {"run_id": row["run_id"], "file": row["file"]}
         steps: list[Step] = [("name_undone", named), ("undo_import", {})]
-        for gone in store.rows(UNDONE_CANDIDATES, **named):
+        for gone in store.rows(queries.UNDONE_CANDIDATES, **named):
             steps += [("name_candidate", {"candidate": gone["candidate"]}), ("forget_candidate", {})]
         store.write(*steps)
-        is_drawn = bool(store.rows(DRAW))
+        is_drawn = bool(store.rows(queries.DRAW))
         if is_drawn:
-            store_rank_statistics(store, Job(settings, state), store.rows(PLANNED_SIGNATURES), progress.run_id)
+            store_rank_statistics(store, Job(settings, state), store.rows(queries.PLANNED_SIGNATURES), progress.run_id)
         _count_again(store)
         progress.end("done")
-        left = store.rows(SCORE_COUNT)[0]["scores"]
+        left = store.rows(queries.SCORE_COUNT)[0]["scores"]
     again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"
     return {"edition": store.key, "scores": scores - left, "notes": [again] if was_drawn and not is_drawn else []} | {
         name: row[name] for name in ("number", "file", "papers", "reviews", "judgments")
@@ -318,19 +282,9 @@ def coming_back(settings: Settings, name: str) -> list[str]:
             f"the settings name {name} among writing.candidates, so the next refresh would ask it again; leave it out: "
             f"--set 'writing.candidates={others}'"
         )
-    file = settings.sources.reviews
-    if file is not None and _holds(file, settings.sources.reviews_by, name):
-        notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
+    file, by = settings.sources.reviews, settings.sources.reviews_by
+    with suppress(SourceError):  # the next refresh cannot read such a file either
+        rows = rows_of(file, REVIEW_COLUMNS, None, Imported()) if file else ()
+        if any((row.get("candidate") or by) == name for _, row in rows):
+            notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
     return notes
-
-
-def _holds(file: Path, by: str | None, name: str) -> bool:
-    """Returns whether *file* has a review by the candidate *name*.
-
-    *by*: the candidate to assume for rows without a named candidate. Returns False for a file that cannot be read,
-    because the next refresh cannot read it either.
-    """
-    try:
-        return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))
-    except SourceError:
-        return False

@@ -38,9 +38,8 @@ class Work:
     """The plan of a run: the pairs to score and what they are scored under.
 
     - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
-    - *lm_id*: the identity of the evaluation LM. *writer*: that of the writer whose judgments are scored.
-    - *papers*: the number of planned papers.
-    - *sampled*: the number of papers in the sample; a pilot plans fewer. A validation does not count those learnt.
+    - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
+    - *papers*: the number of planned papers. *sampled*: that of the sample; a validation does not count those learnt.
     - *learnt*: the papers that the evaluation LM or the writer was learnt from; a validation leaves them out.
     - *notes*: remarks for users.
     """
@@ -67,8 +66,8 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings. Raises it too if the sample holds papers that ``edition.only`` does not list, or gives roles to reviews
-    that ``edition.not_human`` lists.
+    settings, holds papers that ``edition.only`` does not list, or gives roles to reviews that ``edition.not_human``
+    lists.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -81,29 +80,24 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
         store.write(("add_draws", [drawn_by(settings) | counts]), ("add_sample", sampled.roles))
         notes += sampled.notes
     stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
-    if changed_names := [name for name, value in wanted.items() if value != stored[name]]:
-        name = changed_names[0]
-        raise SettingsError(
-            f"edition {store.key} was drawn with {_SETTING.get(name, name)} = {stored[name]}, the settings ask for "
-            f"{wanted[name]}; a drawn sample never changes: set edition.sample to a new name for another one"
-        )
+    for name, value in wanted.items():
+        if value != stored[name]:
+            # The setting's name is a reserved word of SQL.
+            setting = "references" if name == "reference_count" else name
+            was = f"{setting} = {stored[name]}, the settings ask for {value}"
+            raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
     if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
-        raise SettingsError(
-            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
-            "sample never changes: set edition.sample to a new name for another one"
-        )
+        was = f"{len(others)} papers that {settings.only.name} does not name"
+        raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
     apart = not_human([review for review in known_reviews(store) if review.candidate == HUMAN], settings.not_human)
     if settings.not_human and (named := apart & {row["review_id"] for row in store.rows(SAMPLE)}):
-        raise SettingsError(
-            f"edition {store.key} was drawn with {counted(len(named), 'review')} that {settings.not_human.name} names; "
-            "a drawn sample never changes: set edition.sample to a new name for another one"
-        )
+        was = f"{counted(len(named), 'review')} that {settings.not_human.name} names"
+        raise SettingsError(f"edition {store.key} was drawn with {was}; {KEPT}")
     late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
 
 
-_SETTING = {"reference_count": "references"}
-"""Columns of the table ``draws`` that have another name than their setting, which is a reserved word of SQL."""
+KEPT = "a drawn sample never changes: set edition.sample to a new name for another one"
 
 
 def drawn_by(settings: EditionSettings) -> dict[str, Any]:
@@ -118,16 +112,15 @@ def drawn_by(settings: EditionSettings) -> dict[str, Any]:
 
 
 def sampled_papers(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[Paper]:
-    """Returns the first *limit* papers of the sample, in the sample's order; None means all.
+    """Returns the first *limit* papers of the sample that are not in *without*, in its order; None means all.
 
-    Abstracts and texts that were read from PDFs are filled in. *without*: ids of papers to leave out.
+    Abstracts and texts that were read from PDFs are filled in.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     for row in store.rows(TEXTS):
         paper = papers[row["paper_id"]]
-        papers[paper.paper_id] = replace(
-            paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text
-        )
+        read = replace(paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text)
+        papers[paper.paper_id] = read
     order = [row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate"]
     return [papers[paper_id] for paper_id in order if paper_id not in without][:limit]
 
@@ -136,9 +129,9 @@ def sample(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",), without: Container[str] = (),
 ) -> list[Entry]:  # fmt: skip
-    """Returns an entry per sampled paper, with all its responses and synopses.
+    """Returns an entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 
-    A response is a review with its judgments. If a text is missing, the entry holds the reason if one is known.
+    If a text is missing, the entry holds the reason if one is known.
 
     - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
@@ -186,10 +179,7 @@ def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, 
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns why texts are missing, for each text of the kind *task* that *writer* failed to write.
-
-    A key is the id of the review or paper that the text is about. The result is empty if *writer* is None.
-    """
+    """Returns the id of a review or paper → why its text of the kind *task* by *writer* is missing; empty for None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -199,10 +189,8 @@ def synopses(
 ) -> dict[SynopsisKind, str | Lack]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    *assw*: paper id → the paper's ASSW, or why it is missing. *categories*: paper id → the paper's categories. *parts*:
-    the parts of an item that make the synopsis of the kind ``abstract``.
-
-    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
+    *assw*, *categories*: those of all papers, by id. *parts* of an item make the synopsis of the kind ``abstract``.
+    That of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
     known: dict[SynopsisKind, str | Lack] = {}
     if own_categories := categories.get(paper.paper_id):
@@ -221,13 +209,11 @@ def synopses(
 def plan_pairs(
     store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
-    """Computes the signatures of the metrics, and plans and stores every pair; returns the plan.
+    """Computes the signatures of the metrics, and plans and stores every pair of *entries*; returns the plan.
 
-    - *entries*: the sampled papers with their responses.
-    - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
-
-    Stored scores with the same signatures are kept. Raises `SettingsError` for an unknown candidate. Raises
-    `SourceError` if a metric could score no human review.
+    *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW. Stored scores with the same
+    signatures are kept. Raises `SettingsError` for an unknown candidate, and `SourceError` if a metric could score no
+    human review.
     """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
@@ -246,9 +232,7 @@ def plan_pairs(
         for recipe in recipes.values()
         if recipe.formula == "specific"
     }
-    elsewhere = {
-        source: {(item.candidate_id, item.paper_id): item.response for item in items} for source, items in moved.items()
-    }
+    elsewhere = by_place(moved)
     planned = [
         (signatures[metric].signature_id, pair)
         for metric, recipe in recipes.items()
@@ -273,11 +257,16 @@ def plan_pairs(
     return Work(planned, signatures, identity.lm_id, writer, planned_papers, len(entries), learnt, learnt.notes)
 
 
+def by_place(moved: Mapping[Source, Sequence[Moved]]) -> dict[Source, dict[tuple[str, str], Response]]:
+    """Returns what the metrics read → (candidate id, paper id) → the review that is *moved* there."""
+    return {source: {(item.candidate_id, item.paper_id): item.response for item in items}
+            for source, items in moved.items()}  # fmt: skip
+
+
 def tells_length(recipe: Recipe) -> bool:
     """Whether a validation scores references against each other by *recipe*, to learn how its score depends on length.
 
-    It does so for metrics that need a reference. Specific forms are left out: they would also need each reference on
-    another paper.
+    Specific forms are left out: they would also need each reference on another paper.
     """
     return recipe.needs_reference and recipe.formula != "specific"
 
@@ -292,27 +281,23 @@ def _awaiting(entry: Entry, writer: str) -> Entry:
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
         "--set writing.judgments=rule (or a model's name)",
     )  # fmt: skip
-    responses = {
+    waiting = {
         name: replace(response, lacks={"judgments": lack, **response.lacks})
-        if response.text and writer not in response.judgments
-        else response
         for name, response in entry.responses.items()
+        if response.text and writer not in response.judgments
     }
-    return replace(entry, responses=responses)
+    return replace(entry, responses=entry.responses | waiting)
 
 
 def add_plan(
     store: Store, job: Job, run_id: str, planned: Sequence[tuple[str, Planned]], signatures: Mapping[str, Signature],
     candidates: Sequence[Candidate], moved: Sequence[Moved] = (),
 ) -> None:  # fmt: skip
-    """Stores the plan of a run, and deletes older plans for the same signatures and candidates.
+    """Stores the plan of a run, and deletes older plans for the same signatures and candidates (a pilot deletes none).
 
-    *planned*: (signature id, pair) for each pair. *signatures*: metric → signature. *moved*: reviews that are scored on
-    other papers, to measure the score by chance.
-
-    A pilot (``job.limit``) deletes no plan. If another review than before is moved to a paper, the scores of the
-    earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
-    refresh's, because a board shows the last refresh.
+    *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
+    score by chance; if another review than before is moved to a paper, the earlier one's scores there are deleted. A
+    pair that a validation and a refresh both planned stays the refresh's, because a board shows the last refresh.
     """
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
@@ -347,16 +332,13 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
         human = [pair for signed, pair in planned if signed == signature_id and pair.candidate_id == HUMAN]
         if human and all(pair.state == "failed" for pair in human):
             lacking[metric] = human[0].reason
-    if not lacking:
-        return
-    metric, reason = next(iter(lacking.items()))
-    ways = ["import what is missing"]
-    if recipe_of(metric).source == "judgments":
-        ways.append("have it written (--set writing.judgments=rule)")
-    if rest := [name for name in signatures if name not in lacking]:
-        quoted = ", ".join(f'"{name}"' for name in rest)
-        ways.append(f"leave it out (--set 'scoring.metrics=[{quoted}]')")
-    raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
+    for metric, reason in lacking.items():
+        ways = ["import what is missing"]
+        if recipe_of(metric).source == "judgments":
+            ways.append("have it written (--set writing.judgments=rule)")
+        if rest := ", ".join(f'"{name}"' for name in signatures if name not in lacking):
+            ways.append(f"leave it out (--set 'scoring.metrics=[{rest}]')")
+        raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
 
 
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:

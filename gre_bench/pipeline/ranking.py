@@ -1,7 +1,7 @@
 """Computes and stores what a board shows besides mean scores: exposures, rank statistics, lengths and costs.
 
 An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
-order of the candidates is. A refresh deletes them before it changes scores, and computes them again at its end.
+order of the candidates is: a refresh deletes them before it changes scores, and computes them again at its end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gre_bench.catalogs import models
@@ -28,18 +29,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, Words, at_human_length, rank_statistics
 from gre_bench.stats.intervals import AboveChance, above_chance, paired_test
-from gre_bench.store import Row, Store
-from gre_bench.store.queries import (
-    BOARD_JUDGMENTS,
-    BOARD_LENGTHS,
-    BOARD_PAIRS,
-    BOARD_TEXTS,
-    CANDIDATES,
-    CHANCE_PAIRS,
-    HUMAN_DIFFERENCES,
-    RANKED,
-    SignatureRow,
-)
+from gre_bench.store import Row, Store, queries
 
 
 class Reading(NamedTuple):
@@ -51,7 +41,7 @@ class Reading(NamedTuple):
     cut: int
 
 
-def reading(signature: SignatureRow) -> Reading:
+def reading(signature: queries.SignatureRow) -> Reading:
     """Returns which text the metric of *signature* reads."""
     recipe = recipe_of(signature["metric"])
     return Reading(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -66,18 +56,17 @@ PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
 
-def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], learnt: Learnt) -> None:
+def store_exposures(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], learnt: Learnt) -> None:
     """Stores which LMs may have been trained on the edition's reviews, and in which group each candidate is ranked.
 
-    The LMs are the candidates, and the LMs that make the scores of *signatures*. *learnt*: the papers that the
-    evaluation LM and the writer were learnt from here.
+    The LMs are the candidates, and those that make the scores of *signatures*, which were *learnt* from these papers.
     """
     known, edition, board = models.load(job.settings.writing.models), job.settings.edition, job.settings.board
     try:
         day = venue_of(edition.venue, edition.year).reviews_released
     except SettingsError:
         day = None  # the catalogue has no such venue
-    candidates = store.rows(CANDIDATES)
+    candidates = store.rows(queries.CANDIDATES)
     roles: list[tuple[Role, str]] = [("candidate", row["candidate_id"]) for row in candidates if row["kind"] == "model"]
     roles += [role for row in signatures for role in lms_behind(row).items()]
     own = {(role, each.name): (each, len(papers), learnt.compared) for role, (each, papers) in learnt.by_role.items()}
@@ -92,7 +81,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], 
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
-def lms_behind(signature: SignatureRow) -> dict[Role, str]:
+def lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
     """Returns role → name, for each LM that makes the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
@@ -107,26 +96,25 @@ def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tup
     store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids), *then)
 
 
-def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
-    """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
+def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
+    """Computes and stores, for each of *signatures*, what its board shows besides mean scores; earlier values go.
 
-    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
-    its costs. The length-controlled score is an estimate for reviews as long as the human ones. Values that earlier
-    runs stored are replaced.
+    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score (an
+    estimate for reviews as long as the human ones), and its costs.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
     counted: dict[Reading, Words] = {}
-    judged: dict[str, dict[str, dict[str, Any]]] = {}
+    judged: dict[str, dict[str, Row]] = {}
     texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
-    for row in store.rows(RANKED, signature_ids=ids):
+    for row in store.rows(queries.RANKED, signature_ids=ids):
         ranked = boards[row["signature_id"], row["board"]]
         ranked.setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for signature in signatures:
         name = signature["signature_id"]
-        pairs = Pairs(*store.columns(BOARD_PAIRS, signature_id=name))
+        pairs = Pairs(*store.columns(queries.BOARD_PAIRS, signature_id=name))
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         ranked, ranked_all = boards[name, "clean"], boards[name, "all"]
@@ -135,11 +123,8 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
-            judged[writer] = {
-                row["candidate_id"]: {name: value for name, value in row.items() if name != "candidate_id"}
-                for row in store.rows(BOARD_JUDGMENTS, writer=writer)
-            }
-            texts[writer] = store.rows(BOARD_TEXTS, writer=writer)
+            judged[writer] = {row["candidate_id"]: row for row in store.rows(queries.BOARD_JUDGMENTS, writer=writer)}
+            texts[writer] = store.rows(queries.BOARD_TEXTS, writer=writer)
         about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
         rows["chance"] += [
             {"candidate_id": candidate, "chance": result.chance, "above": result.above, "above_low": result.low,
@@ -154,29 +139,24 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
                 lengths = {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
                 rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
-    clear_rank_statistics(
-        store, ids, ("put_chance", rows["chance"]), ("put_differences", rows["differences"]),
-        ("put_rank_statistics", rows["rank_statistics"]), ("put_lengths", rows["lengths"]),
-        ("put_profiles", rows["profiles"]),
-    )  # fmt: skip
+    tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
+    clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
 
 
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each ranked candidate; only candidates of the same group are compared.
+    """Returns the rank statistics of each ranked candidate; candidates are compared, and p-values corrected, by group.
 
-    P-values are corrected within each group. *ranked*: group → candidate → rank. *above*: candidate → p-value of the
-    test that its score lies above chance.
+    *ranked*: group → candidate → rank. *above*: candidate → p-value of the test that its score lies above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """Returns the group in which the candidate *name* is ranked; None for the main group of the board.
+    """Returns the first of *groups* (group → patterns) that matches the candidate *name*; None for the main group.
 
-    *groups*: group → patterns of candidates' names. The first group with a matching pattern is returned. The human
-    baseline and the controls are always in the main group.
+    The human baseline and the controls are always in the main group.
     """
     if name == HUMAN or name in CONTROLS:
         return None
@@ -191,24 +171,21 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
     """
     if specific_id is None:
         return {}
-    rows = store.rows(CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
-    results = {}
-    for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
-        own = list(group)
-        results[name] = above_chance(
-            [row["value"] for row in own], [row["above"] for row in own], [row["paper_id"] for row in own],
-            [row["unit"] for row in own],
-        )  # fmt: skip
-    return results
+    rows = store.rows(queries.CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
+    chance = {}
+    for name, group in groupby(rows, key=itemgetter("candidate_id")):
+        pairs = list(group)
+        chance[name] = above_chance(*([row[key] for row in pairs] for key in ("value", "above", "paper_id", "unit")))
+    return chance
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
-    """Returns a row per candidate: the p-value of its mean difference from the human baseline.
+    """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The row also has the number of papers. The test is Student's t-test, paired by paper. A candidate has no row if it
-    has fewer than two papers, or if its difference is the same on all papers.
+    The test is Student's t-test, paired by paper. A candidate has no row if it has fewer than two papers, or if its
+    difference is the same on all papers.
     """
-    rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
+    rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
         differences = [row["difference"] for row in group]
@@ -218,16 +195,11 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 
 def profiles(
-    store: Store, signature: SignatureRow, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
-    judged: Mapping[str, Row], texts: Sequence[Row],
+    store: Store, signature: queries.SignatureRow, pairs: Pairs, known: Mapping[str, Model],
+    counted: dict[Reading, Words], judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
-    A profile states a candidate's length in words, its length-controlled score, its costs, and a summary of its
-    judgments. The length-controlled score is an estimate for reviews as long as the human ones.
-
-    - *pairs*: the scored pairs.
-    - *known*: model → entry of the models file.
     - *counted*: a cache of word counts, filled here and shared by all signatures.
     - *judged*: candidate → a summary of its judgments by the signature's writer.
     - *texts*: counts of the texts that LMs or rules were asked for, with tokens.
@@ -235,7 +207,7 @@ def profiles(
     recipe = recipe_of(signature["metric"])
     read = reading(signature)
     if read not in counted:
-        counted[read] = words_of(store.columns(BOARD_LENGTHS, **read._asdict()))
+        counted[read] = words_of(store.columns(queries.BOARD_LENGTHS, **read._asdict()))
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
     texts_of: dict[str, list[Row]] = defaultdict(list)
@@ -260,7 +232,7 @@ def profiles(
             "human_lines": human_lines,
             "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,
         }
-        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(CANDIDATES))
+        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(queries.CANDIDATES))
         if kind in ("human", "model")
     ]
 
@@ -268,12 +240,10 @@ def profiles(
 def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
     """Returns the cost of the *texts* of one candidate: numbers of requested and of unusable texts, tokens, and USD.
 
-    - *known*: model → entry of the models file, with prices.
-    - *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``.
-
-    Tokens and USD are None if *texts* has no text of the kind *first*, because these texts were then imported. They are
-    also None if a reply came without a count of tokens. USD is None if a price is unknown. A text by rule costs
-    nothing. A text from the reply archive costs what its request once cost.
+    *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``. Tokens and USD are None
+    if *texts* has none of that kind, because these were then imported, or if a reply came without a count of tokens.
+    USD is None if a price is unknown. A text by rule costs nothing; one from the reply archive costs what its request
+    once cost.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

@@ -28,19 +28,11 @@ from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
-from gre_bench.pipeline.intake import (
-    file_sha256,
-    import_papers,
-    import_reviews,
-    keep,
-    known_papers,
-    known_reviews,
-    row_range,
-)
+from gre_bench.pipeline.intake import file_sha256, import_papers, import_reviews, keep, known_by_id, row_range
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
-from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXTS
+from gre_bench.store.queries import SNAPSHOT, TEXT_STATES
 from gre_bench.tasks.protocol import Steps
 
 
@@ -49,17 +41,15 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 
     Raises `SourceError` if a row is refused; what was already imported is kept.
     """
-    sources = settings.sources
+    sources, reports = settings.sources, []
     rows = row_range(sources.rows)
-    reports = []
     with limited(settings.inputs.memory, settings.inputs.seconds):
         if sources.notes or sources.snapshot:
             reports.append(import_notes(store, run_id, settings.edition.edition, sources))
         if sources.papers:
             reports.append(import_papers(store, run_id, sources.papers, licence=sources.licence))
         if sources.reviews:
-            make_papers = sources.papers_from_reviews
-            how = (sources.reviews_by, sources.writer, rows, make_papers)
+            how = (sources.reviews_by, sources.writer, rows, sources.papers_from_reviews)
             reports.append(import_reviews(store, run_id, sources.reviews, *how, licence=sources.licence))
     for report in reports:
         name, file = Path(report["file"]).name, report["refusals_file"]
@@ -79,9 +69,8 @@ def import_notes(
 ) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of the import with counts added. A fetched snapshot holds several versions of a review. The
-    version before the rebuttal is imported (see `gre_bench.ingest.records.versions`).
-    *licence*: as in `keep`, for the notes that state none.
+    Returns the report of the import with counts added. Of the versions of a review in a fetched snapshot, the one
+    before the rebuttal is imported. *licence*: as in `keep`, for the notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -92,22 +81,20 @@ def import_notes(
     notes = read_notes(snapshot.reviewed(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
         confirm_form(venue, notes)
-    known = {paper.paper_id: paper for paper in known_papers(store)}
-    imported = new_records(notes, known, {review.review_id: review for review in known_reviews(store)})
+    imported = new_records(notes, *known_by_id(store))
     if licence is not None:
         stating = licences(snapshot, imported.paper_ids | imported.review_ids).keys()
         imported.paper_ids -= stating
         imported.review_ids -= stating
     report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
-    strata = [{"paper_id": paper_id, "stratum": stratum, "value": value}
-              for (paper_id, stratum), value in notes.strata.items()]  # fmt: skip
+    ids = [paper.paper_id for paper in notes.papers]
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
         ("put_review_versions", versions(snapshot, {review.review_id for review in notes.reviews})),
-        ("put_paper_sources", paper_sources(snapshot, {paper.paper_id for paper in notes.papers})),
-        ("put_paper_strata", strata),
-    )
-    ids = [paper.paper_id for paper in notes.papers]
+        ("put_paper_sources", paper_sources(snapshot, set(ids))),
+        ("put_paper_strata", [{"paper_id": paper_id, "stratum": stratum, "value": value}
+                              for (paper_id, stratum), value in notes.strata.items()]),
+    )  # fmt: skip
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
     counts = {"counts": notes.counts, "strange": notes.strange, "unclear": notes.unclear}
     return report | counts | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
@@ -116,9 +103,9 @@ def import_notes(
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
-    If *sources* name a folder of several snapshots, the newest snapshot of the edition's venue and year is copied.
-    Raises `SettingsError` if *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or
-    if it is damaged or of another venue or year.
+    Of a folder of several snapshots, the newest of the edition's venue and year is copied. Raises `SettingsError` if
+    *sources* also name notes, PDFs or texts, and `SourceError` if there is no snapshot, or if it is damaged or of
+    another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
@@ -146,9 +133,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock during its block, so that only one process at a time fills a snapshot folder of this state.
+    """Holds a lock during its block, so that only one process at a time fills the snapshot *folder* of this state.
 
-    *folder*: the snapshot folder to fill. Unfinished copies of this folder, left by killed runs, are deleted first.
+    Unfinished copies of this folder, left by killed runs, are deleted first.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -162,10 +149,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
-    """Returns the snapshot of the notes, PDFs and texts that *sources* name, and makes it if there is none yet.
+    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if need be.
 
-    *remarks*: lines that a new snapshot states about itself. If the existing snapshot is damaged, it is renamed and a
-    new one is made. Raises `SourceError` for a missing file, and for links, pipes or devices among the PDFs.
+    A damaged snapshot is renamed and made again. Raises `SourceError` for a missing file, and for links, pipes or
+    devices among the PDFs.
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
@@ -209,17 +196,12 @@ def snapshots(store: Store) -> Path:
 
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
-    """Reads the missing texts of sampled papers from the snapshot that was imported last, and stores them in chunks.
-
-    Does nothing if no snapshot was imported.
-    """
+    """Reads the missing texts of sampled papers from the snapshot that was imported last; stores them in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
-    done = {row["paper_id"] for row in store.rows(TEXTS) if row["text"]}
-    due = [
-        paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
-    ]
+    # Texts that were read are filled in.
+    due = [paper.paper_id for paper in sampled_papers(store, job.limit) if not paper.text]
     progress.stage("reading papers")
     progress.expect(len(due))
     papers = iter(due)
@@ -240,10 +222,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status.
-
-    The status of a text says how well it was read from its PDF. A note gives the number of papers with this status.
-    """
+    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status."""
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):
@@ -261,29 +240,22 @@ AS_GIVEN = "as_given"
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``review_versions``: which version of each review was imported.
-
-    *kept*: the ids of the imported reviews. Other reviews have no row.
-    """
+    """Returns rows of the table ``review_versions``: which version of each review in *kept* was imported."""
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
-    unknown: dict[str, Any] = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
-    unfetched: dict[str, dict[str, Any]] = {
-        note_id: unknown | {"review_id": note_id, "licence": licence}
-        for note_id, licence in licences(snapshot, kept - fetched.keys()).items()
-    }
+    unfetched = licences(snapshot, kept - fetched.keys())
     return [
+        {"review_id": name, "versions": 1, "version_id": None, "written_at": None, "rule": AS_GIVEN, "licence": licence}
+        for name, licence in unfetched.items()
+    ] + [
         {"review_id": row["review_id"], "versions": row["versions"], "version_id": row["version"],
          "written_at": datetime.fromtimestamp(row["written_at"] / 1000, UTC) if row["written_at"] else None,
          "rule": row["rule"], "licence": row["licence"]}
-        for row in (unfetched | fetched).values()
+        for row in fetched.values()
     ]  # fmt: skip
 
 
 def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from, and its licence.
-
-    *kept*: the ids of the imported papers. Other papers have no row.
-    """
+    """Returns rows of the table ``paper_sources``: where the PDF of each paper in *kept* is from, and its licence."""
     known = snapshot.papers()
     stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")
@@ -296,10 +268,7 @@ def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
-    """Returns note id → licence, for each note that states a licence.
-
-    *kept*: the ids of the imported notes. Other notes are left out.
-    """
+    """Returns note id → licence, for each note in *kept* that states a licence."""
     if not kept:
         return {}
     return {

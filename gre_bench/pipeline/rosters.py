@@ -21,11 +21,7 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 class NamedLMs:
     """The LMs that settings name, by their work; rules are left out.
 
-    - *reviewers*: the candidates that write reviews.
-    - *judge*: the writer of judgments.
-    - *assw*: the writer of author-stated strengths and weaknesses, if a metric reads them.
-    - *changers*: the writers that change reviews for a validation.
-    - *examiner*: the LM that grades, if a metric needs one.
+    *assw* and *examiner* are None unless a metric needs them. *changers* change reviews for a validation.
     """
 
     reviewers: list[str]
@@ -57,10 +53,9 @@ def named_lms(settings: Settings) -> NamedLMs:
 
 
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
-    """Returns *settings* with *venue* and *year* set.
+    """Returns *settings* with *venue* and *year* set; None: the newest year whose reviews are public on the day *on*.
 
-    If *year* is None, the newest year whose reviews are public on the day *on* is used. Raises `SettingsError` if the
-    settings rank no model, or name a model that is not in the models file.
+    Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)
@@ -73,10 +68,9 @@ def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> S
 
 
 def check_models(settings: Settings) -> None:
-    """Raises an error if a model that *settings* use cannot be asked.
+    """Raises `LMError` if the API key of a model that *settings* use is not set.
 
-    Raises `LMError` if the model's API key is not set. Raises `SettingsError` if the budget limits USD and the model's
-    prices are not known.
+    Raises `SettingsError` if the budget limits USD and the model's prices are not known.
     """
     for model in needed_models(settings):
         model.key()

@@ -18,28 +18,18 @@ from gre_bench.metrics.scoring import MetricWork, Scored, needed
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job, Progress
-from gre_bench.pipeline.runs.workers import Lost, Workers
+from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.stats.auc import separation
-from gre_bench.store import Store, now
-from gre_bench.store.queries import (
-    ANY_SPAN,
-    MISSING,
-    PROGRESS,
-    REASONS,
-    SCORED_PAIRS,
-    SPANS_OF,
-    ProgressRow,
-    ReasonRow,
-)
+from gre_bench.store import Store, now, queries
 
 Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 """Papers, each with its cases by signature id."""
 
 
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
-    """Scores the planned pairs of *work* that have no score yet, in chunks of papers.
+    """Scores the planned pairs of *work* that have no score yet, in chunks of papers; each is committed at once.
 
-    Each chunk is committed in one transaction. Remarks on the scoring are added to ``work.notes``.
+    Remarks on the scoring are added to ``work.notes``.
     """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
@@ -47,7 +37,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
     # Papers share no predictions. If the store has no span at the start, no chunk needs to look for known ones.
-    any_known = bool(store.rows(ANY_SPAN, lm_id=work.lm_id))
+    any_known = bool(store.rows(queries.ANY_SPAN, lm_id=work.lm_id))
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
@@ -56,28 +46,25 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, result in workers.scored(chunks, values_of):
-        scored = result if isinstance(result, Scored) else unscored(works_of(chunk, work), result)
+        if isinstance(result, Scored):
+            scored = result
+        else:  # the next run scores the chunk again
+            problem = Problem("worker_died", result.why, final=False)
+            scored = Scored(
+                [Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
+                 for item in works_of(chunk, work) for case in item.cases], {},
+            )  # fmt: skip
         commit(store, work, scored, progress.run_id)
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
-def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again."""
-    problem = Problem("worker_died", lost.why, final=False)
-    return Scored([Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
-                   for item in works for case in item.cases], {})  # fmt: skip
-
-
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
-    """Returns the cases without a score, as paper id → signature id → cases; papers are in the order of the plan.
-
-    A case is the texts of one (paper, candidate, reference).
-    """
+    """Returns the cases (texts of paper, candidate, reference) without a score: paper id → signature id → cases."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
-        _, *keys = store.columns(MISSING, signature_ids=[signature_id])
+        _, *keys = store.columns(queries.MISSING, signature_ids=[signature_id])
         missing = set(zip(*keys, strict=True))
         for _, pair in planned:
             if pair.case and (pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
@@ -98,25 +85,22 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the log-probabilities that the store already has, out of those that *works* need.
-
-    *lm_id*: the identity of the evaluation LM. A key is the digest of a prediction, which is a prompt and a reply.
-    """
+    """Returns digest of a prediction → its log-probabilities, for what the store already has of what *works* need."""
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
     ]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
-        for row in store.rows(SPANS_OF, lm_id=lm_id, predictions=predictions)
+        for row in store.rows(queries.SPANS_OF, lm_id=lm_id, predictions=predictions)
     }
 
 
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is stored as the pair's result. A transient problem is stored only in the table ``problems``, so the
-    next run scores the pair again.
+    A final problem is the pair's result. A transient one is only in the table ``problems``: the next run scores the
+    pair.
     """
     at = now()
     spans = [
@@ -149,32 +133,30 @@ def _place(score: Score) -> dict[str, Any]:
     return {name: getattr(score, name) for name in ("signature_id", "paper_id", "candidate_id", "reference_id")}
 
 
-def counts(store: Store, work: Work) -> list[ProgressRow]:
+def counts(store: Store, work: Work) -> list[queries.ProgressRow]:
     """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
-    return store.rows(PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(queries.PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
-def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
+def reasons_of(store: Store, work: Work) -> list[queries.ReasonRow]:
     """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
-    return store.rows(REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(queries.REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def conclude(
     store: Store, work: Work, progress: Progress, every_candidate: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Ends the run of *work* and updates the read-only copy of the store; returns the run's summary.
+    """Ends the run of *work* and updates the read-only copy of the store; returns the run's summary, with *more*.
 
-    The summary has the numbers of pairs by state, the reasons why pairs have no score, and *more*. *every_candidate*:
-    whether pairs of candidates that the run did not plan count, too.
+    *every_candidate*: whether pairs of candidates that the run did not plan count, too. Outcomes:
 
-    - The outcome ``done`` means that every pair has a score or a final reason for having none.
-    - ``incomplete`` means that pairs are missing, and the next run tries them.
-    - ``fault`` means that the evaluation LM misbehaved.
+    - ``done``: every pair has a score or a final reason for having none.
+    - ``incomplete``: pairs are missing, and the next run tries them.
+    - ``fault``: the evaluation LM misbehaved.
     """
     store.copy_for_readers()
-    ids = work.signature_ids
-    metrics = store.rows(PROGRESS, signature_ids=ids) if every_candidate else counts(store, work)
-    reasons = store.rows(REASONS, signature_ids=ids) if every_candidate else reasons_of(store, work)
+    of = {"signature_ids": work.signature_ids, "candidates": None if every_candidate else work.candidates}
+    metrics, reasons = store.rows(queries.PROGRESS, **of), store.rows(queries.REASONS, **of)
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)
     outcome, message = "done", ""
@@ -189,14 +171,14 @@ def conclude(
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:
-    """Stores how well the metric tells a human review of the same paper from a human review of another paper.
+    """Stores the AUC by which the metric tells a human review of the same paper from one of another paper.
 
-    The figure is the AUC of the two sets of scores. Papers that its evaluation LM or its writer was *learnt* from are
-    left out. If there are too few scores for an interval, the stored AUC is deleted.
+    Papers that its evaluation LM or its writer was *learnt* from are left out. If there are too few scores for an
+    interval, the stored AUC is deleted.
     """
     signature_id, left_out = signature.signature_id, learnt.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (
-        [row for row in store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name)
+        [row for row in store.rows(queries.SCORED_PAIRS, signature_id=signature_id, candidate_id=name)
          if row["paper_id"] not in left_out]
         for name in (HUMAN, OTHER_PAPER)
     )  # fmt: skip

@@ -1,13 +1,13 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition. Validations write it to the folder ``validations`` of the state.
-Further records are shipped in the folder ``data``. An edition that is scored under a record's signature shows the
-record's verdict. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
-records of other editions decide: the verdict is a failure if one of them fails, else a pass if one of them passes.
+There is one JSON file per signature and edition, in the folder ``validations`` of the state or, as shipped, of the
+folder ``data``. An edition that is scored under a record's signature shows its verdict; a metric without a record that
+passes is unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a
+failure if one of them fails, else a pass if one of them passes.
 
-The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided. Undecided means that no
-change failed, and that for some change there were too few papers, or no way to make it. Such a board is published,
-marked as unvalidated. The setting release.unvalidated decides about a metric that failed or has no record.
+The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided: no change failed, but for
+some there were too few papers, or no way to make them; such a board is marked as unvalidated. The setting
+release.unvalidated decides about a metric that failed or has no record.
 """
 
 from __future__ import annotations
@@ -44,18 +44,13 @@ Holm's correction, d with length held fixed with its interval, and the numbers o
 class ValidationRecord:
     """The verdict on a metric under one signature, and the verdict on each change of reviews that led to it.
 
-    - *signature_id*, *signature*: the id and the parts of the signature.
-    - *verdict*: the verdict over all changes.
-    - *edition*: the edition whose reviews were changed.
-    - *detail*: one line for readers.
+    - *edition*: the edition whose reviews were changed. *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
-    - *changes*: change → verdict.
-    - *made_by*: change → who made it: ``rule`` or the name of a writer.
+    - *changes*, *made_by*: change → verdict, and who made it: ``rule`` or the name of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
     - *registers*: what the evaluation LM and the writer were learnt from: name → digest of the register that the papers
-      were checked against, or ``unknown``.
-    - *left_out*: the number of papers that were left out because one of them was learnt from these.
+      were checked against, or ``unknown``. *left_out*: the number of papers learnt from, which were left out.
     - *effects*: change → its effect, as numbers (`EFFECT`; see `EffectRow`). Records of older versions have none.
     """
 
@@ -78,18 +73,17 @@ def write_validation_record(
     state: Path, edition: str, signature: Signature, effects: Sequence[Mapping[str, Any]], untried: Sequence[str],
     settings: ValidationSettings, learnt: Learnt,
 ) -> ValidationRecord:  # fmt: skip
-    """Writes the validation record of *signature* into the folder *state*, and returns it.
+    """Writes the validation record of *signature* into the folder *state*, in place of an earlier one, and returns it.
 
-    - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``; its earlier record is replaced.
-    - *effects*: one row per change that was made (`EffectRow`).
-    - *untried*: the changes that were not made; each counts as undecided.
+    - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``.
+    - *effects*: one row per change that was made (`EffectRow`). *untried*: those not made; each counts as undecided.
     - *learnt*: the papers that were left out because the evaluation LM or the writer was learnt from them.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
     wanting = [f"{name} ({verdict})" for name, verdict in changes.items() if verdict != "pass"]
     papers = min((row["papers"] for row in effects if row["d"] is not None), default=0)
-    rules = settings.model_dump(mode="json", include=set(_RULES))
+    rules = settings.model_dump(mode="json", include={"level", "splitter", "seed", "resamples", "margin", "smallest"})
     detail = f"passes {len(changes) - len(wanting)} of {len(changes)} changes on {papers} papers"
     usual = ValidationSettings()
     unusual = [f"{name} {rules[name]}" for name in ("margin", "smallest") if rules[name] != getattr(usual, name)]
@@ -104,10 +98,9 @@ def write_validation_record(
         learnt.registers, len(learnt.papers),
         {row["change"]: {name: row.get(name) for name in EFFECT} for row in effects},
     )  # fmt: skip
-    folder = state / "validations" / edition
+    folder, content = state / "validations" / edition, asdict(record)
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{record.signature_id}.json"
-    content = asdict(record)
     beside.write_text(json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n", encoding="utf-8")
     beside.replace(folder / f"{record.signature_id}.json")
     return record
@@ -116,19 +109,18 @@ def write_validation_record(
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
     """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
-    rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
-    store.write(
-        ("clear_validations", {"signature_ids": list(signature_ids)}),
-        ("put_validations", [{name: row[name] for name in _COLUMNS} for row in rows]),
-    )
+    columns = ("signature_id", "verdict", "edition", "detail")
+    rows = [{name: getattr(record, name) for name in columns}
+            | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]  # fmt: skip
+    store.write(("clear_validations", {"signature_ids": list(signature_ids)}), ("put_validations", rows))
 
 
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
     """Returns the validation record that decides about a signature in *edition*; None if there is none.
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest record that fails decides,
-    else the newest record that passes, else the newest undecided record. If both *state* and the shipped files have a
-    record of one edition, the record in *state* counts. Raises `StoreError` for a damaged file.
+    else the newest that passes, else the newest undecided one. Of one edition, the record in *state* goes before the
+    shipped one. Raises `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -159,10 +151,9 @@ def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> Valid
 
 
 def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns what is known of the validation of each signature of an edition's board.
+    """Returns a row with metric, signature_id, verdict and detail for each of *signatures*, those of a board.
 
-    *signatures*: rows with metric and signature_id. A returned row adds verdict and detail. The verdict is that of
-    `validation_record`, or ``missing`` if there is no record.
+    The verdict is that of `validation_record`, or ``missing`` if there is no record.
     """
     return [
         {"metric": row["metric"], "signature_id": row["signature_id"]}
@@ -172,10 +163,9 @@ def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]])
 
 
 def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
-    """Returns what `verdicts` will say of each metric of *settings*, before anything is written or scored.
+    """Returns what `verdicts` will say of each metric of *settings* (metric, verdict, detail), before anything is done.
 
-    A row has metric, verdict and detail. The names of metric, evaluation LM and writer are compared, not whole
-    signatures, which need the evaluation LM's weights.
+    The names of metric, evaluation LM and writer are compared, not whole signatures, which need the LM's weights.
     """
     records = [_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json")]
     rows: list[dict[str, Any]] = []
@@ -195,14 +185,11 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
 def gate(row: Mapping[str, Any], settings: Settings) -> str:
     """Returns a line for users: the verdict of *row* (see `verdicts`), and what ``gre-bench year`` does then."""
     marked = "publishes its board, marked as unvalidated"
+    failed = {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}
     does = {
-        "pass": "publishes its board",
-        "undecided": marked,
-        "fail": {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}[
-            settings.release.unvalidated
-        ],
+        "pass": "publishes its board", "undecided": marked, "fail": failed[settings.release.unvalidated],
         "missing": "validates it before it publishes",
-    }[row["verdict"]]
+    }[row["verdict"]]  # fmt: skip
     known = row["detail"] if row["verdict"] == "missing" else f"{row['verdict']} ({row['detail']})"
     return f"{row['metric']}: {known}; gre-bench year {does}"
 
@@ -214,9 +201,9 @@ def _known(record: ValidationRecord | None) -> dict[str, Any]:
 
 
 def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
-    """Returns the names of the evaluation LM and of the writer in the signature of *metric*, as far as they are known.
+    """Returns the names of evaluation LM and writer in the signature of *metric*, as far as they are known; None: any.
 
-    The writer's name is only the start of its identity if it is an LM. None: any.
+    The writer's name is only the start of its identity if it is an LM.
     """
     recipe, scoring, lm, embedder = recipe_of(metric), settings.scoring, settings.evaluation_lm, settings.embedder
     scorer = {
@@ -243,7 +230,3 @@ def _read(file: Path) -> ValidationRecord:
         return record
     except (OSError, ValueError, TypeError, AttributeError, SourceError):
         raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench study validate") from None
-
-
-_RULES = ("level", "splitter", "seed", "resamples", "margin", "smallest")
-_COLUMNS = ("signature_id", "verdict", "edition", "detail", "validated_at")

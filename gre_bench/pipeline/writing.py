@@ -1,7 +1,7 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
 Each stage asks the store which texts are missing, has a step write them in chunks, and commits the results. A text that
-failed for good is not requested again. A text that failed for a transient reason is requested again by the next run.
+failed for good is not requested again; one that failed for a transient reason is, by the next run.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Returns candidate → its identity as a writer, for each candidate to ask for reviews.
+    """Returns candidate → its identity as a writer (with prompt and sampling), for each candidate to ask for reviews.
 
-    The identity includes prompt and sampling. The candidates are those in the settings and those asked by earlier runs.
-    If the job names candidates, only the named ones are returned. A candidate with imported reviews is not asked.
-    Raises `SettingsError` for a candidate whose identity has changed in this edition.
+    These are the job's candidates, or else those in the settings and those asked by earlier runs. A candidate with
+    imported reviews is not asked. Raises `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -74,18 +73,15 @@ def write_reviews(
 
 
 def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
-    """Writes and stores the missing judgments of every review that this run scores; returns the writer's identity.
+    """Writes and stores the missing judgments of every review that this run scores, by humans and the job's candidates.
 
-    These are the reviews by humans and by the candidates of *job*. See `judge_responses` for when it returns None.
+    Returns the writer's identity, or None as `judge_responses` does.
     """
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):
-        chosen = [
-            response
-            for name, response in entry.responses.items()
-            if (name in named if named is not None else not is_changed(name))
-        ]
+        chosen = [response for name, response in entry.responses.items()
+                  if (name in named if named is not None else not is_changed(name))]  # fmt: skip
         others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
     return judge_responses(store, job, run, list(by_id.values()), progress)
@@ -96,8 +92,7 @@ def judge_responses(
 ) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
-    In three cases it writes nothing and returns None: no metric reads judgments, the settings name no writer, or the
-    settings score the judgments of another writer.
+    Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score another's.
     """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
@@ -112,9 +107,9 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*; returns the identity of the writer of ASSW.
+    """Writes and stores the missing ASSW of *papers*, the strengths and weaknesses that their authors state.
 
-    ASSW are the strengths and weaknesses that a paper's authors state. Returns None if no metric needs ASSW.
+    Returns the identity of the writer; None if no metric needs ASSW.
     """
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
@@ -126,23 +121,14 @@ def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], prog
 
 
 def write(
-    store: Store,
-    job: Job,
-    progress: Progress,
-    stage: str,
-    task: Task,
-    writer: str,
-    name: str,
-    step: Callable[[str, WriterContext, Sequence[T]], list[Written]],
-    items: Mapping[str, T],
-    known: Container[str] = (),
-    candidate: str | None = None,
-) -> None:
+    store: Store, job: Job, progress: Progress, stage: str, task: Task, writer: str, name: str,
+    step: Callable[[str, WriterContext, Sequence[T]], list[Written]], items: Mapping[str, T],
+    known: Container[str] = (), candidate: str | None = None,
+) -> None:  # fmt: skip
     """Writes the missing texts of a kind in chunks, and commits each chunk with the outcome of every text.
 
-    - *stage*: the name of the stage for the run's status.
     - *writer*, *name*: the identity and the name of the writer.
-    - *step*: a function that writes the texts of one chunk; takes *name* first.
+    - *step*: writes the texts of one chunk; takes *name* first.
     - *items*: id of a review or paper → what its text is written from, such as a paper.
     - *known*: the ids whose text exists. For reviews the store is asked instead.
     - *candidate*: the candidate whose reviews the texts are; None means *name*.

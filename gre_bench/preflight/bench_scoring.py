@@ -1,11 +1,8 @@
-"""``gre-bench models bench scoring``: measures how fast each method of scoring runs on this machine.
-
-It also states how many hours each method would take for an edition.
-"""
+"""``gre-bench models bench scoring``: measures how fast methods of scoring run here, and the hours for an edition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +21,8 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 class Load:
     """The texts to score in a measurement.
 
-    - *papers*: one list of predictions per paper. A prediction is a reply whose log-probability is computed.
-    - *pairs*: the number of (candidate, reference, synopsis) in all papers.
-    - *described*: a description in words.
+    *papers*: one list of predictions (replies whose log-probability is computed) per paper. *pairs*: the number of
+    (candidate, reference, synopsis) in all papers.
     """
 
     papers: list[list[Prediction]]
@@ -43,12 +39,10 @@ class Load:
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
     """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
-    - *file*: a file of judgments; None means the shipped sample.
-    - *rows*: use only these rows of the file, such as ``0:300``.
-
-    The first and the last review of a paper are its references, and the second review is a candidate. Further
-    candidates are the second reviews of other papers. Other reviews serve as synopses, so that all texts have real
-    lengths. Raises `SettingsError` if the file has too few papers.
+    *file*: a file of judgments, or only its *rows*, such as ``0:300``; None means the shipped sample. The first and the
+    last review of a paper are its references, and the second review is a candidate. Further candidates are the second
+    reviews of other papers. Other reviews serve as synopses, so that all texts have real lengths. Raises
+    `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -62,37 +56,32 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
             f"{source.name} has {len(usable)} papers with three judged reviews: too few for {papers} "
             f"papers with {candidates} candidates and {synopses} synopses each; give a larger file, or ask for less"
         )
-    chosen = [_paper(usable, index, candidates, synopses) for index in range(papers)]
+    chosen = []
+    for index, reviews in enumerate(usable[:papers]):
+        candidate_texts = [usable[(index + step) % len(usable)][1] for step in range(candidates)]
+        others = [usable[(index + step) % len(usable)][2] for step in range(1, synopses)]
+        chosen.append([
+            Prediction(x, synopsis, y)
+            for synopsis in (None, *others)
+            for x in (None, *candidate_texts)
+            for y in (reviews[0], reviews[-1])
+        ])  # fmt: skip
     description = f"{papers} papers × {candidates} candidates × 2 references × {synopses} synopses"
     return Load(chosen, papers * candidates * 2 * synopses, description)
-
-
-def _paper(usable: Sequence[Sequence[str]], index: int, candidates: int, synopses: int) -> list[Prediction]:
-    reviews = usable[index]
-    candidate_texts = [usable[(index + step) % len(usable)][1] for step in range(candidates)]
-    others = [usable[(index + step) % len(usable)][2] for step in range(1, synopses)]
-    return [
-        Prediction(x, synopsis, y)
-        for synopsis in (None, *others)
-        for x in (None, *candidate_texts)
-        for y in (reviews[0], reviews[-1])
-    ]
 
 
 def bench_scoring(
     weights: Any, load: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Measures how fast each method of scoring runs with the LM *weights* on *load*.
+    """Measures how fast each method of scoring runs with the LM *weights* on *load*, *rounds* times each.
 
-    - *rounds*: the number of repetitions of each method.
     - *budget*: the most tokens in one batch of the engine; None means the engine's default.
-    - *server*: an LM behind a server, to be measured too; None means none.
+    - *server*: an LM behind a server, to be measured too.
     - *growth*: whether to measure the method trie on 1, 2, 4 and 8 times the papers, too.
     - *on_round*: is called with the number of finished rounds and the method's name.
 
-    Returns a dictionary of plain values. Its ``methods`` is method → values as `gre_bench.lm.measurement.report`
-    describes them, with ``hours_per_edition`` added.
+    Its ``methods`` is method → values as `gre_bench.lm.measurement.report` describes them, with ``hours_per_edition``.
     """
     from gre_bench.lm import measurement
 
@@ -110,8 +99,7 @@ def bench_scoring(
         for times in (1, 2, 4, 8):
             papers = load.papers * times
             timing = measurement.measured(weights, papers, {"trie": methods["trie"]}, 1, on_round)["trie"]
-            result["growth"].append(
-                {"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
-                 "peak_memory_bytes": timing.peak_memory}
-            )  # fmt: skip
+            cpu_s = timing.cpu and timing.cpu[0]
+            row = {"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": cpu_s}
+            result["growth"].append(row | {"peak_memory_bytes": timing.peak_memory})
     return result

@@ -26,10 +26,7 @@ Item = Paper | Case | tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requests to one LM: the kind of text *what*, the LM's *name*, and the number of *requests*.
-
-    *reads*, *writes*: the tokens that the LM reads and writes for one request.
-    """
+    """Requests to one LM for the kind of text *what*; *reads*, *writes*: the tokens of one of them."""
 
     what: str
     name: str
@@ -52,10 +49,7 @@ class Asking:
 
 @dataclass(slots=True)
 class Bill:
-    """The planned requests of a run, in *lines*.
-
-    *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this LM.
-    """
+    """The planned requests of a run; each added review adds a request to *judge*, None if a rule writes judgments."""
 
     judge: str | None = None
     lines: list[Asking] = field(default_factory=list)
@@ -70,17 +64,14 @@ class Bill:
             self.lines.append(judgments(self.judge, len(items)))
 
     def texts(self) -> dict[str, int]:
-        """Returns the numbers of requested texts by kind of text and LM. A key reads like ``reviews by gpt-4o``."""
+        """Returns the numbers of requested texts by kind of text and LM, such as ``reviews by gpt-4o``."""
         counts = Counter[str]()
         for line in self.lines:
             counts[f"{line.what} by {line.name}"] += line.requests
         return dict(counts)
 
     def rows(self, models: Mapping[str, Model]) -> list[dict[str, Any]]:
-        """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
-
-        Requests with a guideline and requests without one are added up in the model's row.
-        """
+        """Returns one row per model, guidelines or none: requests, tokens, and USD (None if a price is unknown)."""
         rows: dict[str, dict[str, Any]] = {}
         for line in self.lines:
             name = guided(line.name)[0]
@@ -116,15 +107,11 @@ def refresh_texts(lms: NamedLMs, papers: int, judged: int, tokens: int = PAPER_T
 class FitRow:
     """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
 
-    - *papers*: the number of papers checked.
-    - *fits*, *may_not_fit*, *does_not_fit*: how many of them fit, may not fit, and do not fit.
-    - *unknown*: how many of them cannot be judged because the models file states no context.
-    - *context*: the LM's context, in tokens.
-    - *reply*: the longest reply that is requested, in tokens.
-    - *max_output*: the longest reply that the LM can give, in tokens.
-    - *left*: the tokens of the context that are left for the prompt.
-    - *longest*: the length of the longest prompt, in tokens, as text.
-    - *basis*: a phrase that says how tokens were counted.
+    - *papers*: the number of papers checked: of those that fit, that may not and that do not, and of those for which
+      this is unknown because the models file states no context.
+    - *context*, *reply*, *max_output*, *left*: tokens of the LM's context, of the longest reply that is requested and
+      of the longest that it can give, and those left for the prompt.
+    - *longest*: the length of the longest prompt, in tokens, as text. *basis*: how tokens were counted.
     - *over_long*: the setting that says whether papers that do not fit are cut or not sent.
     """
 

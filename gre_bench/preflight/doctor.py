@@ -76,12 +76,7 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check.
-
-    - *check*: the name of the check.
-    - *found*: what the check found.
-    - *to_do*: what the user should do; may be empty if the verdict is ok.
-    """
+    """The result of one check; *to_do*, what the user should do, may be empty if the verdict is ok."""
 
     check: str
     verdict: Verdict
@@ -90,10 +85,9 @@ class Finding:
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Runs all checks, and yields each finding as soon as it is known.
+    """Runs all checks, of the machine before those of services; yields each finding as soon as it is known.
 
-    The checks of the machine come first, then those of services and endpoints. If a check raises an error, the error
-    becomes a finding with the verdict ``problem``. Secrets are masked.
+    An error of a check becomes a finding with the verdict ``problem``. Secrets are masked.
     """
     secrets = secrets_of(settings)
 
@@ -138,20 +132,19 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks torch and the devices that torch finds.
 
-    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
-    the settings name the device cuda.
+    Missing torch is a problem only if the evaluation LM or the embedder needs it, and a missing GPU only if the
+    settings name the device cuda.
     """
     from gre_bench.lm.catalog import dtype_of
     from gre_bench.lm.weights import times_slower, torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
+    if torch is None and needed:
+        yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", "pip install 'gre-bench[lm]'")
+        return
     if torch is None:
-        todo = "pip install 'gre-bench[lm]'"
-        if needed:
-            yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo)
-        else:
-            yield Finding("torch", "ok", f"not installed, and {lm.backend} does not need it")
+        yield Finding("torch", "ok", f"not installed, and {lm.backend} does not need it")
         return
     built = f"for CUDA {torch.cuda}" if torch.cuda else "for CPUs"
     yield Finding("torch", "ok", f"{torch.version}, built {built}")
@@ -166,10 +159,9 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
         dtype = dtype_of(lm)
         if dtype != "float32" and (slower := times_slower(dtype)) > MOST_SLOWER:
+            slow = f"this CPU computes {dtype} {slower:.0f} times slower than float32"
             todo = "set evaluation_lm.dtype=float32, whose scores have a signature of their own"
-            yield Finding(
-                "arithmetic", "warning", f"this CPU computes {dtype} {slower:.0f} times slower than float32", todo
-            )
+            yield Finding("arithmetic", "warning", slow, todo)
     else:
         yield Finding("gpu", "ok", f"none, and {lm.backend} does not need one")
 
@@ -178,8 +170,7 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that files can be written in the state folder, or that the folder can be created."""
     existing = _nearest(state)
     try:
-        with tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-"):
-            pass
+        tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-").close()
         to_be_made = "" if existing == state.resolve() else f" (to be made in {existing})"
         yield Finding("state", "ok", f"{state} can be written{to_be_made}")
     except OSError as error:
@@ -188,10 +179,7 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the clock does not lag behind the modification times of existing files.
-
-    Run ids, budgets and schedules depend on the clock.
-    """
+    """Checks that the clock, by which run ids, budgets and schedules go, is not behind the times of existing files."""
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
     time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -202,10 +190,7 @@ def clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def store(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a store can be created, written and read.
-
-    If the edition has a store, also checks that its read-only copy can be read.
-    """
+    """Checks that a store can be created, written and read, and that the edition's read-only copy can be read."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):
@@ -241,10 +226,7 @@ def _version(name: str) -> str | None:
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the free disk space against the space that the edition may need.
-
-    The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
-    """
+    """Checks the free disk space: a problem if the edition may not fit, a warning below twice its need."""
     free, needed = shutil.disk_usage(_nearest(state)).free, bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
@@ -303,8 +285,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     """Opens the evaluation LM and the embedder, if a metric needs them, and runs each once.
 
-    The evaluation LM must find a review likelier when the same review comes before it. If it does not, the finding is a
-    warning.
+    The evaluation LM must find a review likelier when the same review comes before it, or the finding is a warning.
     """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
@@ -374,10 +355,7 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the edition's papers fit the context of each LM that reads papers.
-
-    If the store has no papers, a paper of usual length is checked instead.
-    """
+    """Checks that the edition's papers, or a paper of usual length, fit the context of each LM that reads papers."""
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.preflight.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, fit_rows
 
@@ -403,10 +381,7 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _named_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that the settings name, each once.
-
-    Raises `SettingsError` for an LM that is not in the models file.
-    """
+    """Returns the LMs that the settings name, each once; raises `SettingsError` for one not in the models file."""
     wanted = dict.fromkeys(guided(name)[0] for name in named_lms(settings).all)
     models = load_models(settings.writing.models)
     for name in wanted:
@@ -416,10 +391,7 @@ def _named_models(settings: Settings) -> list[Model]:
 
 
 def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the Prefect server that PREFECT_API_URL names, and this project's deployments on it.
-
-    If the variable is unset, the finding is ok, because each run starts a temporary server.
-    """
+    """Checks the Prefect server that PREFECT_API_URL names, and this project's deployments on it."""
     url = os.environ.get("PREFECT_API_URL", "").strip().rstrip("/")
     if not url:
         yield Finding("prefect", "ok", "no PREFECT_API_URL: each run starts a temporary server of its own")
@@ -473,10 +445,9 @@ def _pools(url: str) -> Iterator[Finding]:
 
 
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Sends a request to *path* on the server at *url*, and returns the JSON of the reply.
+    """Returns the JSON reply of the server at *url* to a GET of *path*, or to a POST if *body* is given.
 
-    The request is a GET, or a POST with *body* if *body* is given. Raises `OSError` if the server does not answer or
-    refuses. Raises `ValueError` if the reply is not JSON.
+    Raises `OSError` if the server does not answer or refuses, and `ValueError` if the reply is not JSON.
     """
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():
@@ -524,10 +495,9 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _login_trial(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Sends one request with *login*, and returns the finding.
+    """Sends one request with *login*, counted in the record of requests if *state* exists, and returns the finding.
 
-    *verdict*: the verdict if the request is refused. *account*: a description of the login for the finding. If the
-    folder *state* exists, the request is counted in the folder's record of requests.
+    *account*: a description of the login. *verdict*: the verdict if the request is refused.
     """
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]

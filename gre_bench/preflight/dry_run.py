@@ -36,11 +36,10 @@ TRIED_PAPERS = 2
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Returns what a refresh by *job* would do.
+    """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
 
-    The result has the numbers of pairs by metric and state, the requests to LMs with their cost, and the seconds of
-    scoring. The seconds are extrapolated from scoring a few of the pairs that are due. *scratch*: an empty folder for
-    the copy of the store; the caller must delete it. Raises the errors of a refresh.
+    The seconds are extrapolated from scoring a few of the pairs that are due. *scratch*: an empty folder for the copy
+    of the store; the caller must delete it. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -83,10 +82,9 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
 
 def _pace(job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Estimates the seconds of scoring all *due* pairs, by scoring the pairs of a few papers.
+    """Returns the seconds of scoring all *due* pairs, by scoring those of a few papers, and what that is based on.
 
-    *due*: paper id → signature id → cases, as `due_cases` returns it. Returns the seconds, and a description of what
-    the estimate is based on. Pairs that an LM grades are not scored. They are added to *bill*.
+    Pairs that an LM grades are not scored but added to *bill*.
     """
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
@@ -107,10 +105,9 @@ def _pace(job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> t
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns a step that works like *step* for a writer by rule, but sends nothing if the writer is an LM.
+    """Returns a step that works like *step* for a writer by rule, and adds the requests to an LM to *bill*.
 
-    For an LM, the returned step adds the requests to *bill*, and returns the texts as still to be written. *kind*: the
-    kind of text.
+    Their texts of *kind* are returned as still to be written.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

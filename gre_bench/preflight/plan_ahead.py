@@ -54,7 +54,7 @@ More = Callable[[int], tuple[list[Asking], int]]
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
     """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
 
-    *rates*: as in `plan_ahead`. The plan's ``verdicts`` say which metrics have a record, by names alone.
+    The plan's ``verdicts`` say which metrics have a record, by names alone.
     """
     new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
     changes = list(chosen_changes(settings)) if new else []
@@ -126,10 +126,9 @@ def plan_ahead(
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Returns what a fetch will take.
+    """Returns what a fetch will take; adds each assumption to *assumed*.
 
-    ``requests`` is kind → number of requests. ``seconds`` is the time until the service's limits allow the last
-    request. Each assumption is added to *assumed*.
+    ``requests`` is kind → number. ``seconds`` is the time until the service's limits allow the last request.
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
@@ -170,11 +169,7 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the folder *state* already holds for the edition.
-
-    The result has the numbers of submissions, versions, PDFs, sampled papers and stored records, and the paths of
-    snapshots.
-    """
+    """Returns what the folder *state* holds for the edition: numbers of records by kind, and the paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.read_file.is_file()
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
@@ -190,10 +185,7 @@ def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Asking]:
-    """Returns the texts that LMs would write for *papers* papers, including texts that exist already.
-
-    Texts by rule are left out. Each assumption is added to *assumed*.
-    """
+    """Returns the texts that LMs, not rules, would write for *papers* papers, those that exist already included."""
     texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.read_file.is_file() else []
     tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
     if not texts:
@@ -220,10 +212,9 @@ def _row(item: Asking, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs of *papers* papers plus *more* pairs, and the GPU hours of scoring them.
+    """Returns the number of pairs of *papers* papers plus *more*, and the GPU hours at the pace in the file *rates*.
 
-    The hours follow from the pace in the file *rates*. If *rates* is None, the hours are None, and a line added to
-    *assumed* says how to measure the pace.
+    Without *rates* the hours are None, and a line added to *assumed* says how to measure the pace.
     """
     edition = settings.edition
     each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))

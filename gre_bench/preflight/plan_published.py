@@ -1,7 +1,7 @@
 """Estimates what the published experiments would take: requests, tokens, cost, GPU hours. Reads and sends nothing.
 
-The estimate needs no data. The numbers of papers, models and texts are those printed in the publications. Lengths of
-texts are assumed. The result states every assumption, and names the files that a user must provide for each experiment.
+The numbers of papers, models and texts are those printed in the publications; lengths of texts are assumed. The result
+states every assumption, and names the files that a user must provide for each experiment.
 """
 
 from __future__ import annotations
@@ -64,11 +64,10 @@ def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes, and how to run it.
+    """Returns what *experiment* takes (requests, tokens, USD, GPU hours, the user's files), and the command to run it.
 
-    The row has requests, tokens, USD, GPU hours, the files that the user must provide, and the command. ``usd`` is the
-    cost of the LMs whose prices are known. ``unpriced`` lists the other LMs. *models*: name → entry of the models file.
-    Raises `SettingsError` for an LM that is not in *models*.
+    ``usd`` is the cost of the LMs whose prices are known; ``unpriced`` lists the others. Raises `SettingsError` for an
+    LM that is not in *models*.
     """
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]
@@ -158,10 +157,7 @@ def _examined(settings: Settings, texts: int) -> Iterator[Asking]:
 
 
 def _scored(settings: Settings, pairs: int) -> float:
-    """Returns the number of tokens that the evaluation LM reads to score *pairs* pairs.
-
-    Only metrics that use the evaluation LM count. Pairs of controls are not in *pairs*.
-    """
+    """Returns the tokens that the evaluation LM reads for *pairs* pairs, without those of controls, of its metrics."""
     asking = [recipe for name in settings.scoring.metrics if (recipe := recipe_of(name)).asks == "evaluation_lm"]
     # The three variants of BARTScore share their log-probabilities.
     kinds = {recipe.name if recipe.formula == "pmi" else "bartscore": recipe for recipe in asking}
@@ -221,9 +217,9 @@ def _scoring_hours(tokens: float, billions: float | None) -> float:
 
 
 def _writing_hours(prompt: float, reply: float, billions: float) -> float:
-    """Returns the GPU hours that an LM takes to read *prompt* tokens and to write *reply* tokens.
+    """Returns the GPU hours that an LM of *billions* parameters takes to read *prompt* and to write *reply* tokens.
 
-    *billions*: the LM's parameters, in billions. Reading is limited by arithmetic. Writing is limited by memory
-    bandwidth: each step reads all weights in 16 bits once, for all replies in parallel.
+    Reading is limited by arithmetic. Writing is limited by memory bandwidth: each step reads all weights in 16 bits
+    once, for all replies in parallel.
     """
     return _scoring_hours(prompt, billions) + reply * 2 * billions * 1e9 / BANDWIDTH / TOGETHER / 3600

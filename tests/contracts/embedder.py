@@ -19,20 +19,9 @@ ORDINARY = (
     "The reviewer appreciates the clear writing and the experiments and the ablation and the study. " * 3,
 )
 HOSTILE = (
-    *(
-        "",
-        " ",
-        "\x00",
-        "a\ud800b",
-        "\udfff",
-        "🙂",
-        "漢字 が あります。",
-        "ﬁne ünïcode \u202e",
-        "[MASK] [SEP]",
-        "." * 500,
-    ),
+    "", " ", "\x00", "a\ud800b", "\udfff", "🙂", "漢字 が あります。", "ﬁne ünïcode \u202e", "[MASK] [SEP]", "." * 500,
     "The reviewer appreciates the idea. " * 3000,
-)
+)  # fmt: skip
 CLOSE = 1e-5
 
 

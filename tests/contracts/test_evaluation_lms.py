@@ -91,36 +91,23 @@ class DeafToX(Honest):
         return super().one(replace(prediction, x=None))
 
 
-class WrongTotal(Honest):
-    def one(self, prediction):
-        answer = super().one(prediction)
-        return answer if isinstance(answer, SpanError) else replace(answer, total=answer.total * 1.00001)
+def spoilt(name: str, change: Callable[[SpanLogprob], SpanLogprob]) -> type[Honest]:
+    """An LM that would keep the contract, but for a *change* of each of its spans."""
+
+    def one(self: Honest, prediction: Prediction) -> SpanLogprob | SpanError:
+        answer = Honest.one(self, prediction)
+        return answer if isinstance(answer, SpanError) else change(answer)
+
+    return type(name, (Honest,), {"one": one})
 
 
-class Positive(Honest):
-    def one(self, prediction):
-        answer = super().one(prediction)
-        return answer if isinstance(answer, SpanError) else SpanLogprob(-0.5, (1, 2), (0.5, -1.0))
-
-
-class NotANumber(Honest):
-    def one(self, prediction):
-        answer = super().one(prediction)
-        return answer if isinstance(answer, SpanError) else SpanLogprob(float("nan"), (1,), (float("nan"),))
-
-
-class ShortOfOneToken(Honest):
-    def one(self, prediction):
-        answer = super().one(prediction)
-        return answer if isinstance(answer, SpanError) else replace(answer, ids=answer.ids[1:])
-
-
-class WithoutEnd(Honest):
-    def one(self, prediction):
-        answer = super().one(prediction)
-        if isinstance(answer, SpanError):
-            return answer
-        return SpanLogprob(sum(answer.logprobs[:-1]), answer.ids[:-1], answer.logprobs[:-1])
+WrongTotal = spoilt("WrongTotal", lambda span: replace(span, total=span.total * 1.00001))
+Positive = spoilt("Positive", lambda span: SpanLogprob(-0.5, (1, 2), (0.5, -1.0)))
+NotANumber = spoilt("NotANumber", lambda span: SpanLogprob(float("nan"), (1,), (float("nan"),)))
+ShortOfOneToken = spoilt("ShortOfOneToken", lambda span: replace(span, ids=span.ids[1:]))
+WithoutEnd = spoilt(
+    "WithoutEnd", lambda span: SpanLogprob(sum(span.logprobs[:-1]), span.ids[:-1], span.logprobs[:-1])
+)
 
 
 class RefusesForNow(Honest):

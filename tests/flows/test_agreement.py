@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from scipy import stats
@@ -51,15 +52,28 @@ def run(state, *overrides):
     return agree(Job(asked(*overrides), state), steps.undecorated())
 
 
-def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_those_of_scipy(tmp_path):
-    bring(tmp_path)
-    summary = run(tmp_path)
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """The state of an agreement, which nobody may change, its summary, and the evaluation LM."""
+    state, lm = tmp_path_factory.mktemp("scored"), use(OverlapLM())
+    bring(state)
+    return state, run(state), lm
+
+
+@pytest.fixture
+def copied(scored, tmp_path):
+    """A copy of that state, for a test to go on from."""
+    return shutil.copytree(scored[0], tmp_path / "state")
+
+
+def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_those_of_scipy(scored):
+    state, summary, _ = scored
     assert summary["outcome"] == "done"
     found = {(row["metric"], row["kind"]): row for row in summary["agreements"]}
     assert len(found) == 4 * 3
     for metric in ("gem", "length"):
         rows = query(
-            tmp_path,
+            state,
             f"""select r.grade, avg(p.value) from pairs p join signatures s using (signature_id)
             join reviews r on p.candidate_id = 'review:' || r.review_id
             where s.metric = '{metric}' and p.state = 'scored' group by r.review_id, r.grade""",
@@ -72,9 +86,8 @@ def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_tho
         assert found[metric, "pearson"]["value"] == pytest.approx(stats.pearsonr(values, grades)[0])
 
 
-def test_a_metric_is_set_beside_mere_length_and_length_beside_nothing(tmp_path):
-    bring(tmp_path)
-    found = {(row["metric"], row["kind"]): row for row in run(tmp_path)["agreements"]}
+def test_a_metric_is_set_beside_mere_length_and_length_beside_nothing(scored):
+    found = {(row["metric"], row["kind"]): row for row in scored[1]["agreements"]}
     gem, length = found["gem", "kendall"], found["length", "kendall"]
     assert gem["over_length"] == pytest.approx(gem["value"] - length["value"], abs=1e-9)
     assert gem["over_length_low"] < gem["over_length"] < gem["over_length_high"]
@@ -82,14 +95,10 @@ def test_a_metric_is_set_beside_mere_length_and_length_beside_nothing(tmp_path):
     assert length["over_length"] is None and length["at_length"] is None
 
 
-def test_graded_reviews_are_on_no_leaderboard_and_a_second_run_asks_nothing(tmp_path, scripted):
-    bring(tmp_path)
-    first = run(tmp_path)
-    count = len(scripted.asked)
-    second = run(tmp_path)
-    assert len(scripted.asked) == count
-    assert second["agreements"] == first["agreements"]
-    assert query(tmp_path, "select count(*) from leaderboard", KEY) == [(0,)]
+def test_graded_reviews_are_on_no_leaderboard_and_a_second_run_asks_nothing(scored, copied, scripted):
+    assert run(copied)["agreements"] == scored[1]["agreements"]
+    assert scripted.asked == []
+    assert query(copied, "select count(*) from leaderboard", KEY) == [(0,)]
 
 
 def test_an_edition_without_grades_is_one_line(tmp_path):
@@ -100,23 +109,18 @@ def test_an_edition_without_grades_is_one_line(tmp_path):
         run(tmp_path)
 
 
-def test_the_domains_prompt_is_the_one_that_is_scored(tmp_path, scripted):
-    bring(tmp_path)
-    run(tmp_path)
-    assert {prediction.prompt for prediction in scripted.asked} == {"predict_judgments_proposals"}
+def test_the_domains_prompt_is_the_one_that_is_scored(scored):
+    assert {prediction.prompt for prediction in scored[2].asked} == {"predict_judgments_proposals"}
 
 
-def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already(tmp_path, scripted):
-    bring(tmp_path)
-    run(tmp_path)
-    before = len(scripted.asked)
-    summary = check_symmetry(Job(asked(), tmp_path), steps.undecorated())
-    assert len(scripted.asked) == before
-    sizes = query(tmp_path, "select count(*) from reviews group by paper_id", KEY)
+def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already(copied, scripted):
+    summary = check_symmetry(Job(asked(), copied), steps.undecorated())
+    assert scripted.asked == []
+    sizes = query(copied, "select count(*) from reviews group by paper_id", KEY)
     assert summary["symmetry"]["joint"]["items"] == sum(n * (n - 1) // 2 for (n,) in sizes)
     assert summary["symmetry"]["joint"]["groups"] == 12
     spans = query(
-        tmp_path,
+        copied,
         """select s.paper_id, s.candidate_id, s.reference_id, c.total, m.total from scores s join signatures g
         using (signature_id) join spans c on c.prediction = s.predictions[1] join spans m on m.prediction =
         s.predictions[2] where g.metric = 'gem'""",

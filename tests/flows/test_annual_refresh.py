@@ -16,6 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.spending import in_flight_when_killed
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
@@ -35,12 +36,32 @@ from tests.flows.refreshing import (
     tables,
     use,
 )
+from tests.one_line import one_line
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 
 @pytest.fixture(autouse=True)
 def lm():
     return use(OverlapLM())
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A board with three more candidates, which nobody may change, and the summary of the refresh that scored them."""
+    use(OverlapLM())
+    state = refreshed(tmp_path_factory.mktemp("grown") / "state")
+    lazy, unjudged = reviews_by("lazy", range(1, 16)), reviews_by("unjudged", writer="someone-else")
+    add_reviews(state, [*reviews_by("model-a"), *lazy, *unjudged])
+    return state, run(state)
+
+
+def without_seeds(span):
+    """Makes an evaluation LM that fails for good with *span* where a review speaks of a seed; returns it."""
+    return use(FaultyLM(span, lambda prediction: "seed" in (prediction.x or "")))
+
+
+def too_long(_span):
+    return SpanError("too_long", "9 tokens where 8 fit")
 
 
 def test_every_planned_pair_is_scored_or_excluded(tmp_path):
@@ -53,12 +74,10 @@ def test_every_planned_pair_is_scored_or_excluded(tmp_path):
     assert counts == {"gem": (96, 96, 0, 0, 0), "gem_s_abstract": (96, 96, 0, 0, 0), "gem_raw": (96, 64, 0, 32, 0)}
 
 
-def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
-    refreshed(tmp_path)
+def test_scores_equal_those_of_the_texts_one_by_one(grown):
     texts = query(
-        tmp_path,
-        """
-        select p.value, c.text, r.text
+        grown[0],
+        """select p.value, c.text, r.text
         from pairs p
         join signatures using (signature_id)
         join sample s on s.paper_id = p.paper_id and s.role = 'candidate'
@@ -76,11 +95,8 @@ def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
     refreshed(tmp_path)
     rows = query(
         tmp_path,
-        """
-        select s.value, c.logprobs, m.logprobs
-        from scores s
-        join spans c on c.prediction = s.predictions[1]
-        join spans m on m.prediction = s.predictions[2]""",
+        """select s.value, c.logprobs, m.logprobs from scores s
+        join spans c on c.prediction = s.predictions[1] join spans m on m.prediction = s.predictions[2]""",
     )
     assert len(rows) == 256
     for value, conditional, marginal in rows:
@@ -117,20 +133,12 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
     assert checked == 5
 
 
-def test_ranks_are_for_candidates_and_controls_have_none(tmp_path):
-    add = reviews_by("model-a")
-    refreshed(tmp_path)
-    add_reviews(tmp_path, add)
-    run(tmp_path)
-    rows = query(
-        tmp_path, "select candidate, rank, kind, unranked from leaderboard where metric = 'gem' order by candidate"
-    )
-    assert [(row[0], row[2], row[3]) for row in rows] == [
-        ("generic", "control", "control"),
-        ("human", "human", None),
-        ("model-a", "model", None),
-        ("other-paper", "control", "control"),
-    ]
+def test_ranks_are_for_candidates_and_controls_have_none(grown):
+    rows = query(grown[0], "select candidate, rank, kind, unranked from leaderboard where metric = 'gem'")
+    assert {row[0]: row[2:] for row in rows if row[0] not in ("lazy", "unjudged")} == {
+        "generic": ("control", "control"), "human": ("human", None), "model-a": ("model", None),
+        "other-paper": ("control", "control"),
+    }  # fmt: skip
     assert sorted(row[1] for row in rows if row[1]) == [1, 2]
 
 
@@ -201,12 +209,7 @@ def test_a_transient_problem_leaves_the_pair_missing_and_the_next_run_tries_agai
 
 
 def test_a_final_problem_is_stored_and_tried_again_only_when_asked(tmp_path):
-    use(
-        FaultyLM(
-            lambda span: SpanError("too_long", "9 tokens where 8 fit"),
-            lambda prediction: "seed" in (prediction.x or ""),
-        )
-    )
+    without_seeds(too_long)
     first = run(tmp_path)
     failed = sum(row["failed"] for row in first["metrics"])
     assert first["outcome"] == "done"
@@ -220,50 +223,29 @@ def test_a_final_problem_is_stored_and_tried_again_only_when_asked(tmp_path):
 
 
 def test_a_nan_is_a_fault_that_names_the_pair_and_reaches_no_table(tmp_path):
-    use(
-        FaultyLM(
-            lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])),
-            lambda prediction: "ablation" in (prediction.x or ""),
-        )
-    )
+    without_seeds(lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])))
     summary = run(tmp_path)
     assert summary["outcome"] == "fault"
-    assert "paper s" in summary["message"]
-    assert "reference s" in summary["message"]
+    assert "paper s" in summary["message"] and "reference s" in summary["message"]
     assert query(tmp_path, "select count(*) from scores where value is not null and not isfinite(value)") == [(0,)]
     assert query(tmp_path, "select count(*) from leaderboard where score is not null and not isfinite(score)") == [(0,)]
     assert sum(row["scored"] + row["failed"] + row["excluded"] for row in summary["metrics"]) == 288
 
 
-def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
-    refreshed(tmp_path)
-    add_reviews(tmp_path, reviews_by("lazy", range(1, 16)))
-    summary = run(tmp_path)
-    assert query(tmp_path, "select rank, unranked from leaderboard where metric = 'gem' and candidate = 'lazy'") == [
-        (None, "only 30 of 32 pairs scored")
-    ]
-    assert {
-        "metric": "gem",
-        "state": "failed",
-        "reason": "no_review",
-        "broken": False,
-        "pairs": 2,
-        "example": "",
-    } in summary["reasons"]
+def test_a_candidate_with_too_few_scored_pairs_is_unranked(grown):
+    state, summary = grown
+    lazy = query(state, "select rank, unranked from leaderboard where metric = 'gem' and candidate = 'lazy'")
+    assert lazy == [(None, "only 30 of 32 pairs scored")]
+    failed = {"metric": "gem", "state": "failed", "reason": "no_review", "broken": False, "pairs": 2, "example": ""}
+    assert failed in summary["reasons"]
 
 
-def test_judgments_of_another_writer_are_never_paired(tmp_path):
-    refreshed(tmp_path)
-    add_reviews(tmp_path, reviews_by("model-a", writer="someone-else"))
-    summary = run(tmp_path)
+def test_judgments_of_another_writer_are_never_paired(grown):
+    state, summary = grown
     assert summary["outcome"] == "incomplete" and "no judgments by sample-author" in summary["message"]
     assert "--set writing.judgments=rule" in summary["message"]
-    assert query(
-        tmp_path, "select scored, missing from leaderboard where metric = 'gem' and candidate = 'model-a'"
-    ) == [(0, 32)]
-    assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [
-        (32,)
-    ]
+    found = query(state, "select metric, scored, missing from leaderboard where candidate = 'unjudged' order by all")
+    assert found == [("gem", 0, 32), ("gem_raw", 32, 0), ("gem_s_abstract", 0, 32)]
 
 
 def test_scores_of_different_signatures_stand_apart(tmp_path):
@@ -274,21 +256,18 @@ def test_scores_of_different_signatures_stand_apart(tmp_path):
     assert [(row["metric"], row["form"]) for row in shown] == [("gem", "strict")]
 
 
-@pytest.mark.parametrize(("answered", "note"), [
-    (0, ["3 requests were in flight when a run was killed: each may have been paid, without a reply or cost on record"]),
-    (2, ["1 request was in flight when a run was killed: each may have been paid, without a reply or cost on record"]),
-    (3, []),
-])  # fmt: skip
-def test_a_run_says_how_many_requests_were_in_flight_when_another_was_killed(tmp_path, answered, note):
-    refreshed(tmp_path)
-    log = spend_log_of(tmp_path)
-    paid = {"outcome": "ok", "prompt_tokens": 1, "reply_tokens": 1, "usd": 0.0, "estimated": False}
-    for place in range(3):
-        log.add("sent", EDITION, "model")
-        if place < answered:
-            log.add("answered", EDITION, "model", **paid)
+def test_a_run_says_how_many_requests_were_in_flight_when_another_was_killed(tmp_path):
+    store, log = Store(refreshed(tmp_path), EDITION), spend_log_of(tmp_path)
     log.add("sent", "another edition", "model")
-    assert run(tmp_path, "scoring.form=strict", "scoring.metrics=['gem']", limit=2)["notes"] == note
+    assert in_flight_when_killed(store) == []
+    for _ in range(3):
+        log.add("sent", EDITION, "model")
+    told = "in flight when a run was killed: each may have been paid, without a reply or cost on record"
+    assert in_flight_when_killed(store) == [f"3 requests were {told}"]
+    for _ in range(2):
+        paid = {"outcome": "ok", "prompt_tokens": 1, "reply_tokens": 1, "usd": 0.0, "estimated": False}
+        log.add("answered", EDITION, "model", **paid)
+    assert run(tmp_path, "scoring.metrics=['gem']", limit=2)["notes"] == [f"1 request was {told}"]
 
 
 def test_a_drawn_sample_never_changes(tmp_path):
@@ -364,7 +343,7 @@ def test_status_tells_how_far_a_run_is(tmp_path):
     assert (ended["state"], ended["done"], ended["remaining_s"]) == ("done", 256, None)
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 16])
+@pytest.mark.parametrize("chunk", [1, 5])
 def test_the_tables_do_not_depend_on_how_the_work_is_cut(tmp_path, chunk):
     run(tmp_path / "a", f"run.chunk_papers={chunk}")
     assert_same(tables(tmp_path / "a"), tables(refreshed(tmp_path / "b")))
@@ -415,12 +394,7 @@ def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
 
 
 def test_retrying_one_candidate_forgets_no_failure_of_another(tmp_path):
-    use(
-        FaultyLM(
-            lambda span: SpanError("too_long", "9 tokens where 8 fit"),
-            lambda prediction: "seed" in (prediction.x or ""),
-        )
-    )
+    without_seeds(too_long)
     run(tmp_path)
     lost = "select count(*) from scores where problem is not null and candidate_id = 'human'"
     ((before,),) = query(tmp_path, lost)
@@ -440,21 +414,12 @@ def test_the_separation_goes_when_its_controls_are_no_longer_planned(tmp_path):
 
 def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path):
     raw = [{"paper_id": f"s{n:02d}", "review_id": f"h{n}-{k}", "review": "Good."} for n in (1, 2) for k in range(3)]
-    chosen = settings.load(
-        None,
-        (
-            "edition.venue=RAW",
-            "evaluation_lm.backend=scripted",
-            "scoring.metrics=['gem']",
-            "sources.papers_from_reviews=true",
-            "sources.reviews_by=human",
-            f"sources.reviews={tmp_path / 'raw.jsonl'}",
-        ),
-    )
+    chosen = settings.load(None, (
+        "edition.venue=RAW", "evaluation_lm.backend=scripted", "scoring.metrics=['gem']",
+        "sources.papers_from_reviews=true", "sources.reviews_by=human", f"sources.reviews={tmp_path / 'raw.jsonl'}",
+    ))  # fmt: skip
     (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw))
-    with pytest.raises(
-        SourceError, match="gem can score no human review \\(no_judgments\\): import what is missing, or have it"
-    ):
+    with one_line("gem can score no human review (no_judgments): import what is missing, or have it", kind=SourceError):
         refresh(Job(chosen, tmp_path), steps.undecorated())
     assert query(tmp_path, "select count(*) from sample", "RAW-2026") == [(0,)]
 

@@ -35,17 +35,8 @@ SCHEDULED = {
     "year-neurips": ("45 */3 * 11,12 *", "America/Los_Angeles", False),
     "nightly-smoke": ("30 3 * * *", "UTC", True),
 }
-ON_DEMAND = {
-    "on-demand",
-    "validate",
-    "agree",
-    "guidelines",
-    "study-examiners",
-    "tune",
-    "fetch",
-    "score",
-    "validate-on-gpu",
-}
+ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "study-examiners", "tune", "fetch", "score",
+             "validate-on-gpu"}  # fmt: skip
 FORMS = {"guidelines", "study-examiners", "tune", "score", "validate-on-gpu"}
 """Deployments that come without parameters: somebody, or another run, fills them in."""
 
@@ -80,11 +71,7 @@ def test_what_is_scheduled_and_what_waits_for_somebody_to_ask():
 def test_the_parameters_of_a_deployment_are_a_form_of_typed_fields(name):
     schema = parameter_schema(flow_of(name)).model_dump()
     assert schema["properties"]
-    assert (
-        untyped(schema)
-        == [where for definition in schema["definitions"].values() for where in untyped(definition)]
-        == []
-    )
+    assert not [where for part in (schema, *schema["definitions"].values()) for where in untyped(part)]
 
 
 @pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - FORMS))

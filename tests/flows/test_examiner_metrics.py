@@ -7,9 +7,7 @@ import re
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from gre_bench.cli.app import app
 from gre_bench.cli.views.studies import show_validation
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
@@ -21,6 +19,7 @@ from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Backends
 from gre_bench.writing import http_writer
 from gre_bench.writing.catalog import WriterContext
+from tests.cli.calling import shown
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
@@ -118,22 +117,10 @@ def sign(chosen, scoring, folder):
 def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_path, capsys):
     with scripted_chat(write=grader, logprobs=shares) as server:
         file = study(server)
-        shown = CliRunner().invoke(
-            app,
-            [
-                "study",
-                "validate",
-                "--settings",
-                str(file),
-                "--state",
-                str(tmp_path / "state"),
-                "--no-prefect",
-                "--json",
-            ],
-        )
-        assert shown.exit_code == 0, shown.output
-        asked = server.count
-        summary = json.loads(shown.stdout)
+        where = ("--settings", file, "--state", tmp_path / "state")
+        code, told = shown("study", "validate", *where, "--no-prefect", "--json")
+        assert code == 0, told
+        asked, summary = server.count, json.loads(told)
         again = validate(Job(settings.load(file), tmp_path / "state"), steps.undecorated())
         assert server.count == asked
     assert summary["outcome"] == again["outcome"] == "done"
@@ -151,20 +138,12 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
 
 
 def test_the_scores_are_the_grades_that_the_server_gave(study, tmp_path):
-    with scripted_chat(
-        write=lambda body: written(body) if "<overall_score>" in str(body) else "4", logprobs=shares
-    ) as server:
-        file = study(server)
-        summary = validate(
-            Job(settings.load(file, ('scoring.metrics=["examiner.fine", "examiner.p1"]',)), tmp_path / "state"),
-            steps.undecorated(),
-        )
+    with scripted_chat(write=lambda body: "4") as server:
+        chosen = settings.load(study(server), ('scoring.metrics=["examiner.fine", "examiner.p1"]',))
+        summary = validate(Job(chosen, tmp_path / "state"), steps.undecorated())
     assert summary["outcome"] == "done" and all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
-    rows = query(
-        tmp_path / "state",
-        "select distinct s.metric, p.value from pairs p join signatures s using (signature_id) where p.value is not null order by 1",
-    )
-    assert rows == [("examiner.fine", 4.0), ("examiner.p1", 4.0)]
+    values = "select distinct metric, value from pairs join signatures using (signature_id) where value is not null order by 1"
+    assert query(tmp_path / "state", values) == [("examiner.fine", 4.0), ("examiner.p1", 4.0)]
 
 
 def test_a_board_ranks_candidates_by_an_examiner(study, tmp_path):

@@ -150,17 +150,25 @@ def test_a_sample_avoids_the_papers_that_named_models_were_learnt_from(tmp_path,
         refresh(Job(other, state), steps.undecorated())
 
 
-def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(tmp_path):
-    words = ["bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels"]
+WORDS = ("bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels")
+
+
+def judged(file: Path, writer: str, papers: int = 34) -> Path:
+    """A file of judgments by *writer* of three reviews of each of some papers."""
     rows = [
-        {"row": paper, "paper_id": f"p{paper}", "slot": slot, "writer": "rule-judgments-3",
-         "review": f"Review {slot} of {paper}: the {words[paper % 10]} and {words[slot]} are weak.",
-         "judgments": f"The reviewer criticizes the {words[paper % 10]}."}
-        for paper in range(34) for slot in range(3)
+        {"row": paper, "paper_id": f"p{paper}", "slot": slot, "writer": writer,
+         "review": f"Review {slot} of {paper}: the {WORDS[paper % 10]} and {WORDS[slot]} are weak.",
+         "judgments": f"The reviewer criticizes the {WORDS[paper % 10]}."}
+        for paper in range(papers) for slot in range(3)
     ]  # fmt: skip
-    file, one, two = (tmp_path / name for name in ("judged.jsonl", "set.jsonl", "notes.jsonl"))
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    one.write_text(json.dumps({"paper_id": "x", "review": f"  {rows[0]['review'].upper()} "}) + "\n")
+    return file
+
+
+def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(tmp_path):
+    file, one, two = (tmp_path / name for name in ("judged.jsonl", "set.jsonl", "notes.jsonl"))
+    first = json.loads(judged(file, "rule-judgments-3").read_text().splitlines()[0])
+    one.write_text(json.dumps({"paper_id": "x", "review": f"  {first['review'].upper()} "}) + "\n")
     two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out", never=(one, two))
     report = tune(job, steps.undecorated())
@@ -177,21 +185,6 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     bad.write_text('{"title": "nobody"}\n')
     with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
         tune(replace(job, choose=(), out=tmp_path / "none", never=(bad,)), steps.undecorated())
-
-
-WORDS = ("bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels")
-
-
-def judged(file: Path, writer: str, papers: int = 34) -> Path:
-    """A file of judgments by *writer* of three reviews of each of some papers."""
-    rows = [
-        {"row": paper, "paper_id": f"p{paper}", "slot": slot, "writer": writer,
-         "review": f"Review {slot} of {paper}: the {WORDS[paper % 10]} and {WORDS[slot]} are weak.",
-         "judgments": f"The reviewer criticizes the {WORDS[paper % 10]}."}
-        for paper in range(papers) for slot in range(3)
-    ]  # fmt: skip
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return file
 
 
 def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_path):

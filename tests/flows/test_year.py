@@ -112,7 +112,7 @@ def test_the_shipped_roster_is_published_by_the_default_gate_without_the_metric_
     named = f"writing.models={stand_ins(tmp_path, chat.url, models)}"
     with served() as loopback:
         found = made(loopback.v2, "yearly", tmp_path / "state", named, "evaluation_lm.backend=cache-ngram",
-                     "validation.resamples=200")  # fmt: skip
+                     "validation.resamples=200", "edition.papers=3")  # fmt: skip
     assert found["outcome"] == "done", found["message"]
     folder = Path(found["stages"]["publish"]["folder"])
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -145,14 +145,7 @@ def test_a_metric_that_failed_is_left_out_or_stops_the_release_or_is_shown_as_th
     assert (row["metric"], row["verdict"]) == ("gem", "fail")
     assert "Not shown: gem, whose validation" in (folder / "index.html").read_text()
     with pytest.raises(SettingsError) as error:
-        made(
-            loopback.v2,
-            named,
-            state,
-            "scoring.metrics=['gem']",
-            "edition.sample=x",
-            year=3000,
-        )
+        made(loopback.v2, named, state, "scoring.metrics=['gem']", "edition.sample=x", year=3000)
     assert "\n" not in str(error.value)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from gre_bench.core.controls import GENERIC, OTHER_PAPER
 from gre_bench.core.records import HUMAN
-from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
@@ -124,13 +123,11 @@ def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
     family = holm([*(test.p for test in between), *(row[1] for row in rows)])
     assert [row[2] for row in rows] == pytest.approx(family[len(between) :])
     assert {row[3] for row in rows} == {len(between) + len(rows)}
-    unranked = query(
-        state, "select above_chance_p_holm, above_chance_p from leaderboard where candidate = 'other-paper'"
-    )
-    assert all(corrected is None and p is not None for corrected, p in unranked if p is not None)
+    unranked = query(state, "select above_chance_p_holm from leaderboard where candidate = 'other-paper'")
+    assert set(unranked) == {(None,)}
 
 
-def test_the_plan_and_the_dry_run_count_what_is_scored_by_chance(state, tmp_path):
+def test_the_plan_and_the_dry_run_count_what_is_scored_by_chance(tmp_path):
     use(OverlapLM())
     job = Job(demo(*ON), tmp_path / "state")
     found = estimate(job, tmp_path / "scratch")
@@ -247,17 +244,11 @@ def test_a_specific_metric_is_validated_like_any_other(tmp_path):
     assert {row["metric"] for row in found["verdicts"]} == {"gem", "gem_specific"}
 
 
-def test_chance_can_be_left_out(tmp_path):
-    use(OverlapLM())
-    refresh(Job(demo('scoring.metrics=["gem"]'), tmp_path), steps.undecorated())
-    assert board(tmp_path, "above_chance, surely_above_chance") == dict.fromkeys(
-        (HUMAN, OTHER_PAPER, GENERIC), (None, None)
-    )
-    assert query(tmp_path, "select count(*) from moved") == [(0,)]
-
-
-def test_an_edition_refreshed_before_chance_was_scored_gets_it_beside_its_scores(tmp_path):
+def test_chance_can_be_left_out_and_an_edition_refreshed_without_it_gets_it_beside_its_scores(tmp_path):
     state = refreshed(tmp_path)
+    nothing = dict.fromkeys((HUMAN, OTHER_PAPER, GENERIC), (None, None))
+    assert board(state, "above_chance, surely_above_chance") == nothing
+    assert query(state, "select count(*) from moved") == [(0,)]
     use(OverlapLM())
     before = scores(state, "gem")
     run(state, "scoring.chance=true")

@@ -7,7 +7,7 @@ import re
 
 from tests.cli.calling import call, shown
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use, with_papers_read
+from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 
 BY_RULE = ("--settings", ROOT / "tests" / "flows" / "notes_and_pdfs.toml")
@@ -21,50 +21,48 @@ def file_of(tmp_path, review: str, **more: str):
     return file
 
 
+def bring(tmp_path, review: str, state=None, **more: str) -> tuple[int, str, str]:
+    state = state or with_papers_read(tmp_path / "state")
+    return call("import", "reviews", file_of(tmp_path, review, **more), "--edition", EDITION, "--state", state)
+
+
 def test_an_import_describes_the_judgments_by_rule_against_the_humans_and_warns_of_few(tmp_path):
-    state = with_papers_read(tmp_path / "state")
-    code, out, err = call("import", "reviews", file_of(tmp_path, TERSE), "--edition", EDITION, "--state", state)
+    code, out, err = bring(tmp_path, TERSE)
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("terse: "))
     assert "in 16 of 16 reviews" in line and "judgments a review: 2 (human" in line and "words kept: " in line
     assert "such as: The reviewer " in line
     assert "terse: fewer than half of the humans' judgments a review" in err
-    assert query(state, "select count(*) from judgments") == [(0,)], "nothing is written by an import"
+    assert query(tmp_path / "state", "select count(*) from judgments") == [(0,)], "nothing is written by an import"
 
 
 def test_a_review_in_which_nothing_is_judged_says_so(tmp_path):
-    state = with_papers_read(tmp_path / "state")
-    code, out, _ = call("import", "reviews", file_of(tmp_path, "Hello."), "--edition", EDITION, "--state", state)
+    code, out, _ = bring(tmp_path, "Hello.")
     assert code == 0 and "terse: rule-judgments-" in out and "finds no judgment in 16 reviews" in out
 
 
 def test_judgments_that_come_with_reviews_are_described_as_they_are(tmp_path):
-    state = with_papers_read(tmp_path / "state")
-    given = file_of(tmp_path, TERSE, judgments="The reviewer appreciates the sound method.", writer="somebody")
-    code, out, err = call("import", "reviews", given, "--edition", EDITION, "--state", state)
+    code, out, err = bring(tmp_path, TERSE, judgments="The reviewer appreciates the sound method.", writer="somebody")
     assert code == 0 and "somebody finds judgments in 16 of 16 reviews; judgments a review: 1;" in out
     assert "fewer than half" not in err, "no human review has judgments by somebody"
 
 
 def test_where_an_lm_writes_nothing_is_bought_to_be_described(tmp_path):
-    use(OverlapLM())
-    state = tmp_path / "state"
-    run(state)
+    state = refreshed(tmp_path / "state")
     with_settings = json.dumps({"writing": {"judgments": "some-model"}})
     query(state, f"update runs set settings = '{with_settings}' where command = 'refresh'")
-    code, out, _ = call("import", "reviews", file_of(tmp_path, TERSE), "--edition", EDITION, "--state", state)
+    code, out, _ = bring(tmp_path, TERSE, state)
     assert code == 0 and f"judgments: some-model writes them when {EDITION} is refreshed" in out
 
 
 def test_the_board_flags_a_candidate_with_few_judgments_and_names_the_writer(tmp_path, monkeypatch):
     """Two judgments a review where the human reviews of the sample have twelve."""
     use(OverlapLM())
-    state = tmp_path / "state"
-    run(state, 'scoring.metrics=["gem"]')
+    state = refreshed(tmp_path / "state")
     add_reviews(state, reviews_by("terse"))
     run(state, 'scoring.metrics=["gem"]')
-    assert query(state, "select few_lines from leaderboard where candidate = 'terse'") == [(True,)]
-    assert query(state, "select few_lines from leaderboard where candidate = 'human'") == [(False,)]
+    few = dict(query(state, "select candidate, few_lines from leaderboard where metric = 'gem'"))
+    assert (few["terse"], few["human"]) == (True, False)
     for width in (60, 80, 160):
         monkeypatch.setenv("COLUMNS", str(width))
         words = " ".join(shown("leaderboard", EDITION, "--state", state)[1].split())

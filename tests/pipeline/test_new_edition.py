@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,20 +27,44 @@ def text_of(paper, number):
     )
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Five papers as texts, two human reviews each under odd headers, and a candidate's JSON array."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
-    folder = tmp_path / "papers"
-    folder.mkdir()
+def written(folder):
+    """*folder* with five papers as texts, two human reviews each under odd headers, and a candidate's JSON array."""
+    (folder / "papers").mkdir()
     for paper in PAPERS:
         body = f"# On {paper}\n\n## Abstract\n\nWe study {paper} and its learning rate, with proofs.\n\n## Introduction\n\n"
-        (folder / f"{paper}.md").write_text(body + f"The method of {paper} works. We prove a bound for it.\n" * 20)
-    human_file(tmp_path / "human.csv")
+        text = body + f"The method of {paper} works. We prove a bound for it.\n" * 20
+        (folder / "papers" / f"{paper}.md").write_text(text)
+    human_file(folder / "human.csv")
     rows = [{"Paper": f"{paper}.pdf", "Review text": text_of(paper, 3)} for paper in PAPERS]
-    (tmp_path / "mine.json").write_text(json.dumps(rows))
-    return tmp_path
+    (folder / "mine.json").write_text(json.dumps(rows))
+    return folder
+
+
+def work_in(folder, patch):
+    patch.chdir(folder)
+    patch.setenv("GRE_BENCH_STATE", str(folder / "state"))
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    return work_in(written(tmp_path), monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory):
+    """A folder of such files, the edition that `NEW` makes of them, and what the command answered."""
+    folder = written(tmp_path_factory.mktemp("new"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(folder / "prefect"))
+        work_in(folder, patch)
+        return folder, call(*NEW)
+
+
+@pytest.fixture
+def made(new, tmp_path, monkeypatch):
+    """A copy of that folder, for a test to go on from."""
+    return work_in(shutil.copytree(new[0], tmp_path / "made"), monkeypatch)
 
 
 def human_file(path, extra=()):
@@ -60,17 +85,17 @@ def scores():
 
 
 NEW = ("new", "OWN-2026", "--papers", "papers", "--human", "human.csv", "--candidate", "mine=mine.json", "--no-prefect")
+COLUMNS = ("--columns", "review=Main review", "--columns", "paper_id=Submission", "--columns", "slot=Reviewer #")
 
 
-def test_files_with_odd_columns_become_a_board_in_one_command(files):
-    code, out, _ = call(*NEW)
+def test_files_with_odd_columns_become_a_board_in_one_command(new, made):
+    code, out, _ = new[1]
     assert code == GOOD, out
     for line in ("papers: 5 papers", "human.csv: 10 human reviews", 'review is "Main review"', "not read: Track",
                  "mine.json: 5 reviews by mine", "papers with at least 2 human reviews: 5 of 5", "OWN-2026 · GEM-S"):  # fmt: skip
         assert line in out
-    store = Store(files / "state", "OWN-2026")
-    assert len(store.read(SAMPLE)) == 10
-    assert [*(files / "state").glob(".new-*")] == []
+    assert len(Store(made / "state", "OWN-2026").read(SAMPLE)) == 10
+    assert [*(made / "state").glob(".new-*")] == []
     code, out, _ = call("refresh", "--edition", "OWN-2026", "--no-prefect")
     assert (code, "0 pairs scored now" in out) == (GOOD, True)
 
@@ -82,10 +107,9 @@ def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(f
     assert "2 rows cannot be used, so nothing was stored" in line
     assert "refused: 2 rows, first review s99 (row 11): paper s99 is not known" in out
     assert not (files / "state" / "editions").exists()
-    refused = [
-        row for row in csv.DictReader((files / "state" / "new-OWN-2026.csv").open()) if row["result"] == "refused"
-    ]
-    assert [(row["file"], row["row"]) for row in refused] == [("human.csv", "11"), ("human.csv", "12")]
+    report = csv.DictReader((files / "state" / "new-OWN-2026.csv").open())
+    refused = [(row["file"], row["row"]) for row in report if row["result"] == "refused"]
+    assert refused == [("human.csv", "11"), ("human.csv", "12")]
     assert call(*NEW, "--partial")[0] == GOOD
     assert call(*NEW, "--partial")[2].startswith("edition OWN-2026 exists")
 
@@ -162,9 +186,8 @@ def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):
     assert [path.name for path in (files / "state").iterdir()] == ["new-OWN-2026.csv"]
 
 
-def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_again(files):
-    assert call(*NEW)[0] == GOOD
-    store = Store(files / "state", "OWN-2026")
+def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_again(made):
+    store = Store(made / "state", "OWN-2026")
     before = scores()
     assert [row["reviews"] for row in store.read(IMPORTS)] == [0, 10, 5]
     code, out, _ = call("import", "undo", "OWN-2026")
@@ -179,9 +202,7 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     assert {review["candidate"] for review in store.read(REVIEWS)} == {"mine", "extractive-full", "extractive-abstract"}
     assert store.read(SAMPLE) == []
     assert "nothing left to take back" in call("import", "undo", "OWN-2026", "2", "--yes")[2]
-    columns = ("review=Main review", "paper_id=Submission", "slot=Reviewer #")
-    again = [part for column in columns for part in ("--columns", column)]
-    assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *again)[0] == GOOD
+    assert call("import", "reviews", "human.csv", "-e", "OWN-2026", "--human", *COLUMNS)[0] == GOOD
     assert call("refresh", "--edition", "OWN-2026", "--no-prefect")[0] == GOOD
     assert scores() == pytest.approx(before)
 
@@ -194,8 +215,7 @@ def test_what_killed_runs_left_is_cleared_unless_another_process_fills_it(files)
     assert (left.exists(), filled.exists()) == (False, True)
 
 
-def test_taking_back_an_import_is_one_transaction(files, monkeypatch):
-    assert call(*NEW)[0] == GOOD
+def test_taking_back_an_import_is_one_transaction(made, monkeypatch):
     write = Store.write
 
     def killed_afterwards(store, *steps):
@@ -205,18 +225,17 @@ def test_taking_back_an_import_is_one_transaction(files, monkeypatch):
 
     monkeypatch.setattr(Store, "write", killed_afterwards)
     call("import", "undo", "OWN-2026", "3", "--yes")
-    rows = Store(files / "state", "OWN-2026").read(KNOWN_CANDIDATES)
+    rows = Store(made / "state", "OWN-2026").read(KNOWN_CANDIDATES)
     assert "mine" not in {row["candidate"] for row in rows}
 
 
-def test_taking_back_a_candidate_keeps_the_board_of_the_others(files):
+def test_taking_back_a_candidate_keeps_the_board_of_the_others(made):
     def above_chance():
-        store = Store(files / "state", "OWN-2026")
+        store = Store(made / "state", "OWN-2026")
         ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
         rows = store.read(LEADERBOARD, signature_ids=ids)
         return {(row["metric"], row["candidate"]): row["above_chance"] for row in rows if row["candidate"] != "mine"}
 
-    assert call(*NEW)[0] == GOOD
     before, chance = scores(), above_chance()
     assert any(value is not None for value in chance.values())
 
@@ -235,12 +254,7 @@ def test_an_import_that_fails_leaves_no_edition(files):
     assert "is for gre-bench new --papers" in call("import", "papers", "papers", "-e", "OWN-2026", "--new")[2]
     assert "has no column paper_id" in call("import", "papers", "human.csv", "-e", "OWN-2026", "--new")[2]
     assert "no edition OWN-2026" in call("leaderboard", "OWN-2026")[2]
-    named = [
-        part
-        for pair in ("review=Main review", "paper_id=Submission", "slot=Reviewer #")
-        for part in ("--columns", pair)
-    ]
-    code, _, _ = call("import", "reviews", "human.csv", "-e", "OWN-2026", "--new", "--human", *named)
+    code, _, _ = call("import", "reviews", "human.csv", "-e", "OWN-2026", "--new", "--human", *COLUMNS)
     assert (code, Store(files / "state", "OWN-2026").exists) == (BAD_INPUT, False)
 
 

@@ -7,14 +7,13 @@ import shutil
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from gre_bench.cli.app import app
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.store import Store
 from gre_bench.store.queries import OUTCOMES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
+from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, use, with_papers_read
 from tests.pipeline.runs.test_bounds import LM, of_edition
 from tests.scripted_lms import OverlapLM
@@ -34,9 +33,8 @@ def edition(tmp_path_factory):
         system = body["messages"][0]["content"]
         if "<summary> tags" in system:
             return next(reviews)
-        return (
-            "429" if "<strengths_claimed_by_the_paper>" in system else "filter" if "<overall_score>" in system else None
-        )
+        refused = {"<strengths_claimed_by_the_paper>": "429", "<overall_score>": "filter"}
+        return next((what for tag, what in refused.items() if tag in system), None)
 
     def write(body):
         system, user = (part["content"] for part in body["messages"])
@@ -63,34 +61,17 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
     assert found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}
     assert found[LM, "judgments"] == {"unparsable": 2}
     # Of further papers too: those whose human review stands in for another one's as a control.
-    assert all(
-        found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3
-        for whose in ("human", "references")
-    )
+    for whose in ("human", "references"):
+        assert found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3
     assert found[None, "synopses"] == {"rate_limited": 3}
     assert found["human", "grades of lm_examiner"] == {"refused": 3}
     # The whole of it on the board, as a table and as JSON, and in the status.
-    shown = CliRunner().invoke(app, ["leaderboard", "--details", "--state", str(edition)]).output
-    table = shown[shown.index("Requests to LMs and their outcomes") :]
-    head = next(line for line in table.splitlines() if "candidate" in line)
-    assert head.split() == [
-        "candidate",
-        "purpose",
-        "LM",
-        "asked",
-        "ok",
-        "cut",
-        "refused",
-        "unparsable",
-        "rate",
-        "limited",
-    ]
-    assert any(
-        line.split()[:2] == [LM, "reviews"] and line.split()[-5:] == ["1", "1", "1", "0", "0"]
-        for line in table.splitlines()
-    )
-    as_json = json.loads(CliRunner().invoke(app, ["leaderboard", "--json", "--state", str(edition)]).output)
-    status = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(edition)]).output)
+    told = shown("leaderboard", "--details", "--state", edition)[1]
+    table = [line.split() for line in told[told.index("Requests to LMs and their outcomes") :].splitlines()]
+    head = next(words for words in table if "candidate" in words)
+    assert head == "candidate purpose LM asked ok cut refused unparsable rate limited".split()
+    assert any(words[:2] == [LM, "reviews"] and words[-5:] == ["1", "1", "1", "0", "0"] for words in table)
+    as_json, status = (json.loads(shown(name, "--json", "--state", edition)[1]) for name in ("leaderboard", "status"))
     assert counted(as_json["outcomes"]) == counted(status[0]["outcomes"]) == found
     # Requests, not texts: after two in a row that came to nothing the endpoint is left alone.
     assert status[0]["spent_by_model"][LM]["outcomes"]["rate_limited"] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,6 @@ def by_rule(tmp_path_factory):
 
 @pytest.fixture
 def ruled(by_rule, tmp_path, monkeypatch):
-    import shutil
-
     use(OverlapLM())
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "80")
@@ -90,9 +89,22 @@ def line(*arguments: object) -> str:
     return err.strip()
 
 
+def rank(file, *more: object, name: str = "m") -> tuple[int, str, str]:
+    return call("rank", file, "--edition", EDITION, "--as", name, *more)
+
+
+def unranked(file, *more: object, name: str = "m") -> str:
+    """The line with which `rank` refuses *file*."""
+    return line("rank", file, "--edition", EDITION, "--as", name, *more)
+
+
+def of_candidate(state, name: str, what: str = "count(*)") -> list[tuple]:
+    return query(state, f"select {what} from reviews where candidate = '{name}'")
+
+
 def test_columns_of_other_names_are_found_and_said(ruled):
     rows = [{"submission": row["paper_id"], "generated_review": row["review"]} for row in rows_of()]
-    code, out, err = call("rank", written("mine.csv", rows), "--edition", EDITION, "--as", "mine")
+    code, out, err = rank(written("mine.csv", rows), name="mine")
     assert code == 0, err
     assert 'paper_id is "submission"; review is "generated_review"' in out and "mine has rank" in out
 
@@ -111,11 +123,10 @@ def test_reviews_by_nobody_are_refused_until_somebody_says_whose_they_are(state)
     assert "nothing says whose reviews these are" in told and "--as NAME, or --human" in told
     assert "give one of the two" in line("import", "reviews", file, "-e", EDITION, "--as", "m", "--human")
     named = written("named.jsonl", rows_of(candidate="a"))
-    assert "names its candidates itself, in its column candidate" in line(
-        "import", "reviews", named, "-e", EDITION, "--human"
-    )
+    told = line("import", "reviews", named, "-e", EDITION, "--human")
+    assert "names its candidates itself, in its column candidate" in told
     assert call("import", "reviews", file, "-e", EDITION, "--as", "my-model")[0] == DONE
-    assert query(state, "select count(*) from reviews where candidate = 'my-model'") == [(16,)]
+    assert of_candidate(state, "my-model") == [(16,)]
 
 
 def test_csv_is_taken_wherever_json_lines_are(state):
@@ -139,24 +150,18 @@ def test_unknown_papers_are_one_line_with_counts_and_examples(state):
     code, _, err = call("import", "reviews", file, "-e", EDITION)
     assert code == BAD_INPUT
     (told,) = [one for one in err.splitlines() if "does not know" in one]
-    assert (
-        "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such as" in told
-    )
+    assert "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such" in told
     assert "row 1" not in err
     file = written("settings.jsonl", [{"paper_id": "zz", "candidate": "m", "review": "x"}])
-    assert "does not know, such as zz" in line(
-        "refresh", "--no-prefect", "-e", EDITION, "--set", f"sources.reviews={file}"
-    )
+    told = line("refresh", "--no-prefect", "-e", EDITION, "--set", f"sources.reviews={file}")
+    assert "does not know, such as zz" in told
 
 
 @pytest.mark.parametrize(
     ("name", "content", "told"),
-    [
-        ("e.jsonl", "", "e.jsonl is empty: no row in it"),
-        ("e.csv", "", "e.csv is empty: no row in it"),
-        ("h.csv", "paper_id,candidate,review\n", "h.csv has columns and no row"),
-    ],
-)
+    [("e.jsonl", "", "e.jsonl is empty: no row in it"), ("e.csv", "", "e.csv is empty: no row in it"),
+     ("h.csv", "paper_id,candidate,review\n", "h.csv has columns and no row")],
+)  # fmt: skip
 def test_an_empty_file_says_so(state, name, content, told):
     Path(name).write_text(content)
     assert told in line("import", "reviews", name, "-e", EDITION)
@@ -166,9 +171,8 @@ def test_what_is_not_there_is_named_with_the_place_that_was_looked_at(state, tmp
     told = line("import", "reviews", "nowhere/r.jsonl", "-e", EDITION)
     assert f"no file nowhere/r.jsonl; looked for {tmp_path}/nowhere/r.jsonl" in told
     Path("reviews.jsonl").write_text("")
-    assert "no file reveiws.jsonl; did you mean reviews.jsonl?" in line(
-        "import", "reviews", "reveiws.jsonl", "-e", EDITION
-    )
+    misspelt = line("import", "reviews", "reveiws.jsonl", "-e", EDITION)
+    assert "no file reveiws.jsonl; did you mean reviews.jsonl?" in misspelt
     assert "is a folder, where a file is expected" in line("import", "papers", ".", "-e", EDITION)
     for command in (("status", EDITION), ("leaderboard", EDITION)):
         assert f"there is no folder {tmp_path}/elsewhere" in line(*command, "--state", "elsewhere")
@@ -186,17 +190,16 @@ def test_reviews_that_nobody_judges_end_incomplete_with_the_setting_that_helps(s
 def test_the_end_of_a_name_is_enough_where_it_is_the_only_one(state):
     add_reviews(state, [*reviews_by("openai/gpt-4o"), *reviews_by("a/twin"), *reviews_by("b/twin")])
     assert call("refresh", "--no-prefect", "-e", EDITION, "--candidate", "gpt-4o", "--limit", "2")[0] == DONE
-    assert query(state, "select distinct candidate_id from scores where candidate_id like '%gpt%'") == [
-        ("openai/gpt-4o",)
-    ]
+    found = query(state, "select distinct candidate_id from scores where candidate_id like '%gpt%'")
+    assert found == [("openai/gpt-4o",)]
     told = line("refresh", "--no-prefect", "-e", EDITION, "--candidate", "twin")
     assert "twin may be a/twin or b/twin: name one of them in full" in told
 
 
-@pytest.mark.parametrize("command", [("why", EDITION, "gem", "hunam"), ("compare", "hunam", "generic", "--edition", EDITION),
-                                     ("remove", EDITION, "hunam")])  # fmt: skip
-def test_a_misspelt_candidate_is_told_with_the_nearest_first(state, command):
-    assert "has no candidate hunam; known, nearest first: human, " in line(*command)
+def test_a_misspelt_candidate_is_told_with_the_nearest_first(state):
+    comparison = ("compare", "hunam", "generic", "--edition", EDITION)
+    for command in (("why", EDITION, "gem", "hunam"), comparison, ("remove", EDITION, "hunam")):
+        assert "has no candidate hunam; known, nearest first: human, " in line(*command)
 
 
 def test_a_candidate_that_lacks_papers_is_told_with_how_many_and_which(state):
@@ -218,7 +221,7 @@ def test_names_are_found_by_their_nearness():
 def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch):
     if relative:
         monkeypatch.setenv("GRE_BENCH_STATE", ruled.name)  # as the default is
-    code, out, _ = call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "my-model")
+    code, out, _ = rank(written("mine.csv", rows_of()), name="my-model")
     assert code == DONE
     for part in (
         "mine.csv: reviews by my-model; columns read: paper_id, review", "papers: 16 of the 16 of SAMPLE-2026",
@@ -236,7 +239,7 @@ def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch
 def test_the_next_commands_of_rank_run_whatever_folder_the_state_is_in(ruled, monkeypatch):
     monkeypatch.delenv("GRE_BENCH_STATE")
     monkeypatch.setenv("COLUMNS", "400")
-    _, out, _ = call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "my-model", "--state", ruled)
+    _, out, _ = rank(written("mine.csv", rows_of()), "--state", ruled, name="my-model")
     commands = [shlex.split(line) for line in out.partition("next:")[2].splitlines() if "gre-bench " in line]
     assert [words[1] for words in commands] == ["why", "compare", "leaderboard"]
     for words in commands:
@@ -249,14 +252,14 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     for row in rows_of(range(1, 5)):
         Path("mine", f"{row['paper_id']}.txt").write_text(row["review"])
     Path("mine", "zz.md").write_text("The method is sound.")
-    code, out, _ = call("rank", "mine", "--edition", EDITION, "--as", "my-model")
+    code, out, _ = rank("mine", name="my-model")
     assert code == DONE
     assert "papers: 4 of the 16" in out and "without a review: 12 (" in out and "no rank: only 8 of 32 pairs" in out
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
 
 
 def test_rank_as_json_holds_what_was_understood_and_where_it_stands(ruled):
-    told = json.loads(call("rank", written("mine.jsonl", rows_of()), "--edition", EDITION, "--as", "m", "--json")[1])
+    told = json.loads(rank(written("mine.jsonl", rows_of()), "--json")[1])
     assert (told["understood"]["matched"], told["understood"]["lacking"]) == (16, [])
     assert {row["metric"] for row in told["rows"]} == {"gem", "gem_s_abstract"}
     assert len(told["papers"]) == 16 and told["summary"]["outcome"] == "done"
@@ -265,8 +268,8 @@ def test_rank_as_json_holds_what_was_understood_and_where_it_stands(ruled):
 def test_of_a_file_with_several_candidates_the_one_that_is_named_is_ranked(ruled):
     for column in ("candidate", "model"):
         file = written("two.jsonl", [*rows_of(**{column: "a/x"}), *rows_of(**{column: "a/y"})])
-        assert "2 candidates, and none is called z" in line("rank", file, "--edition", EDITION, "--as", "z")
-    assert call("rank", file, "--edition", EDITION, "--as", "a/x")[0] == DONE
+        assert "2 candidates, and none is called z" in unranked(file, name="z")
+    assert rank(file, name="a/x")[0] == DONE
     assert query(ruled, "select distinct candidate from reviews where candidate <> 'human'") == [("a/x",)]
 
 
@@ -285,26 +288,20 @@ def test_rank_refuses_what_cannot_be_ranked(ruled, arguments, part):
 
 def test_rank_stores_nothing_of_a_file_without_a_paper_of_the_edition(ruled):
     file = written("mine.csv", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of()])
-    assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in line(
-        "rank", file, "--edition", EDITION, "--as", "m"
-    )
-    assert query(ruled, "select count(*) from reviews where candidate = 'm'") == [(0,)]
+    assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in unranked(file)
+    assert of_candidate(ruled, "m") == [(0,)]
 
 
 def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_that_it_offers_can_be_made(state):
     file = written("mine.csv", rows_of())
-    told = line("rank", file, "--edition", EDITION, "--as", "m")
-    assert (
-        "scored with judgments by sample-author, which these settings do not name, and 16 of these reviews have none"
-        in told
-    )
-    assert query(state, "select count(*) from reviews where candidate = 'm'") == [(0,)]
+    told = unranked(file)
+    assert "scored with judgments by sample-author, which these settings do not name, and 16 of these reviews" in told
+    assert of_candidate(state, "m") == [(0,)]
     offered = shlex.split(told.partition("which you make once: ")[2])
     assert offered[:4] == ["gre-bench", "refresh", "--edition", f"{EDITION}-rule"]
     assert call(*offered[1:], "--no-prefect")[0] == DONE
     assert call("rank", file, "--edition", f"{EDITION}-rule", "--as", "m")[0] == DONE
-    given = written("judged.jsonl", [row | {"candidate": "m"} for row in reviews_by("m")])
-    assert call("rank", given, "--edition", EDITION, "--as", "m")[0] == DONE
+    assert rank(written("judged.jsonl", reviews_by("m")))[0] == DONE
 
 
 def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
@@ -315,9 +312,7 @@ def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
     ]
     chosen = load_over(json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0]))
     scores = query(ruled, "select count(*) from scores")
-    with pytest.raises(
-        UnfinishedError, match="texts of m are still to be written .*connection refused.*Nothing was scored"
-    ):
+    with pytest.raises(UnfinishedError, match="texts of m are still to be .*connection refused.*Nothing was scored"):
         refresh(Job(chosen, ruled, ("m",), texts_first=True), silent)
     assert query(ruled, "select count(*) from scores") == scores
     assert query(ruled, "select outcome from runs order by started_at desc limit 1") == [("incomplete",)]
@@ -329,31 +324,26 @@ def left(state):
     of_runs = "select distinct table_name from duckdb_columns() where column_name = 'run_id'"
     with Store(state, EDITION).transaction() as connection:
         with_run = {name for (name,) in connection.execute(of_runs).fetchall()}
-        found = {
-            name: connection.execute(
-                f"select {'* exclude (run_id)' if name in with_run else '*'} from {name} order by all"
-            ).fetchall()
-            for name in TABLES
-            if name not in skipped
-        }
+        columns = {name: "* exclude (run_id)" if name in with_run else "*" for name in TABLES if name not in skipped}
+        found = {name: connection.execute(f"select {wanted} from {name} order by all").fetchall()
+                 for name, wanted in columns.items()}  # fmt: skip
     return found | tables(state)
 
 
 def test_who_is_removed_leaves_the_store_as_it_was(ruled):
     before = left(ruled)
-    assert call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "me/mine")[0] == DONE
+    assert rank(written("mine.csv", rows_of()), name="me/mine")[0] == DONE
     assert "16 reviews" in line("remove", EDITION, "mine") and "--yes" in line("remove", EDITION, "mine")
     code, out, _ = call("remove", EDITION, "mine", "--yes")
     assert (code, "removed me/mine from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
     assert_same(left(ruled), before)
     assert "me/mine" not in call("leaderboard", EDITION)[1]
-    assert Store(ruled, EDITION).read(KNOWN_CANDIDATES) == [
-        {"candidate": name} for name in ("generic", "human", "other-paper")
-    ]
+    left_over = [row["candidate"] for row in Store(ruled, EDITION).read(KNOWN_CANDIDATES)]
+    assert left_over == ["generic", "human", "other-paper"]
 
 
 def test_two_candidates_are_compared_on_the_one_edition_that_has_both(ruled):
-    assert call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "me/mine")[0] == DONE
+    assert rank(written("mine.csv", rows_of()), name="me/mine")[0] == DONE
     assert call("import", "release", INCLUDED_EDITION)[0] == DONE
     code, out, _ = call("compare", "mine", "human")
     assert code == DONE and f"me/mine − human on {EDITION}" in out
@@ -363,11 +353,13 @@ def test_two_candidates_are_compared_on_the_one_edition_that_has_both(ruled):
 
 def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled, monkeypatch):
     before = left(ruled)
-    call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "m")
+    rank(written("mine.csv", rows_of()))
+
+    def stop(*_):
+        raise UnfinishedError("stopped")
+
     with monkeypatch.context() as stopped:
-        stopped.setattr(
-            own_reviews, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped"))
-        )
+        stopped.setattr(own_reviews, "store_rank_statistics", stop)
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
     assert query(ruled, "select count(*) from rank_statistics") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
@@ -375,29 +367,25 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
 
 
 def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
-    first = written("first.csv", rows_of(range(1, 9)))
-    call("rank", first, "--edition", EDITION, "--as", "m")
+    rank(written("first.csv", rows_of(range(1, 9))))
     second = written("second.csv", [row | {"review": f"{row['review']} More."} for row in rows_of()])
-    told = line("rank", second, "--edition", EDITION, "--as", "m")
+    told = unranked(second)
     assert "m has other reviews of 8 of these papers" in told and "--replace" in told
-    assert "say that you mean it with --yes" in line("rank", second, "--edition", EDITION, "--as", "m", "--replace")
-    code, out, _ = call("rank", second, "--edition", EDITION, "--as", "m", "--replace", "--yes")
+    assert "say that you mean it with --yes" in unranked(second, "--replace")
+    code, out, _ = rank(second, "--replace", "--yes")
     assert (code, "replaced: its 8 earlier reviews" in out) == (DONE, True)
-    assert query(ruled, "select count(*), count(*) filter (text like '%More.') from reviews where candidate = 'm'") == [
-        (16, 16)
-    ]
+    assert of_candidate(ruled, "m", "count(*), count(*) filter (text like '%More.')") == [(16, 16)]
     after = left(ruled)
     call("remove", EDITION, "m", "--yes")
-    call("rank", second, "--edition", EDITION, "--as", "m")
+    rank(second)
     assert_same(left(ruled), after)
-    broken = written("broken.csv", [{"paper_id": "zz", "review": "x"}])
-    line("rank", broken, "--edition", EDITION, "--as", "m", "--replace", "--yes")
+    unranked(written("broken.csv", [{"paper_id": "zz", "review": "x"}]), "--replace", "--yes")
     assert_same(left(ruled), after)
 
 
-@pytest.mark.parametrize("name", ["human", "generic", "other-paper"])
-def test_the_baseline_and_the_controls_cannot_be_removed(state, name):
-    assert "cannot be removed" in line("remove", EDITION, name, "--yes")
+def test_the_baseline_and_the_controls_cannot_be_removed(state):
+    for name in ("human", "generic", "other-paper"):
+        assert "cannot be removed" in line("remove", EDITION, name, "--yes")
 
 
 def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):

@@ -6,19 +6,17 @@ import json
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
-
 pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
 import torch
 
-from gre_bench.cli.app import app
 from gre_bench.cli.commands.models import _show_bench
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.lm import measurement
 from gre_bench.lm.measurement import learnt_tokenizer, random_weights
 from gre_bench.lm.weights import read_tokenizer
 from gre_bench.preflight.bench_scoring import load
+from tests.cli.calling import shown
 from tests.lm.chat_models import build_chat_model
 from tests.servers.scripted_vllm import scripted_vllm
 
@@ -37,9 +35,9 @@ def model(tmp_path_factory):
 
 
 def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_an_edition(model, capsys):
-    done = CliRunner().invoke(app, ["models", "bench", "scoring", "--model", model, *SMALL, "--json", "--growth"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    code, told = shown("models", "bench", "scoring", "--model", model, *SMALL, "--json", "--growth")
+    assert code == 0, told
+    found = json.loads(told)
     assert {"one-by-one", "batches", "trie"} <= set(found["methods"])
     for row in found["methods"].values():
         assert {"cpu_ratio", "wall_ratio", "work_ratio"} <= set(row)
@@ -47,9 +45,9 @@ def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_a
     assert found["methods"]["trie"]["work_ratio"] > 1
     assert [row["papers"] for row in found["growth"]] == [1, 2, 4, 8]
     _show_bench(found)
-    shown = capsys.readouterr().out
+    table = capsys.readouterr().out
     for words in ("one-by-one", "batches", "trie", "TFLOP/s", "12 pairs", " h", "engine on 8 papers"):
-        assert words in shown
+        assert words in table
 
 
 def test_a_paper_has_its_candidates_references_and_synopses():
@@ -78,16 +76,16 @@ def test_too_few_reviews_are_refused_with_what_there_is():
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(options, why):
-    done = CliRunner().invoke(app, ["models", "bench", "scoring", *options, *SMALL])
-    assert isinstance(done.exception, SettingsError) and str(done.exception).startswith(why)
+    code, told = shown("models", "bench", "scoring", *options, *SMALL)
+    assert code == 2 and told.startswith(why)
 
 
 @pytest.mark.parametrize("name", ["dtype", "device", "attention"])
 def test_an_unknown_value_is_refused_with_the_known_ones_before_anything_is_read(name):
     # The last of two settings counts.
-    asked = ["models", "bench", "scoring", *SMALL, "--judgments", "nowhere.jsonl", "--set", f"evaluation_lm.{name}=foo"]
-    error = CliRunner().invoke(app, asked).exception
-    assert isinstance(error, SettingsError) and f"evaluation_lm.{name}" in str(error) and "\n" not in str(error)
+    wrong = ("--judgments", "nowhere.jsonl", "--set", f"evaluation_lm.{name}=foo")
+    code, told = shown("models", "bench", "scoring", *SMALL, *wrong)
+    assert code == 2 and f"evaluation_lm.{name}" in told and "\n" not in told
 
 
 @pytest.mark.parametrize("option", [{"dtype": "foo"}, {"device": "tpu"}, {"attention": "flash"}])
@@ -122,25 +120,14 @@ def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatc
 def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_empty(model, monkeypatch, capsys):
     monkeypatch.setenv("MY_KEY", "secret")
     with scripted_vllm(served={"tiny": 8192}) as server:
-        asked = [
-            "models",
-            "bench",
-            "scoring",
-            "--model",
-            model,
-            *SMALL,
-            "--set",
-            f"evaluation_lm.endpoint={server.url}",
-            "--set",
-            "evaluation_lm.key_env=MY_KEY",
-        ]
-        done = CliRunner().invoke(app, [*asked, "--json"])
-        assert done.exit_code == 0, done.output
+        chosen = ("--set", f"evaluation_lm.endpoint={server.url}", "--set", "evaluation_lm.key_env=MY_KEY")
+        code, told = shown("models", "bench", "scoring", "--model", model, *SMALL, *chosen, "--json")
+        assert code == 0, told
     assert {headers["authorization"] for headers in server.headers} == {"Bearer secret"}
-    rows = json.loads(done.stdout)["methods"]
+    rows = json.loads(told)["methods"]
     assert rows["vllm"]["peak_fraction"] is None and rows["vllm"]["wall_ratio"] > 0
     assert all(row["peak_fraction"] > 0 for name, row in rows.items() if name != "vllm")
-    _show_bench(json.loads(done.stdout))
-    shown = capsys.readouterr().out
-    (line,) = (line for line in shown.splitlines() if line.strip().startswith("vllm"))
-    assert "%" not in line and shown.count("%") == len(rows) - 1
+    _show_bench(json.loads(told))
+    table = capsys.readouterr().out
+    (line,) = (line for line in table.splitlines() if line.strip().startswith("vllm"))
+    assert "%" not in line and table.count("%") == len(rows) - 1

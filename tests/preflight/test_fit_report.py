@@ -15,9 +15,7 @@ from tests.preflight.test_doctor import lines
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-ENTRY = (
-    '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\nsampling = {{ max_tokens = 200 }}\n{more}\n'
-)
+ENTRY = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\nsampling.max_tokens = 200\n{more}\n'
 
 
 def asking(folder, server, more: str, *overrides: str) -> settings.Settings:
@@ -31,15 +29,9 @@ def asking(folder, server, more: str, *overrides: str) -> settings.Settings:
     ("more", "said"),
     [
         ("", "warning fit scripted: a paper of 12,000 tokens: its context is not known → state context"),
-        (
-            "context = 4000",
-            "problem fit scripted: a paper of 12,000 tokens: 1 of 1 papers do not fit scripted (review)",
-        ),
+        ("context = 4000", "problem fit scripted: a paper of 12,000 tokens: 1 of 1 papers do not fit scripted ("),
         ("context = 100000", "ok fit scripted: a paper of 12,000 tokens: the longest prompt has 12,"),
-        (
-            "max_output = 100",
-            "problem fit scripted: scripted: the settings ask for 200 tokens, it gives at most 100 → lower",
-        ),
+        ("max_output = 100", "problem fit scripted: scripted: the settings ask for 200 tokens, it gives at most 100"),
     ],
 )
 def test_the_doctor_says_before_there_is_a_paper_whether_a_usual_one_fits(tmp_path, more, said):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from gre_bench.catalogs.experiments import experiments
 from gre_bench.catalogs.models import load
-from gre_bench.cli.app import app
 from gre_bench.preflight.plan_published import plan_published, row_of
+from tests.cli.calling import shown
 
 
 def row(name: str) -> dict:
@@ -67,12 +66,12 @@ def test_an_lm_whose_context_a_paper_exceeds_is_named():
 
 
 def test_one_table_plans_all_of_them_without_their_files():
-    call = CliRunner().invoke(app, ["plan", "--all", "--json"])
-    assert call.exit_code == 0
-    found = json.loads(call.stdout)
+    code, told = shown("plan", "--all", "--json")
+    assert code == 0
+    found = json.loads(told)
     assert [one["experiment"] for one in found["experiments"]] == [one.name for one in experiments()]
     assert all(one["give"] for one in found["experiments"]) and found["assumed"]
-    shown = CliRunner().invoke(app, ["plan", "--all"])
-    assert shown.exit_code == 0 and "give evaluation_lm.folder: Llama-3.1-8B-Instruct" in shown.output
-    assert "then gre-bench compare --published table7 RUN" in " ".join(shown.output.split())
+    code, told = shown("plan", "--all")
+    assert code == 0 and "give evaluation_lm.folder: Llama-3.1-8B-Instruct" in told
+    assert "then gre-bench compare --published table7 RUN" in " ".join(told.split())
     assert plan_published([])["experiments"] == []

@@ -1,4 +1,4 @@
-"""The job of a run (what the run must do), its progress, and its record in the store.
+"""The job of a run (what it must do), its progress, and its record in the store.
 
 The progress is in the edition's ``status.json``, and in a log that programs can read.
 """
@@ -35,53 +35,19 @@ if TYPE_CHECKING:
 STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
-class RunLog:
-    """The log of the run *run_id* of *edition*: one JSON object per line in ``logs/RUN.jsonl`` in the folder *state*.
-
-    A line is written at once, so it survives if the run is killed. Nothing is read from the log: the store decides what
-    is done. *secrets*: texts that are removed from every line. ``path``: the log's file; None after a line could not be
-    written. The run then continues, and its status names no log.
-    """
-
-    def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
-        self.path: Path | None = state / "logs" / f"{run_id}.jsonl"
-        self._ids = {"edition": edition, "run": run_id}
-        self._secrets = tuple(secrets)
-
-    def tell(self, event: str, **more: Any) -> None:
-        """Appends a line: the time (UTC), the edition, the run, the name *event*, and the event's details *more*."""
-        if self.path is None:
-            return
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps(self._clean({"at": at, **self._ids, "event": event, **more}), default=str)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError:
-            self.path = None
-
-    def _clean(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: self._clean(part) for name, part in value.items()}
-        return masked(value, self._secrets) if isinstance(value, str) else value
-
-
 class Progress:
-    """Counts the finished texts or pairs of a run, and keeps the edition's ``status.json`` up to date.
+    """Counts the finished texts or pairs of a run in the edition's ``status.json``, which progress bars show.
 
-    Progress bars show that file. The file has an estimate of the remaining time.
-
-    - *shown*: whether the run appears in the file; an import, for example, does not.
-    - *clock*: ends the run when the budget's hours are used up.
-    - *log*: receives one line for each event.
+    *shown*: whether the run appears there, and ends when the budget's hours are used up; an import, for example, does
+    not. Each event is a line of ``logs/RUN.jsonl`` in the state, a JSON object without secrets. Nothing is read from
+    this log: the store decides what is done. If a line cannot be written, the run continues without a log.
     """
 
-    def __init__(
-        self, store: Store, run_id: str, command: str, shown: bool = True, clock: RunClock | None = None,
-        log: RunLog | None = None,
-    ):  # fmt: skip
-        self.store, self.run_id, self.shown, self.clock, self.log = store, run_id, shown, clock, log
+    def __init__(self, store: Store, run_id: str, command: str, settings: Settings, shown: bool = True):
+        self.store, self.run_id, self.shown, state = store, run_id, shown, store.folder.parent.parent
+        self.clock = RunClock(spend_log(store), store.key, settings.budget) if shown else None
+        self._log: Path | None = state / "logs" / f"{run_id}.jsonl"
+        self._secrets = secrets_of(settings)
         last: dict[str, Any] | None = None
         with suppress(StoreError):
             last = store.status() if shown else None
@@ -107,16 +73,22 @@ class Progress:
         self._save()
 
     def tell(self, event: str, **more: Any) -> None:
-        """Writes *event*, with the details *more*, as a line of the run's log."""
-        if self.log:
-            self.log.tell(event, **more)
-            self.status["log"] = self.log.path and str(self.log.path)
+        """Appends a line to the log: the time (UTC), the edition, the run, the name *event*, and its details *more*."""
+        if self._log is None:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry = {"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more}
+        entry |= {name: masked(value, self._secrets) for name, value in entry.items() if isinstance(value, str)}
+        try:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry, default=str) + "\n")
+        except OSError:
+            self._log = None
+        self.status["log"] = self._log and str(self._log)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*.
-
-        *metrics*: one row per metric with its numbers of pairs by state, to be shown from now on.
-        """
+        """Starts the stage *name*; *metrics*: rows with a metric's numbers of pairs by state, shown from now on."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -125,7 +97,7 @@ class Progress:
         self._save()
 
     def expect(self, due: int) -> None:
-        """Sets how many texts or pairs the current stage has to do; the count of finished ones starts at 0."""
+        """Sets how many texts or pairs the current stage has to do."""
         self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
         self._save()
@@ -142,10 +114,7 @@ class Progress:
             self.clock.tick()
 
     def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Records that the run ended as *state*: done, incomplete, fault, refused, paused or stopped.
-
-        *message*: one line about the end. *metrics*: as in `stage`.
-        """
+        """Records that the run ended as *state*: done, incomplete, fault, refused, paused or stopped."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()}
         self.tell("ended", state=state, message=message)
         self.stage("ended", metrics)
@@ -159,8 +128,7 @@ class Progress:
 class Job:
     """What a run must do with the edition of *settings* under the folder *state*.
 
-    - *candidates*: score only these; None means all.
-    - *limit*: use only this number of papers (a pilot); None means all.
+    - *candidates*: score only these; None means all. *limit*: use only this number of papers (a pilot).
     - *retry_failed*: whether to try again the texts and scores that failed for good.
     - *wait_s*: seconds to wait for another process that holds the edition's lock.
     - *changes*: change → id of the candidate that it makes. Only a validation changes reviews.
@@ -184,11 +152,7 @@ class Job:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What a text writer needs: models file, reply archive, account, budget and sampling.
-
-        All editions of a state folder share its reply archive. The account that pays for requests has the name of the
-        edition.
-        """
+        """What a text writer needs. A state folder's editions share its archive; each pays for its own requests."""
         from gre_bench.writing.catalog import WriterContext
 
         edition, writing = self.settings.edition, self.settings.writing
@@ -204,10 +168,7 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, as recorded in the read-only copy of the store.
-
-    Returns the default settings if there was no refresh yet.
-    """
+    """Returns the settings of the edition's last refresh, by the store's read-only copy, or the default settings."""
     last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
@@ -215,11 +176,10 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records a run of *command* as a row of the table ``runs``, and yields the `Progress` of the run.
+    """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`; the caller holds the lock.
 
-    The caller must hold the edition's lock. If the block raises, the failure is recorded and the exception raised
-    again. *shown*: whether the status file shows the run. The read-only copy of the store is already made at the start.
-    So the next run finds these settings even if this run is killed.
+    If the block raises, the failure is recorded. *shown*: whether the status file shows the run. The read-only copy of
+    the store is already made at the start, so the next run finds these settings even if this one is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -227,9 +187,8 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
              "code_version": code_version()}  # fmt: skip
     store.write(("start_run", begun))
     store.copy_for_readers()
-    clock = RunClock(spend_log(store), store.key, settings.budget) if shown else None
-    log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
-    progress = Progress(store, run_id, command, shown, clock, log)
+    progress = Progress(store, run_id, command, settings, shown)
+    clock = progress.clock
     try:
         yield progress
         if clock:
@@ -268,7 +227,6 @@ def ending(error: BaseException) -> tuple[str, str]:
 
 
 def code_version() -> str:
-    """Returns the version of this program; ``unknown`` if the program is not installed."""
     try:
         return version("gre-bench")
     except PackageNotFoundError:
@@ -276,10 +234,7 @@ def code_version() -> str:
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Returns the secret values in the environment, the longest first: keys of LMs, logins of OpenReview and Prefect.
-
-    *settings* name the environment variables that hold them.
-    """
+    """Returns the secrets in the environment, the longest first: keys of LMs, logins of OpenReview and Prefect."""
     names = {"PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", settings.evaluation_lm.key_env}
     with suppress(GreBenchError):  # another check reports a faulty models file
         names |= {model.key_env for model in load_models(settings.writing.models).values()}

@@ -1,10 +1,10 @@
 """Runs flows under Prefect, checks Prefect's server, and decides the state in which a flow run ends.
 
-A paused run has not failed. It is over and counts as completed, in a Prefect state named ``Paused``. Its work is kept,
-and the next run of the same deployment continues it.
+A paused run has not failed: it counts as completed, in a Prefect state named ``Paused``. Its work is kept, and the next
+run of the same deployment continues it.
 
 Prefect starts a step only when its server allows it. If the server does not answer, Prefect retries for about a minute
-(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a restarted server or a locked database loses nothing. If the server
+(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8), so a restarted server or a locked database loses nothing. If the server
 stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are off,
 because each further request would take another minute.
 """
@@ -59,10 +59,9 @@ WELL = (PAUSED, "waiting", "unchanged")
 
 
 def configure_prefect(folder: Path) -> None:
-    """Sets Prefect's environment variables, so that Prefect logs nothing and keeps its files under *folder*.
+    """Sets Prefect's environment variables that are unset, so that it logs nothing and keeps its files under *folder*.
 
-    A variable that is already set keeps its value. Call this function before Prefect is imported. Raises
-    `SettingsError` if *folder* cannot be written.
+    Call this function before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
     """
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
@@ -86,11 +85,7 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
 
 
 def isolate_server() -> None:
-    """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
-
-    Without this, Ctrl-C would kill the server while the run is still ending. A killed run would leave the server
-    running.
-    """
+    """Makes Prefect's temporary server ignore Ctrl-C, to outlive a run that is ending, and end with this process."""
     from prefect.server.api import server
 
     for name in LOUD:
@@ -114,9 +109,8 @@ def isolate_server() -> None:
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
 
-    If the outcome is done, that is the summary that *work* returned. For another outcome, it is a Prefect state with
-    the outcome's name, such as ``Incomplete``, which holds the message and the summary. If *work* raised `Paused`, it
-    is the state ``Paused``, which holds the message and the exception (see `summary_of`).
+    That is the summary that *work* returned, if its outcome is done; else a Prefect state with the outcome's name, such
+    as ``Incomplete``, which holds message and summary. If *work* raised `Paused`, the state holds the exception.
 
     *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
     the flow run, so that monitoring sees it.
@@ -145,7 +139,7 @@ def _state(outcome: str, message: str, data: object) -> Any:
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """Returns *returned*, the summary that a flow returned in this process; raises it if it is a `Paused` exception."""
+    """Returns the summary that a flow returned in this process; raises it if it is a `Paused` exception."""
     if isinstance(returned, Paused):
         raise returned
     return returned
@@ -154,9 +148,8 @@ def summary_of(returned: Any) -> dict[str, Any]:
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Runs the Prefect deployment *deployment*, ``<flow>/<name>``, perhaps on another machine, and waits for its end.
 
-    Returns the outcome, the message and the name of the flow run. Prefect shows the flow run as a subflow of the
-    present run. Raises `UnfinishedError` if the flow run failed, crashed or was cancelled. Raises `SettingsError` if
-    there is no such deployment.
+    Returns the outcome, the message and the name of the flow run, a subflow of the present one. Raises
+    `UnfinishedError` if it failed, crashed or was cancelled, and `SettingsError` if there is no such deployment.
     """
     from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment
@@ -250,8 +243,8 @@ def lost(error: BaseException) -> bool:
 def await_server(error: BaseException | None = None) -> None:
     """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
 
-    *error* is the exception that ended the flow. There is no wait if *error* shows that the server was lost, because
-    Prefect has already waited. There is also no wait if the run was stopped by hand.
+    There is no wait if *error*, which ended the flow, shows that the server was lost, for which Prefect has already
+    waited, or that the run was stopped by hand.
     """
     if not (api := _api()):
         return
@@ -269,7 +262,7 @@ def await_server(error: BaseException | None = None) -> None:
 def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S) -> str | None:
     """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
 
-    *waits_s* has one entry per attempt: the seconds to wait before the attempt.
+    *waits_s*: the seconds to wait before each attempt.
     """
     reason = None
     for wait in waits_s:

@@ -1,8 +1,7 @@
 """Keeps a running study within its budget, shows its state, and estimates what it still has to pay for.
 
-A study sends requests to LMs but has no edition and no store. Its spending is logged under its name. All replies are in
-the reply archive, so a study that is stopped at a limit loses nothing. ``status.json`` in the study's folder states how
-the study is doing.
+A study has no edition and no store. Its spending is logged under its name, all replies are in the reply archive, so a
+study that is stopped at a limit loses nothing, and ``status.json`` in its folder states how it is doing.
 """
 
 from __future__ import annotations
@@ -55,9 +54,8 @@ def bounded(writer_context: WriterContext, folder: Path) -> Iterator[Callable[..
     """Runs the block of a study within the study's budget; yields a function that writes the study's status.
 
     The function takes the state (running, done, incomplete, paused, stopped, refused or fault) and a message of one
-    line. Meanwhile the working time is written to the spend log. If the block raises, the status file states how the
-    study ended. If the block does not raise, the block itself must write the end. Raises `SettingsError` at the start
-    if the budget limits an unknown model.
+    line. The block itself must write the end, unless it raises. Raises `SettingsError` at the start if the budget
+    limits an unknown model.
     """
     account, budget = writer_context.account, writer_context.budget
     check(budget, writer_context.models)
@@ -120,7 +118,6 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
 
 
 def _alive(pid: object) -> bool:
-    """Returns whether a process with the id *pid* is running on this machine."""
     try:
         os.kill(int(str(pid)), 0)
     except PermissionError:
@@ -139,10 +136,9 @@ def _read(file: Path) -> _Status:
 
 
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
-    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and cost in USD.
+    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and USD (None if no price).
 
-    The cost is an upper bound if
-    every reply is usable; an unusable reply would be requested again. The cost is None if a price is unknown.
+    The cost is an upper bound if every reply is usable; an unusable reply would be requested again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:

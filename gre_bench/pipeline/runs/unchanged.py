@@ -1,8 +1,7 @@
 """Tells whether a refresh would do anything, without starting Prefect and without opening the store for writing.
 
-A refresh with the outcome done leaves ``last_refresh.json``. The file holds two digests: of the read-only copy of the
-store, and of all inputs. If neither digest has changed, another refresh of the same job has nothing to import, write or
-score.
+A refresh with the outcome done leaves ``last_refresh.json`` with two digests: of the read-only copy of the store, and
+of all inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _LONGEST = 1_000_000
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records in ``last_refresh.json`` that the refresh of *job* ended with *summary* and left nothing to do.
-
-    Records nothing if the outcome is not done, or if `_inputs` returns None for *job*.
-    """
+    """Records that the refresh of *job* ended with *summary* and left nothing to do, unless `_inputs` cannot tell."""
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
@@ -76,9 +72,8 @@ def _digest_of_copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files and settings alone do not decide what the job does: the evaluation LM runs on a server, failed
-    texts are tried again, or the job is a validation. Nor do they where an installed package adds a metric, an LM or a
-    change, as its code may be anywhere.
+    None if these do not decide what the job does: the evaluation LM runs on a server, failed texts are tried again, the
+    job is a validation, or an installed package adds a metric, an LM or a change, whose code may be anywhere.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere or extended():
@@ -100,10 +95,7 @@ def _inputs(store: Store, job: Job) -> str | None:
 
 
 def _stamps(path: Path) -> Iterator[str]:
-    """Yields one line for the file *path*, or for each file in the folder *path* and its subfolders.
-
-    A line has the name, the size in bytes and the modification time in ns.
-    """
+    """Yields name, bytes and modification time in ns of the file *path*, or of each file below the folder *path*."""
     if not path.is_dir():
         about = path.stat() if path.exists() else None
         yield f"{path} {about and (about.st_size, about.st_mtime_ns)}\n"

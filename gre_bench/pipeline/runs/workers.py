@@ -21,10 +21,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from gre_bench.core.children import dying_with
 from gre_bench.core.errors import LMError, SettingsError
@@ -43,66 +42,57 @@ MOST_DEATHS = 3
 """After this many deaths of workers without a result in between, no more chunks are submitted."""
 
 Chunk = TypeVar("Chunk")
-Result = TypeVar("Result")
-Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Pending(Protocol[Result_co]):
-    """A step that was submitted to a runner; `result` waits for it, and returns its result or raises its exception."""
-
-    def result(self) -> Result_co: ...
-
-
-class Runner(Protocol):
+class Runner:
     """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
 
-    `submit` has a worker call a step with keyword arguments. `first_done` waits for one of several submitted steps.
+    `submit` has a worker call a step with keyword arguments; returns a future. `first_done` waits for one of several.
 
     - *deaths*: the types of exceptions that mean that a worker died.
     - *die_together*: whether the death of one worker ends all other workers and the runner.
-    """
-
-    die_together: bool
-
-    @property
-    def deaths(self) -> tuple[type[BaseException], ...]: ...
-
-    def __enter__(self) -> Runner: ...
-
-    def __exit__(self, *error: Any) -> None: ...
-
-    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]: ...
-
-    def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]: ...
-
-
-class Threads:
-    """A `Runner` of threads in this process, which take their steps from one queue.
-
-    The threads need no Prefect engine. They are daemon threads, so that a stopped run does not wait for replies that
-    nobody will read.
     """
 
     deaths: tuple[type[BaseException], ...] = ()
     die_together = False
 
     def __init__(self, settings: RunSettings):
-        self._workers = settings.workers
-        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._settings, self._stack = settings, ExitStack()
+        self._runner: Any = None
 
-    def __enter__(self) -> Threads:
-        for number in range(self._workers):
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+    def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Any:
+        return self._runner.submit(step, values)
+
+    def first_done(self, futures: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+
+class Threads(Runner):
+    """Threads in this process, which take their steps from one queue; they need no Prefect engine.
+
+    They are daemons, so that a stopped run does not wait for replies that nobody will read.
+    """
+
+    def __enter__(self) -> Runner:
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        for number in range(self._settings.workers):
             threading.Thread(target=self._work, name=f"scoring-{number}", daemon=True).start()
         return self
 
     def __exit__(self, *error: Any) -> None:
         while not self._queue.empty():
             self._queue.get()
-        for _ in range(self._workers):
+        for _ in range(self._settings.workers):
             self._queue.put(None)
 
-    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Future[Result]:
-        future: Future[Result] = Future()
+    def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
         # The context says which flow run a step belongs to.
         self._queue.put((copy_context(), step, values, future))
         return future
@@ -120,30 +110,23 @@ class Threads:
                 future.set_exception(error)
 
 
-class Processes:
-    """A `Runner` of processes on this machine. If there are several GPUs, workers get them in turn."""
+class Processes(Runner):
+    """Processes on this machine. If there are several GPUs, workers get them in turn."""
 
     deaths = (BrokenProcessPool,)
     die_together = True
 
-    def __init__(self, settings: RunSettings):
-        self._workers = settings.workers
-        self._stack = ExitStack()
-        self._runner: Any = None
-
-    def __enter__(self) -> Processes:
+    def __enter__(self) -> Runner:
         from prefect.task_runners import ProcessPoolTaskRunner
 
         self._stack.enter_context(_one_server())
-        threads = max(1, len(os.sched_getaffinity(0)) // self._workers)
-        devices = gpus()
+        threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), gpus()
         if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
             # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
             # to the worker, so a value here would overwrite the worker's.
             self._stack.callback(os.environ.__setitem__, VISIBLE, visible)
-        count = multiprocessing.get_context("spawn").Value("i", 0)
-        begun = (os.getpid(), threads, devices, count)
-        self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=begun)
+        begun = (os.getpid(), threads, devices, multiprocessing.get_context("spawn").Value("i", 0))
+        self._runner = ProcessPoolTaskRunner(self._settings.workers, initializer=_begin, initargs=begun)
         self._stack.enter_context(self._runner)
         return self
 
@@ -154,9 +137,6 @@ class Processes:
                 process.kill()
         self._stack.close()
 
-    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        return self._runner.submit(step, values)
-
     def first_done(self, futures: Sequence[Any]) -> Any:
         while True:
             for future in futures:
@@ -165,12 +145,11 @@ class Processes:
             time.sleep(GLANCE_S)
 
 
-class Ray:
-    """A `Runner` on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
-
-    die_together = False
+class Ray(Runner):
+    """Workers on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
 
     def __init__(self, settings: RunSettings):
+        super().__init__(settings)
         try:
             from ray import exceptions
         except ImportError as error:
@@ -182,12 +161,9 @@ class Ray:
             exceptions.OutOfMemoryError,
             exceptions.ObjectLostError,
         )
-        self._settings = settings
-        self._stack = ExitStack()
-        self._runner: Any = None
         self._out: set[Any] = set()
 
-    def __enter__(self) -> Ray:
+    def __enter__(self) -> Runner:
         import ray
         from prefect_ray import RayTaskRunner
         from prefect_ray.context import remote_options
@@ -218,8 +194,7 @@ class Ray:
             )
         # By default a worker with a GPU ends after each step, and so would lose its evaluation LM. A worker's death is
         # not retried: its chunk is left to the next run.
-        options = {"num_gpus": wanted, "max_calls": 0, "max_retries": 0}
-        self._stack.enter_context(remote_options(**options))
+        self._stack.enter_context(remote_options(num_gpus=wanted, max_calls=0, max_retries=0))
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -230,8 +205,8 @@ class Ray:
                 ray.cancel(reference, force=True)
         self._stack.close()
 
-    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        future = self._runner.submit(step, values)
+    def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Any:
+        future = super().submit(step, values)
         self._out.add(future.wrapped_future)
         return future
 
@@ -261,14 +236,12 @@ def runner_of(settings: RunSettings) -> Runner | None:
         raise SettingsError("run.gpus_per_worker and run.ray_address are for Ray: set run.runner = ray")
     if settings.runner == "here":
         return None
-    if settings.runner != "ray":
-        return Threads(settings) if settings.runner == "threads" else Processes(settings)
     if settings.ray_address and not os.environ.get("PREFECT_API_URL"):
         raise SettingsError(
             "run.ray_address: workers elsewhere report to a Prefect server that they can reach; start one "
             "(prefect server start) and set PREFECT_API_URL here and there"
         )
-    return Ray(settings)
+    return {"threads": Threads, "processes": Processes, "ray": Ray}[settings.runner](settings)
 
 
 def check_runner(settings: Settings) -> None:
@@ -282,10 +255,7 @@ def check_runner(settings: Settings) -> None:
 
 
 def _one_server() -> Any:
-    """Returns a context manager: inside its block, workers use this process's Prefect server.
-
-    Outside the block, each worker would start a server of its own.
-    """
+    """Returns a context manager in whose block workers use this process's Prefect server, not one of their own."""
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -295,10 +265,9 @@ def _one_server() -> Any:
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
-    """Returns the CUDA names of the GPUs that this process may use.
+    """Returns the CUDA names of the GPUs that this process may use: ``CUDA_VISIBLE_DEVICES``, or all if it is unset.
 
-    These are the names in ``CUDA_VISIBLE_DEVICES``, or all GPUs if that variable is unset. GPUs are counted by the
-    NVIDIA driver's device files in *folder*, so that torch need not be loaded.
+    They are counted by the NVIDIA driver's device files in *folder*, so that torch need not be loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -306,11 +275,10 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 
 
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
-    """Initialises a worker process.
+    """Initialises a worker process, which computes with *threads* threads on the next of *devices*, the GPUs, in turn.
 
-    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process,
-    *parent*, ends. It computes with *threads* threads, and takes the next of *devices*, the GPUs, in turn. *count*: the
-    number of workers started so far, a value shared by all workers.
+    It ignores Ctrl-C, which the run's own process, *parent*, handles, and is killed when that ends. *count*: the number
+    of workers started so far, a value shared by all workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
@@ -330,19 +298,17 @@ def working(job: Job, run: Steps, command: str) -> Iterator[tuple[Store, Workers
         yield store, workers, progress
 
 
-@dataclass(frozen=True, slots=True)
 class Lost:
-    """The result of a chunk whose worker died. *why* is the message stored with the chunk's pairs."""
+    """The result of a chunk whose worker died; *why*: the message stored with the chunk's pairs."""
 
-    why: str = "its worker died, perhaps for lack of memory; run it again to try it"
+    why = "its worker died, perhaps for lack of memory; run it again to try it"
 
 
 class Workers:
     """Runs the steps that need the evaluation LM where *settings* say; a context manager that ends the workers.
 
-    *run*: the steps of the run, with or without Prefect. ``steps``: the same steps, with one exception. If each worker
-    has its own LM, a worker computes the signatures of metrics. Raises `SettingsError` if *settings* need Prefect and
-    *run* does not use Prefect.
+    ``steps``: those of *run*, but a worker that has its own LM computes the signatures of metrics. Raises
+    `SettingsError` if *settings* need Prefect and *run* does not use Prefect.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -353,7 +319,10 @@ class Workers:
         if elsewhere and not hasattr(run.score_papers, "submit"):
             raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
         self._runner: Runner | None = None
-        self.steps = self._distributed_steps() if elsewhere else run
+        self.steps = run
+        if elsewhere:
+            self.steps = copy(run)
+            vars(self.steps)["sign_metrics"] = self._signed_by_worker
 
     def __enter__(self) -> Workers:
         return self
@@ -366,16 +335,15 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Scores *chunks*, and yields each chunk with its result, in order of completion.
+        """Scores *chunks*; yields each with its result (`Lost` if its worker died), in order of completion.
 
-        The result is `Lost` if the chunk's worker died. *values_of* returns the keyword arguments of `score_papers` for
-        a chunk. It is called when the chunk is submitted.
+        *values_of* returns the keyword arguments of `score_papers` for a chunk, when it is submitted.
         """
         if not self._distributed:
             for chunk in chunks:
                 yield chunk, self._run.score_papers(**quoted_for(self._run.score_papers, values_of(chunk)))
             return
-        at_work: dict[Pending[Scored], Chunk] = {}
+        at_work: dict[Any, Chunk] = {}
         deaths = 0
         while True:
             while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
@@ -407,30 +375,23 @@ class Workers:
             self._runner = runner.__enter__()
         return self._runner
 
-    def _distributed_steps(self) -> Steps:
-        """Returns the steps of the run, but a worker signs metrics; this process need not load the evaluation LM."""
-
-        def sign_metrics(
-            backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
-        ) -> tuple[LMIdentity, dict[str, Signature]]:
-            values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
-            runner = self._started()
-            try:
-                # Unlike waiting for the future itself, this wait can be interrupted under Ray.
-                return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
-            except runner.deaths:
-                raise LMError("the worker that opened the evaluation LM died, perhaps for lack of memory") from None
-
-        steps = copy(self._run)
-        vars(steps)["sign_metrics"] = sign_metrics
-        return steps
+    def _signed_by_worker(
+        self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+    ) -> tuple[LMIdentity, dict[str, Signature]]:
+        """Has a worker do the step ``sign_metrics``, so that this process need not load the evaluation LM."""
+        values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
+        runner = self._started()
+        try:
+            # Unlike waiting for the future itself, this wait can be interrupted under Ray.
+            return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
+        except runner.deaths:
+            raise LMError("the worker that opened the evaluation LM died, perhaps for lack of memory") from None
 
 
 def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *values* as keyword arguments for *step*.
+    """Returns *values* as keyword arguments for *step*, wrapped in Prefect's `quote` if it is a Prefect task.
 
-    If *step* is a Prefect task, each value except strings is wrapped in Prefect's `quote`. Otherwise Prefect would
-    search the values for futures.
+    Otherwise Prefect would search the values for futures.
     """
     if not hasattr(step, "submit"):
         return dict(values)
@@ -439,7 +400,7 @@ def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str,
     return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
-def _result(future: Pending[Scored], runner: Runner) -> Scored | Lost:
+def _result(future: Any, runner: Runner) -> Scored | Lost:
     try:
         return future.result()
     except runner.deaths:

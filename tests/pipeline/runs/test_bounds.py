@@ -13,9 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
-from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
@@ -35,6 +33,7 @@ from gre_bench.studies.examiners.job import estimate as estimate_grades
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
+from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
 from tests.scripted_lms import OverlapLM
@@ -70,24 +69,15 @@ def notes():
     yield {"id": "paper", "forum": "paper", "invitations": [f"{group}/-/Submission"], "content": paper}
     for place in range(4):
         fields = {
-            "summary": "word " * (20 * place + 9),
-            "strengths": f"It is strong in {place}.",
-            "weaknesses": "w",
-            "questions": "q",
-            "soundness": "3 good",
-            "presentation": "2 fair",
-            "contribution": "3 good",
-            "rating": "6: weak accept",
-            "confidence": "4",
-        }
+            "summary": "word " * (20 * place + 9), "strengths": f"It is strong in {place}.", "weaknesses": "w",
+            "questions": "q", "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good",
+            "rating": "6: weak accept", "confidence": "4",
+        }  # fmt: skip
         yield {
-            "id": f"r{place}",
-            "forum": "paper",
-            "replyto": "paper",
+            "id": f"r{place}", "forum": "paper", "replyto": "paper", "tcdate": 1_700_000_000_000 + place,
             "invitations": [f"{group}/Submission1/-/Official_Review"],
-            "tcdate": 1_700_000_000_000 + place,
             "content": {name: {"value": value} for name, value in fields.items()},
-        }
+        }  # fmt: skip
 
 
 @pytest.fixture
@@ -99,38 +89,24 @@ def job(tmp_path):
         models.write_text(ENTRY.format(url=url, model=MODEL))
         lines = [f"source {n // 3}\ttext {n} {'so ' * n}\t{n % 5 + 1}\tM{n % 3}\tdoc{n // 3}" for n in range(9)]
         (tmp_path / "texts.tsv").write_text("\n".join(["SRC\tHYP\tScore\tmodel_id\tid", *lines]) + "\n")
-        papers = [
-            {"paper_id": f"p{n}", "title": f"Paper {n}", "abstract": "An abstract.", "text": "so " * n}
-            for n in range(1, 10)
-        ]
+        papers = [{"paper_id": f"p{n}", "title": f"Paper {n}", "abstract": "An abstract.", "text": "so " * n}
+                  for n in range(1, 10)]  # fmt: skip
         (tmp_path / "papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in papers))
-        (tmp_path / "ratings.tsv").write_text(
-            "paper_id\t0\t1\n" + "".join(f"p{n}\t{n}\t{n + 1}\n" for n in range(1, 10))
-        )
+        ratings = "".join(f"p{n}\t{n}\t{n + 1}\n" for n in range(1, 10))
+        (tmp_path / "ratings.tsv").write_text(f"paper_id\t0\t1\n{ratings}")
         (tmp_path / "notes.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes()))
         if kind == "examiners":
             tree = {
-                "models": [LM],
-                "models_file": str(models),
-                "resamples": 200,
-                "baselines": ["length"],
-                "examiners": {"base": {"template": "base"}, "p1": {"template": "p1"}},
-                "pairwise": {"games": 4},
-            }
+                "models": [LM], "models_file": str(models), "resamples": 200, "baselines": ["length"],
+                "examiners": {"base": {"template": "base"}, "p1": {"template": "p1"}}, "pairwise": {"games": 4},
+            }  # fmt: skip
             chosen = parse_study(tree).model_copy(update={"budget": budget})
             return ExaminerJob("mine", chosen, tmp_path / "texts.tsv", state=tmp_path / state)
         if kind == "guidelines":
             files = {"papers": tmp_path / "papers.jsonl", "ratings": tmp_path / "ratings.tsv", "models_file": models}
             return GuidelineJob("mine", (LM,), ("none", "arr"), **files, state=tmp_path / state, budget=budget)
-        return QualityJob(
-            "mine",
-            tmp_path / "notes.jsonl",
-            "SAMPLE-2026",
-            LM,
-            models_file=models,
-            state=tmp_path / state,
-            budget=budget,
-        )
+        more = {"models_file": models, "state": tmp_path / state, "budget": budget}
+        return QualityJob("mine", tmp_path / "notes.jsonl", "SAMPLE-2026", LM, **more)
 
     return make
 
@@ -141,9 +117,8 @@ def run(made):
 
 
 def estimated(made):
-    return {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}[type(made)](
-        made
-    )
+    estimate = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}[type(made)]
+    return estimate(made)
 
 
 def folder_of(made):
@@ -155,9 +130,7 @@ def left_by(made):
     found = {}
     for file in sorted(folder_of(made).glob("*.csv")):
         with file.open() as lines:
-            found[file.name] = [
-                {name: cell for name, cell in row.items() if name != "seconds"} for row in csv.DictReader(lines)
-            ]
+            found[file.name] = [row | {"seconds": None} for row in csv.DictReader(lines)]
     return found | {file.name: file.read_text() for file in folder_of(made).glob("*.jsonl")}
 
 
@@ -218,11 +191,8 @@ def test_an_estimate_counts_what_is_not_archived_and_says_which_bounds_it_would_
         with pytest.raises(BudgetReached):
             run(job(kind, server.url, requests=4))
         plan = estimated(job(kind, server.url, requests=planned))
-        assert (plan["models"][0]["archived"], plan["models"][0]["requests"], plan["over_budget"]) == (
-            4,
-            planned - 4,
-            [],
-        )
+        [row] = plan["models"]
+        assert (row["archived"], row["requests"], plan["over_budget"]) == (4, planned - 4, [])
         run(job(kind, server.url))
         asked = server.count
         assert estimated(job(kind, server.url))["models"][0]["requests"] == 0
@@ -260,49 +230,23 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
 def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_it(job):
     with scripted_chat(write=answer) as server:
         made = job("guidelines", server.url)
-        asked = [
-            "study",
-            "guidelines",
-            "compare",
-            "--model",
-            LM,
-            "--papers-file",
-            str(made.papers),
-            "--ratings",
-            str(made.ratings),
-            "--name",
-            "mine",
-            "--models-file",
-            str(made.models_file),
-            "--state",
-            str(made.state),
-            "--no-prefect",
-        ]
-        command = [sys.executable, "-m", "gre_bench.cli.app", *asked, "--set", f"budget.models.{LM}.requests=4"]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        assert (ended.returncode, server.count) == (3, 4), ended.stderr
-        [line] = ended.stderr.splitlines()
-        assert (
-            line.startswith(f"error: paused at budget.models.{LM}.requests: 4 of 4 requests")
-            and f"--set budget.models.{LM}.requests=" in line
-        )
-        shown = CliRunner().invoke(app, ["status", "--state", str(made.state)])
-        assert "studies/guidelines/mine: paused. paused at budget.models" in shown.output
-        assert (
-            f"spent on {LM}: 4 requests (4 ok)" in shown.output
-            and f"budget left: 0 models.{LM}.requests" in shown.output
-        )
-        shown = CliRunner().invoke(app, [*asked, "--set", "budget.requests=5", "--dry-run"])
-        assert shown.exit_code == 0 and "5 requests (4 more are archived)" in shown.output
-        assert "budget.requests would be reached: at most 5 needed, 1 left" in shown.output
-        assert CliRunner().invoke(app, [*asked, "--set", f"budget.models.{LM}.requests=9"]).exit_code == 0
+        asked = ("study", "guidelines", "compare", "--model", LM, "--papers-file", made.papers, "--ratings", made.ratings,
+                 "--name", "mine", "--models-file", made.models_file, "--state", made.state, "--no-prefect")  # fmt: skip
+        code, line = shown(*asked, "--set", f"budget.models.{LM}.requests=4")
+        assert (code, server.count) == (3, 4), line
+        assert line.startswith(f"paused at budget.models.{LM}.requests: 4 of 4 requests") and "\n" not in line
+        assert f"--set budget.models.{LM}.requests=" in line
+        _, told = shown("status", "--state", made.state)
+        assert "studies/guidelines/mine: paused. paused at budget.models" in told
+        assert f"spent on {LM}: 4 requests (4 ok)" in told and f"budget left: 0 models.{LM}.requests" in told
+        code, told = shown(*asked, "--set", "budget.requests=5", "--dry-run")
+        assert code == 0 and "5 requests (4 more are archived)" in told
+        assert "budget.requests would be reached: at most 5 needed, 1 left" in told
+        assert shown(*asked, "--set", f"budget.models.{LM}.requests=9")[0] == 0
         assert server.count == 9
-    [row] = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(made.state)]).output)
-    assert (row["state"], row["remaining"], row["spent"]["outcomes"]) == (
-        "done",
-        {f"models.{LM}.requests": 0},
-        {"ok": 9},
-    )
+    [row] = json.loads(shown("status", "--json", "--state", made.state)[1])
+    assert (row["state"], row["remaining"]) == ("done", {f"models.{LM}.requests": 0})
+    assert row["spent"]["outcomes"] == {"ok": 9}
 
 
 def test_a_study_that_was_stopped_or_killed_says_so(job):
@@ -326,17 +270,12 @@ def test_a_study_that_was_stopped_or_killed_says_so(job):
         assert run(made)["outcome"] == "done" and study_rows(made.state)[0]["state"] == "done"
 
 
-@pytest.mark.parametrize(
-    ("bound", "why"),
-    [
-        ({"models": {"gpt-9": {"usd": 5}}}, "budget.models: no model 'gpt-9' in the models file; known: a/b-1.5"),
-    ],
-)
-def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job, bound, why):
+def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job):
+    why = "budget.models: no model 'gpt-9' in the models file; known: a/b-1.5"
     with scripted_chat(write=answer) as server:
         for kind in KINDS:
             with pytest.raises(SettingsError, match=why):
-                run(job(kind, server.url, **bound))
+                run(job(kind, server.url, models={"gpt-9": {"usd": 5}}))
         assert server.count == 0
 
 
@@ -369,13 +308,8 @@ def of_edition(state: Path, url: str, *more: str) -> Job:
     """A refresh in which an LM writes and grades all that one can."""
     models = state.parent / "edition.toml"
     models.write_text(ENTRY.format(url=url, model=MODEL))
-    by_lm = (
-        f"writing.judgments={LM}",
-        f"writing.assw={LM}",
-        f"writing.candidates=['{LM}']",
-        f"scoring.examiner={LM}",
-        "scoring.metrics=['gem', 'gem_s_assw', 'lm_examiner']",
-    )
+    by_lm = (f"writing.judgments={LM}", f"writing.assw={LM}", f"writing.candidates=['{LM}']", f"scoring.examiner={LM}",
+             "scoring.metrics=['gem', 'gem_s_assw', 'lm_examiner']")  # fmt: skip
     chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", f"writing.models={models}", *by_lm, *more))
     return Job(chosen, state, limit=3)
 
@@ -384,9 +318,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     """Whatever became of a text, too: refused, empty, cut, unreadable, too long for the model."""
     # One at a time: who meets which stunt must not hang on the threads.
     monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, concurrency=1))
-    stunts = iter(
-        ["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"]
-    )
+    stunts = iter("ok refusal ok empty empty too_long length".split() + ["ok"] * 9 + ["too_long", "refusal", "length"])
 
     def odd(body):
         asked = body["messages"]
@@ -408,35 +340,24 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
 @pytest.mark.slow
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
-    more = (
-        "validation.changes=['abstract_only', 'rephrase_1']",
-        f"validation.abstract_only={LM}",
-        f"validation.rephrase=['{LM}', 'rule']",
-        "validation.resamples=200",
-        "scoring.metrics=['gem', 'lm_examiner']",
-        "writing.candidates=[]",
-    )
+    more = ("validation.changes=['abstract_only', 'rephrase_1']", f"validation.abstract_only={LM}",
+            f"validation.rephrase=['{LM}', 'rule']", "validation.resamples=200",
+            "scoring.metrics=['gem', 'lm_examiner']", "writing.candidates=[]")  # fmt: skip
+    state, stages = tmp_path / "state", set()
     with scripted_chat() as server:
-        undisturbed = validate(
-            replace(of_edition(with_papers_read(tmp_path / "whole"), server.url, *more), limit=2), steps.undecorated()
-        )
+
+        def validated(state: Path, *bounds: str):
+            return validate(replace(of_edition(state, server.url, *more, *bounds), limit=2), steps.undecorated())
+
+        undisturbed = validated(with_papers_read(tmp_path / "whole"))
         whole = server.count
-        stages = set()
         for bound in (whole // 4, whole // 2, whole - 1):
             with pytest.raises(BudgetReached, match="paused at budget.requests"):
-                validate(
-                    replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={bound}"), limit=2),
-                    steps.undecorated(),
-                )
+                validated(state, f"budget.requests={bound}")
             assert server.count == whole + bound
-            stages |= {
-                row[0] for row in query(tmp_path / "state", "select distinct task from replies where outcome = 'ok'")
-            }
-            assert Store(tmp_path / "state", EDITION).status()["state"] == "paused"
-        found = validate(
-            replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={whole}"), limit=2),
-            steps.undecorated(),
-        )
+            stages |= {row[0] for row in query(state, "select distinct task from replies where outcome = 'ok'")}
+            assert Store(state, EDITION).status()["state"] == "paused"
+        found = validated(state, f"budget.requests={whole}")
         assert (found["outcome"], server.count) == (undisturbed["outcome"], 2 * whole)
     assert {"review", "judgments"} <= stages
-    assert_same(tables(tmp_path / "state"), tables(tmp_path / "whole"))
+    assert_same(tables(state), tables(tmp_path / "whole"))

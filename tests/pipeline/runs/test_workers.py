@@ -28,7 +28,8 @@ from gre_bench.pipeline.runs.workers import _begin as begin_worker
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
-from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, run, tables, use
+from tests.faults.killing import descendants, wait_for_end
+from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, refreshed, run, tables, use
 from tests.holds import wait_for
 from tests.pipeline.runs.sharded import DOOMED
 from tests.pipeline.runs.test_kills import is_scoring
@@ -41,10 +42,8 @@ SHARDED = ["processes", pytest.param("ray", marks=pytest.mark.skipif(bool(NO_RAY
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Tables of a run in one process."""
-    state = tmp_path_factory.mktemp("undisturbed")
     use(OverlapLM())
-    run(state)
-    return tables(state)
+    return tables(refreshed(tmp_path_factory.mktemp("undisturbed") / "state"))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def test_two_workers_leave_the_tables_that_one_process_leaves(
     assert_same(tables(tmp_path / "state"), undisturbed)
     scoring = {int(file.name) for file in pids.iterdir()}
     assert len(scoring) == 2 and process.pid not in scoring
-    ended(sorted(scoring))
+    wait_for_end(scoring)
     assert Store(tmp_path / "state", EDITION).status()["done"] == 256
 
 
@@ -116,11 +115,11 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     process = command(state, runner, **slow)
     wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 32, process)
     family = descendants(process.pid)
-    assert {int(file.name) for file in pids.iterdir()} <= set(family)
+    assert {int(file.name) for file in pids.iterdir()} <= family
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # Ray's agents look for their parent now and then only.
-    ended(family, within_s=120.0 if runner == "ray" else 15.0)
+    wait_for_end(family, 120.0 if runner == "ray" else 15.0)
     again = command(state, runner, **slow)
     wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 32, again)
     family = descendants(again.pid)
@@ -132,7 +131,7 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     # Ray's own libraries may have a word to say after it.
     assert "stopped; what was done is kept, the same command goes on from there" in message.splitlines()
     assert store.status()["state"] == "stopped"
-    ended(family)
+    wait_for_end(family)
     run(state)
     assert_same(tables(state), undisturbed)
 
@@ -146,7 +145,7 @@ def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_pa
     os.killpg(process.pid, signal.SIGINT)
     _, message = process.communicate(timeout=20)
     assert process.returncode == 130, message
-    ended(family)
+    wait_for_end(family)
 
 
 @pytest.mark.slow
@@ -156,22 +155,6 @@ def test_gpus_that_the_cluster_has_not_are_refused(command, tmp_path: Path) -> N
     _, message = process.communicate()
     assert process.returncode == 2
     assert "run.gpus_per_worker = 64, but no machine of the Ray cluster has more than" in message
-
-
-def ended(pids: list[int], within_s: float = 15.0) -> None:
-    deadline = time.monotonic() + within_s
-    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < deadline, f"processes were left behind: {left}"
-        time.sleep(0.1)
-
-
-def descendants(pid: int) -> list[int]:
-    """Process ids of all that *pid* has started, directly or not."""
-    found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (thread / "children").read_text().split()):
-            found += [child, *descendants(child)]
-    return found
 
 
 def begin_and_tell(devices: tuple[str, ...], count: Any, barrier: Any, told: Any) -> None:
