@@ -18,11 +18,9 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.reader import PdfReader
+from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.hidden_text import PHRASE, WAYS, with_hidden
 from tests.ingest.pdf.hidden_unseen import FURTHER, UNSEEN
-
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 
 
 def recall(reader: PdfReader, papers: list[Path]) -> None:
