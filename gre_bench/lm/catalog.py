@@ -22,13 +22,13 @@ Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 OWN = {"cache-ngram": "cache-ngram-2", "gem-smollm2": "gem-smollm2"}
 """Backend → the name of its weights that come with the program. Weights that were learnt anew get a new name."""
-_CACHE_NGRAM, _GEM_SMOLLM2 = (INCLUDED[name] for name in OWN.values())
 
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.ngram.cache_ngram import CacheNgram
 
-    return CacheNgram.load(settings.folder) if settings.folder else CacheNgram.load(_CACHE_NGRAM, OWN["cache-ngram"])
+    name = OWN["cache-ngram"]
+    return CacheNgram.load(settings.folder) if settings.folder else CacheNgram.load(INCLUDED[name], name)
 
 
 def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -64,8 +64,16 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 
 
 def _folder_of(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder of *settings*, or that of the adapter that comes with the program; None for neither."""
-    return settings.folder or (_GEM_SMOLLM2 if settings.backend == "gem-smollm2" else None)
+    """Returns the folder of *settings*, or that of the weights that come with the program; None for neither."""
+    return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
+
+
+def _folder_here(settings: EvaluationLMSettings) -> Path | None:
+    """Returns the same, with that of a pretrained model for its name; None also if opening the LM is an error."""
+    try:
+        return _folder_of(_located(settings))
+    except (LMError, SettingsError):
+        return None
 
 
 def dtype_of(settings: EvaluationLMSettings) -> DType:
@@ -77,8 +85,7 @@ def dtype_of(settings: EvaluationLMSettings) -> DType:
 def check_here(settings: EvaluationLMSettings) -> None:
     """Checks that the model of *settings* is on this machine, without loading it.
 
-    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when the model is
-    opened.
+    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when it is opened.
     """
     folder = _folder_of(_located(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
@@ -88,14 +95,10 @@ def check_here(settings: EvaluationLMSettings) -> None:
 def register_of(settings: EvaluationLMSettings) -> Register | None:
     """Returns what the evaluation LM of *settings* was learnt from, beside what its pretrained base had read.
 
-    Returns None for a model as its makers published it: nothing was learnt here, and what they learnt from is for the
-    models file to say. The result is an unknown register if the files of a trained model have none.
+    Returns None for a model as its makers published it: what they learnt from is for the models file to say. The result
+    is an unknown register if the files of a trained model have none.
     """
-    own = INCLUDED.get(OWN.get(settings.backend, ""))
-    try:
-        folder = _located(settings).folder or own
-    except (LMError, SettingsError):  # opening it says what is wrong
-        folder = None
+    folder, own = _folder_here(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
         return None
     return read_register(folder, folder.resolve().name if settings.folder else OWN[settings.backend])
@@ -103,15 +106,11 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
 
 def learnt_changes(settings: EvaluationLMSettings) -> dict[str, str]:
     """Returns the changes of reviews that prove nothing about the evaluation LM of *settings*, each with the reason."""
-    try:
-        folder = _folder_of(_located(settings))
-    except (LMError, SettingsError):  # opening it says what is wrong
-        folder = None
+    folder = _folder_here(settings)
     if folder is None or not learnt_contrast(folder):
         return {}
-    return {
-        "random_replacement": f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
-    }
+    why = f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
+    return {"random_replacement": why}
 
 
 def base_of(settings: EvaluationLMSettings) -> str | None:
@@ -127,8 +126,8 @@ def base_of(settings: EvaluationLMSettings) -> str | None:
 def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
     """Returns *settings* with the model's folder in place of the name of a pretrained model.
 
-    Raises `SettingsError` for an unknown backend, or for a backend that cannot open a pretrained model. Raises
-    `LMError` if the pretrained model is not on this machine.
+    Raises `SettingsError` for an unknown backend, or one that cannot open a pretrained model, and `LMError` if the
+    model is not on this machine.
     """
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
@@ -140,10 +139,9 @@ def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
 
 
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
-    """Opens the evaluation LM that *settings* describe.
+    """Opens the evaluation LM that *settings* describe; a repeated call with the same settings returns the same object.
 
-    The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
-    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     return opened(settings, dtype_of(settings))
 
@@ -158,8 +156,8 @@ def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     """Returns a function that splits a reply of the LM in *settings* into the text of each token.
 
-    The function takes the reply's text and the ids of its tokens. The function returns one string for each id, or None
-    if the ids do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` itself returns None.
+    It takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the ids do not
+    fit the text. If this machine has no tokenizer for the LM, the result is None.
     """
     if settings.backend == "cache-ngram":
         from gre_bench.lm.ngram.segmentation import pieces_of_words

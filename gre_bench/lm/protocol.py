@@ -1,13 +1,11 @@
 """The interface of an evaluation LM, and what all those share that run a chat model.
 
-An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. If a prediction cannot be
-scored, its result is a `SpanError`, so one hostile text never affects other predictions. An exception means that the
-whole LM is unusable.
+An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. What cannot be scored gives
+a `SpanError`, so one hostile text never affects other predictions. An exception means that the whole LM is unusable.
 
-An evaluation LM that runs a chat model renders each prediction to a chat first. Such an LM can therefore score any
-`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats. With a chat model, log
-P(reply | prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is
-computed in float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2).
+An LM that runs a chat model renders predictions to chats, and can score any `Chat` that has a reply. Its log P(reply |
+prompt) is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The softmax is computed in
+float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2).
 """
 
 from __future__ import annotations
@@ -29,11 +27,7 @@ ALLOWED_EXCESS = 1e-6
 
 
 class EvaluationLM(Protocol):
-    """An evaluation LM.
-
-    - ``logprob`` returns one result for each prediction, in the same order.
-    - ``identity`` identifies the LM in every signature.
-    """
+    """Scores predictions: one result for each, in the same order. ``identity`` identifies the LM in every signature."""
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -41,19 +35,13 @@ class EvaluationLM(Protocol):
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]: ...
 
 
-class ChatLM(Protocol):
-    """An evaluation LM that scores chats.
-
-    ``logprob`` returns log P(reply and end of turn | system and user message) of each chat in nats, in the order given.
-    """
-
-    @property
-    def identity(self) -> LMIdentity: ...
+class ChatLM(EvaluationLM, Protocol):
+    """An evaluation LM that also scores chats, by log P(reply and end of turn | system and user message) in nats."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]: ...
 
 
-def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
+def chat_lm(lm: EvaluationLM) -> ChatLM:
     """Returns *lm* as a `ChatLM`; raises `LMError` if *lm* cannot score chats."""
     if not getattr(lm, "reads_chats", False):
         raise LMError(
@@ -64,10 +52,7 @@ def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
-    """Returns the distinct remarks of *lm* and clears its list of remarks.
-
-    A remark tells the user how the LM departed from its settings. Returns an empty tuple if there are none.
-    """
+    """Returns the distinct remarks of *lm* about how it departed from its settings, and clears its list of remarks."""
     remarks = getattr(lm, "remarks", [])
     distinct = tuple(dict.fromkeys(remarks))
     remarks.clear()
@@ -75,10 +60,10 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
-    """Returns *span* if its numbers are sound; otherwise a `SpanError` marked ``broken`` that says what is wrong.
+    """Returns *span*, or a `SpanError` marked ``broken`` if its numbers are not sound.
 
-    A sound span has at least one token and one log-probability for each token. All log-probabilities are finite, none
-    is above zero, and at least one is below zero. A *span* that is a `SpanError` already is returned as it is.
+    A sound span has one or more tokens and one log-probability for each. All are finite, none is above zero, and at
+    least one is below zero.
     """
     if isinstance(span, SpanError):
         return span
@@ -105,7 +90,6 @@ def _broken(code: str, problem: str) -> SpanError:
 class ChatBackend(ABC):
     """An evaluation LM that renders each prediction to a chat.
 
-    - *identity*: the part of a signature that identifies this LM.
     - *limit*: the most tokens of a conversation; None means no limit. *way_out*: the end of the message beyond it.
     - `remarks`: messages for the user about departures from the settings.
     """
@@ -123,10 +107,9 @@ class ChatBackend(ABC):
         """Returns the log-probabilities of the spans of *conversations*, which all differ, in their order."""
 
     def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, in the order of *predictions*.
+        """Returns the log-probability of each reply in nats, in the order of *predictions*, or a `SpanError`.
 
-        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
-        computed once.
+        Predictions that render to the same conversation are computed once.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
@@ -134,8 +117,7 @@ class ChatBackend(ABC):
         answers: dict[Conversation, SpanLogprob | SpanError] = {}
         for item, values in logprobs.items():
             if not isinstance(values, SpanError):
-                span = SpanLogprob(math.fsum(values), item.ids[item.first :], tuple(values), item.escaped)
-                values = checked(span)
+                values = checked(SpanLogprob(math.fsum(values), item.ids[item.first :], tuple(values), item.escaped))
             answers[item] = values
         items = (encoded[prediction] for prediction in predictions)
         return [item if isinstance(item, SpanError) else answers[item] for item in items]

@@ -1,9 +1,9 @@
 """Finds the tokens of a chat that belong to the reply. This module alone defines the scored span.
 
 The span begins with the first token that ends after the generation prompt, not counting the prompt's final white space.
-The span ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both
-ends are derived from the text that the chat template writes around the reply. The chat is never searched for the
-reply's text, because a reply may repeat any part of the prompt.
+It ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both ends are
+derived from the text that the chat template writes around the reply. The chat is never searched for the reply's text,
+because a reply may repeat any part of the prompt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ _STOPPED_CLOCK = (
 class Conversation:
     """The token ids of a chat, up to the end of the reply's turn.
 
-    - *ids*: the token ids.
     - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
     - *escaped*: the number of control tokens that were written in the chat's texts. Each was broken up by a space.
     """
@@ -55,11 +54,9 @@ class ChatTemplate:
     """The chat template of *tokenizer*, and what a trial chat showed about it.
 
     - *text*: the source text of the template.
-    - *merged*: whether the system text is put into the user message, followed by a blank line, because the template has
-      no system role.
+    - *merged*: whether the system text is put into the user message, followed by a blank line: there is no system role.
     - *ending*: the text that the template writes after a reply.
-    - *control*: the ids of control tokens, which the chat's texts must not contain.
-    - *pattern*: matches the text of any control token; None if there are none.
+    - *control*: the ids of control tokens. *pattern*: matches the text of any of them; None if there are none.
     - *own*: whether there is a system text → the control tokens that the template itself writes. `encode` fills it.
     """
 
@@ -100,15 +97,15 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides how a chat is written: template, date, and where the system text goes."""
+        """SHA-256 of all that decides how a chat is written."""
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
         """Returns the token ids and the span of *chat*.
 
-        Raises `SpanError` if the texts of *chat* cannot be encoded, or if the template changes the reply. A tokenizer
-        that normalizes text may make a control token of other signs, such as full-width ones. Such a text cannot be
-        encoded either: the conversation must hold the control tokens that the template writes, and no others.
+        Raises `SpanError` if its texts cannot be encoded, or if the template changes the reply. A tokenizer that
+        normalizes text may make a control token of other signs, such as full-width ones: the conversation must hold no
+        control tokens but those that the template writes.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
@@ -141,10 +138,10 @@ class ChatTemplate:
         return Conversation(tuple(ids[: last + 1]), first, last, 0)
 
     def _probed(self) -> ChatTemplate:
-        """Returns a copy of this template with its *ending* filled in.
+        """Returns a copy with *ending* filled in: the common end of two trial chats that differ only in their
+        one-character reply.
 
-        The ending is the common end of two trial chats that differ only in their one-character reply. Raises
-        `SpanError` if the template leaves a message out or changes a reply.
+        Raises `SpanError` if the template leaves a message out or changes a reply.
         """
         system, user = _TRIAL.system, _TRIAL.user
         prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
@@ -156,10 +153,7 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the text of a chat as the template writes it; without *reply*, it ends after the generation prompt.
-
-        Raises `SpanError` if the template fails.
-        """
+        """Returns the text of a chat by the template, without *reply* up to the end of the generation prompt."""
         if system and self.merged:
             system, user = "", f"{system}\n\n{user}"
         messages = [{"role": "system", "content": system}] if system else []

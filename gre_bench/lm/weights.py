@@ -71,11 +71,9 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A LoRA adapter in *folder*.
+    """A LoRA adapter: its parsed configuration and the folder of its *base*.
 
-    - *config*: the adapter's parsed configuration.
-    - *base*: the folder of the model that the adapter was trained on.
-    - *base_digest*: the digest of that model at training time; None if *folder* does not record it.
+    *base_digest*: the digest of the base at training time; None if *folder* does not record it.
     """
 
     folder: Path
@@ -95,11 +93,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Torch:
-    """The installed torch.
-
-    - *cuda*: the CUDA version that torch was built for; None if it runs on the CPU only.
-    - *devices*: the CUDA devices that torch sees.
-    """
+    """The installed torch: the CUDA version it was built for (None: CPU only), and the CUDA devices that it sees."""
 
     version: str
     cuda: str | None
@@ -149,11 +143,10 @@ def open_weights(
     attention: Attention = "sdpa",
     quantisation: Quantisation = "none",
 ) -> Weights:
-    """Opens the model in *folder* in evaluation mode.
+    """Opens the model in *folder* in evaluation mode; raises `LMError` if that fails.
 
-    If *folder* holds an adapter, it is merged into its base model, unless the base model is quantised. The digest
-    covers both. *quantisation* ``nf4`` packs the weights into 4 bits while loading, as for the evaluation LM of Xu et
-    al. 2025. Raises `LMError` if a file is missing or the model cannot be opened.
+    An adapter is merged into its base model, unless that is quantised. The digest covers both. *quantisation* ``nf4``
+    packs the weights into 4 bits while loading, as for the evaluation LM of Xu et al. 2025.
     """
     folder = Path(folder)
     adapter = check_files(folder)
@@ -225,7 +218,7 @@ def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Hides the progress bars of transformers within the block, because they would disturb other output."""
+    """Hides the progress bars of transformers within the block."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -246,10 +239,7 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, problem: str, model: str = "evaluation LM") -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line: *folder*, *problem* and the exception's message.
-
-    Any exception is caught, because the loaders of transformers raise almost anything.
-    """
+    """Turns any exception of the block, as loaders of transformers raise them, into an `LMError` of one line."""
     try:
         yield
     except Exception as error:
@@ -280,9 +270,8 @@ def flush(path: Path) -> None:
 def read_adapter(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*; None if the folder holds no adapter.
 
-    The adapter's config names the base model, by a path or by the name of a pretrained model in the cache. A relative
-    path starts at *folder*. Raises `LMError` if the config, the weights, the base model or the training record are
-    missing or unusable.
+    Its config names the base model, by a path or by the name of a pretrained model in the cache. A relative path starts
+    at *folder*. Raises `LMError` if the config, the weights, the base or the training record are missing or unusable.
     """
     if not (folder / ADAPTER).is_file():
         return None
@@ -344,10 +333,7 @@ def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = 
 
 
 def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer in *folder*, from local files only.
-
-    Raises `LMError` about the folder *model* (by default *folder*) if the tokenizer cannot be read.
-    """
+    """Returns the tokenizer in *folder*, from local files; raises `LMError` about *model* or, without it, *folder*."""
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

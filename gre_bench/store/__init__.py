@@ -12,7 +12,7 @@ sandbox     the program of this separate process
 schema      tables, views and their version
 statements  SQL by name
 queries     the queries of ``sql/queries`` by name, their rows, and records as columns for DuckDB
-files       the lock, the status file of a run, and errors of writing
+files       the lock, and errors of writing
 """
 
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted

@@ -51,9 +51,9 @@ CODES: dict[str, Callable[[Any], Any]] = {
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
     """Runs the SQL statement *text* on the file *copy*; returns the column names and the rows of the result.
 
-    *copy*: a private copy of the store of edition *key*. The separate process opens this file and then deletes it.
-    *bounds*: limits on time, memory, disk and size of the result.
-    Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
+    *copy* is a private copy of the store of edition *key*, which the separate process opens and then deletes. *bounds*
+    are limits on time, memory, disk and size of the result. Raises `SettingsError` for a faulty statement or an
+    exceeded limit, and `StoreError` for a damaged copy.
     """
     try:
         text.encode()
@@ -100,10 +100,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
 
 def decoded(cell: Any) -> Any:
-    """Returns the Python value of *cell*, one value in the reply of the separate process.
-
-    A cell is plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`).
-    """
+    """Returns the value of *cell*: plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`)."""
     if isinstance(cell, list):
         return [decoded(item) for item in cell]
     if not isinstance(cell, dict):
@@ -114,10 +111,7 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts the separate process in *folder*, yields it, and always kills it at the end.
-
-    The separate process gets only the environment variables `PASSED_ON`.
-    """
+    """Starts the separate process in *folder*, with no environment but `PASSED_ON`; always kills it at the end."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
@@ -139,8 +133,7 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     """Sends *request* to the process and yields its replies, one parsed line of JSON at a time.
 
-    If the process takes longer than *bounds* allow, yields ``{"bound": "seconds"}``. If its replies are too large,
-    yields ``{"bound": "result"}``.
+    Yields ``{"bound": "seconds"}`` beyond the time of *bounds*, and ``{"bound": "result"}`` for too large replies.
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
@@ -164,10 +157,7 @@ def _lines(
 
 
 def _exceeded(bound: str, bounds: QuerySettings) -> str:
-    """Returns one line that says which limit the query exceeded, and what to do.
-
-    *bound*: the name of that limit, such as ``memory``. *bounds*: the values of all limits.
-    """
+    """Returns one line that says which limit, such as ``memory``, the query exceeded, and what to do."""
     if bound == "room":
         return f"no room in {gettempdir()} for the query's temporary files; make room, or set TMPDIR to another folder"
     most = getattr(bounds, bound)
@@ -181,7 +171,6 @@ def _exceeded(bound: str, bounds: QuerySettings) -> str:
 
 
 def _cut(text: str) -> str:
-    """Returns *text* without unprintable characters, and no longer than `MOST_CHARACTERS`."""
     text = "".join(mark for mark in text if mark.isprintable())
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -122,10 +122,9 @@ LOG_SIZE = "128MB"
 
 
 class Database:
-    """The DuckDB *file* of edition *key*.
+    """The DuckDB *file* of edition *key*, opened for each transaction; within `held` it stays open between them.
 
-    The file is opened for each transaction, but stays open between transactions within `held`. *copy*: path of the
-    copy for readers, which only error messages name.
+    *copy*: path of the copy for readers, which only error messages name.
     """
 
     def __init__(self, key: str, file: Path, copy: Path):
@@ -137,10 +136,7 @@ class Database:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the file open between the transactions of the block.
-
-        This saves time, because opening the file takes longer than most transactions.
-        """
+        """Keeps the file open between the transactions of the block: opening it takes longer than most of them."""
         self._held = True
         try:
             yield
@@ -152,10 +148,8 @@ class Database:
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        *then*: a statement to execute after the commit.
-
-        Raises `Clash` if a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or
-        the file, and `Stopped` if a signal interrupts a query.
+        *then*: a statement to execute after the commit. Raises `Clash` if a statement adds a row with an existing key.
+        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)
@@ -167,20 +161,15 @@ class Database:
             self.let_go()
             raise
 
-    @contextmanager
-    def making(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to *file*, a DuckDB file other than the edition's, inside one transaction.
+    def making(self, file: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Yields a connection to *file*, another DuckDB file than the edition's, as `transaction` does.
 
         Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved alone.
-
-        Raises the same errors as `transaction`.
         """
-        with self._transaction(file, "checkpoint") as run:
-            yield run
+        return self._transaction(file, "checkpoint")
 
     @contextmanager
     def _transaction(self, file: Path, then: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to *file* as `transaction` does."""
         connection = self._connect(file)
         try:
             connection.begin()
@@ -204,8 +193,8 @@ class Database:
     def checkpoint(self) -> None:
         """Merges DuckDB's write-ahead log into the edition's file, so that the file can be copied alone.
 
-        DuckDB also merges the log when it closes a file, but does not report a failure then.
-        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts the merge.
+        DuckDB also merges the log when it closes a file, but does not report a failure then. Raises as `transaction`
+        does.
         """
         with self.transaction("checkpoint"):
             pass
@@ -251,17 +240,14 @@ class Database:
 
 
 def interrupted(error: RuntimeError) -> bool:
-    """Returns whether *error* means that a signal interrupted a query.
-
-    DuckDB raises this error instead of the exception of Python's signal handler.
-    """
+    """Whether *error* is DuckDB's for a signal during a query, in place of the exception of Python's handler."""
     return str(error) == "Query interrupted"
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Returns whether *error* comes from an SQL statement or its values. Such an error is a bug in the calling code.
+    """Whether *error* comes from an SQL statement or its values, and so from a bug in the calling code.
 
-    Returns False for a fault of the disk, the memory or the file.
+    It does not if it is a fault of the disk, the memory or the file.
     """
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # Damage within a file is raised as DuckDB's base class of errors.

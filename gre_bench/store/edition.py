@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
+from pydantic import BaseModel
 
 from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
@@ -58,11 +61,37 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+class _Counts(BaseModel, strict=True, extra="allow"):
+    metric: str
+    planned: int
+    scored: int
+    failed: int
+    excluded: int
+    missing: int
+
+
+class _Status(BaseModel, strict=True, extra="allow"):
+    """What readers of a status rely on."""
+
+    state: str
+    stage: str
+    message: str
+    pid: int
+    due: int
+    done: int
+    pairs_per_s: float | None
+    remaining_s: float | None
+    metrics: list[_Counts]
+
+
+def _sum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
 class Store:
     """The store of one edition under the folder *state*.
 
-    *edition*: the edition or its key. Writing needs `lock`. Reading uses the copy for readers and never waits. `lock`
-    creates the store's files if they do not exist.
+    Writing needs `lock`, which creates the store if there is none. Reading uses the copy for readers and never waits.
     """
 
     def __init__(self, state: Path, edition: Edition | str):
@@ -97,10 +126,10 @@ class Store:
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
-        """Holds the edition's lock for writing, in the name of *command*.
+        """Holds the edition's lock for writing, in the name of *command*; first creates the store if there is none.
 
-        First creates the store if there is none. Raises `LockedError`, which names the holder, if another process still
-        holds the lock after *wait_s* seconds, and `StoreError` for a store of another schema version.
+        Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds, and
+        `StoreError` for a store of another schema version.
         """
         with files.held(self.key, self.lock_file, command, wait_s):
             # What killed writers left: the lock is held, so no other process writes these files.
@@ -138,7 +167,6 @@ class Store:
                 self.folder.rmdir()
 
     def is_being_written(self) -> bool:
-        """Returns whether some process holds the lock now."""
         return files.is_held(self.lock_file)
 
     def _make(self) -> None:
@@ -156,21 +184,14 @@ class Store:
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 
-    @contextmanager
-    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction.
-
-        Raises the errors of `Database.transaction`.
-        """
-        with self._database.transaction() as run:
-            yield run
+    def transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Yields a connection to the store itself inside one transaction, as `Database.transaction` does."""
+        return self._database.transaction()
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
-        """Runs several queries in one transaction.
+        """Runs several queries in one transaction, each of *steps* being (name of a query, values).
 
-        Each of *steps* is (name of a query, values):
-        - values that are a mapping are the query's parameters;
-        - values that are a list of records are the table ``incoming`` of the query. An empty list does nothing.
+        A mapping holds the query's parameters. A list of records is its table ``incoming``; an empty list does nothing.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -188,10 +209,7 @@ class Store:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-        """Returns the result of *query* from the store itself, as one list per column.
-
-        This is faster than `rows` for many rows. No column may hold a null.
-        """
+        """Returns the result of *query* as one list per column, faster than `rows`. No column may hold a null."""
         with self.transaction() as run:
             return fetch_columns(run, query, **parameters)
 
@@ -208,10 +226,7 @@ class Store:
                 raise self.copy.fault(error) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the copy for readers; replaces that copy first if it is damaged.
-
-        Meant for runs that write, because replacing the copy takes the lock.
-        """
+        """Returns the same as `read`, but replaces a damaged copy first, which takes the lock: for runs that write."""
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -224,8 +239,7 @@ class Store:
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
         """Runs a user's SQL statement *text* on a private copy; returns the column names and the rows of the result.
 
-        *bounds*: limits on time, memory, disk and size of the result. Raises `SettingsError` with the first line of
-        DuckDB's error, or if a limit is exceeded.
+        Raises `SettingsError` with the first line of DuckDB's error, or if a limit of *bounds* is exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -258,8 +272,8 @@ class Store:
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Replaces the copy for readers by a copy of the store as it is now.
 
-        Does nothing if this object made a copy less than *at_most_every_s* seconds ago. If copying is slow, this
-        interval is lengthened so that copying takes at most a twentieth of a run.
+        Does nothing if this object made one less than *at_most_every_s* seconds ago. If copying is slow, that is
+        lengthened so that copying takes at most a twentieth of a run.
         """
         began = time.monotonic()
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
@@ -272,10 +286,7 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, including all committed transactions, to the path *beside*.
-
-        The caller must hold the lock.
-        """
+        """Copies the store's file, with all committed transactions, to *beside*. The caller must hold the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
@@ -284,33 +295,42 @@ class Store:
         return self._database.fault(self.file, error)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
-        """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if that fails."""
-        files.save_status(self.key, self.status_file, values)
+        """Replaces ``status.json`` by *values* and a checksum, in one step; raises `StoreError` if that fails."""
+        beside = self.folder / f".status.{os.getpid()}.json"
+        text = json.dumps(values, indent=1, default=str)
+        with putting(self.key, self.status_file, beside):
+            beside.write_text(json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1))
+            os.replace(beside, self.status_file)
 
     def status(self) -> dict[str, Any] | None:
-        """Returns the contents of ``status.json``, the status of the current or last run; None before the first run.
+        """Returns the status of the current or last run; None before the first.
 
-        Raises `StoreError` for a damaged file.
+        Raises `StoreError` if the file cannot be read, has another shape or does not match its checksum.
         """
-        return files.load_status(self.key, self.status_file)
+        try:
+            status = json.loads(self.status_file.read_text())
+            _Status.model_validate(status)
+            stated = status.pop("crc", None)
+            if stated not in (None, _sum(json.dumps(status, indent=1))):
+                raise ValueError("not as it was written")
+            return status
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError, OSError):
+            raise StoreError(
+                f"edition {self.key}: {self.status_file} is damaged or cannot be read; the next refresh makes a new one"
+            ) from None
 
 
 class ReadCopy(Store):
-    """A `Store` for readers: all its queries read the copy for readers.
-
-    Therefore the method `rows` needs no lock here and never waits.
-    """
+    """A `Store` for readers: all its queries read the copy for readers, so `rows` needs no lock and never waits."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the copy for readers."""
         return self.read(query, **parameters)
 
 
-class Frozen(Store):
-    """A private copy of *store*: reading never waits, and no run changes the copy.
-
-    *file*: path of the copy. *connection*: an open connection to it.
-    """
+class Frozen(ReadCopy):
+    """A private copy of *store* in *file*, with an open connection: reading never waits, no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -319,17 +339,12 @@ class Frozen(Store):
         self._origin = store
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the private copy."""
         try:
             return fetch(self._connection, query, **parameters)
         except duckdb.Error as error:
             if of_statement(error):
                 raise
             raise self._origin.fault(error) from None
-
-    def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the private copy, as `read` does."""
-        return self.read(query, **parameters)
 
 
 @contextmanager

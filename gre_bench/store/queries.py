@@ -1,13 +1,13 @@
 """The queries of ``sql/queries`` that return rows, with the type of their rows where code outside relies on it.
 
-The SQL says what a row is, and ``docs/columns.toml`` what a column means. Tests compare the names and types of the
-columns with DuckDB's ``describe``. Here records become columns for bulk queries, and DuckDB's rows dictionaries.
+The SQL says what a row is, and ``docs/columns.toml`` what a column means. Tests compare the types with DuckDB's
+``describe``. Here records become columns for bulk queries, and DuckDB's rows dictionaries.
 """
 # ruff: noqa: UP013 - a class for each of these tables of columns would be four times as long
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime
 from itertools import accumulate, chain
@@ -39,26 +39,22 @@ class Query(Generic[Row_co]):
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
+def plain(*names: str) -> Iterator[Query[Plain]]:
+    """Yields the queries *names*, whose rows no type states."""
+    return (Query(name, Plain) for name in names)
+
+
 # fmt: off
 # runs.sql
-VERSION = Query("version", Plain)
-DEFINITIONS = Query("definitions", Plain)
-LOCKED = Query("locked", Plain)
-FOREIGN_VIEWS = Query("foreign_views", Plain)
-LAST_SETTINGS = Query("last_settings", Plain)
-RUNS_OF_ROWS = Query("runs_of_rows", Plain)
-PARSED_QUERY = Query("parsed_query", Plain)
+VERSION, DEFINITIONS, LOCKED, FOREIGN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain(
+    "version", "definitions", "locked", "foreign_views", "last_settings", "runs_of_rows", "parsed_query"
+)
 
 # ingest.sql
-PAPERS = Query("papers", Plain)
-REVIEWS = Query("reviews", Plain)
-SNAPSHOT = Query("snapshot", Plain)
-TEXTS = Query("texts", Plain)
-TEXT_STATES = Query("text_states", Plain)
-TEXT_WORDS = Query("text_words", Plain)
-IMPORTED_DOMAIN = Query("imported_domain", Plain)
-IMPORTED_FILES = Query("imported_files", Plain)
-POINTS = Query("points", Plain)
+PAPERS, REVIEWS, SNAPSHOT, TEXTS, TEXT_STATES, TEXT_WORDS, IMPORTED_DOMAIN, IMPORTED_FILES, POINTS = plain(
+    "papers", "reviews", "snapshot", "texts", "text_states", "text_words", "imported_domain", "imported_files",
+    "points"
+)
 ImportRow = TypedDict("ImportRow", {
     "number": int, "run_id": str, "file": str, "happened_at": datetime, "papers": int, "reviews": int, "judgments": int,
     "points": int, "candidates": list[str],
@@ -66,14 +62,13 @@ ImportRow = TypedDict("ImportRow", {
 IMPORTS = Query("imports", ImportRow)
 
 # plan.sql
-DRAW = Query("draw", Plain)
-SAMPLE = Query("sample", Plain)
-CANDIDATES = Query("candidates", Plain)
-KNOWN_CANDIDATES = Query("known_candidates", Plain)
-UNDONE_CANDIDATES = Query("undone_candidates", Plain)
-CANDIDATE_MODELS = Query("candidate_models", Plain)
-CHANGE_MAKERS = Query("change_makers", Plain)
-CANDIDATE_COUNTS = Query("candidate_counts", Plain)
+(
+    DRAW, SAMPLE, CANDIDATES, KNOWN_CANDIDATES, UNDONE_CANDIDATES, CANDIDATE_MODELS, CHANGE_MAKERS, CANDIDATE_COUNTS,
+    PLANNED_CANDIDATE, PLANNED_CANDIDATES, WAITING_TEXTS
+) = plain(
+    "draw", "sample", "candidates", "known_candidates", "undone_candidates", "candidate_models", "change_makers",
+    "candidate_counts", "planned_candidate", "planned_candidates", "waiting_texts"
+)
 SignatureRow = TypedDict("SignatureRow", {
     "signature_id": str, "metric": str, "prompt_sha256": str, "evaluation_lm": str, "lm_digest": str, "dtype": str,
     "quantisation": str, "attention": str, "template_digest": str, "writer": str, "synopsis_writer": str, "form": Form,
@@ -82,21 +77,13 @@ SignatureRow = TypedDict("SignatureRow", {
 CURRENT_SIGNATURES = Query("current_signatures", SignatureRow)
 PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
 CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
-PLANNED_CANDIDATE = Query("planned_candidate", Plain)
-PLANNED_CANDIDATES = Query("planned_candidates", Plain)
-WAITING_TEXTS = Query("waiting_texts", Plain)
 UncoveredRow = TypedDict("UncoveredRow", {"candidate": str, "papers": int, "lacking": int, "examples": list[str]})
 UNCOVERED = Query("uncovered", UncoveredRow)
 
 # writing.sql
-JUDGMENTS = Query("judgments", Plain)
-DESCRIBED_JUDGMENTS = Query("described_judgments", Plain)
-JudgedExampleRow = TypedDict("JudgedExampleRow", {"candidate_id": str, "writer": str, "example": str})
-JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
-SYNOPSES = Query("synopses", Plain)
-ASKED_FOR = Query("asked_for", Plain)
-UNWRITTEN = Query("unwritten", Plain)
-TEXT_OUTCOMES = Query("text_outcomes", Plain)
+JUDGMENTS, DESCRIBED_JUDGMENTS, JUDGED_EXAMPLES, SYNOPSES, ASKED_FOR, UNWRITTEN, TEXT_OUTCOMES = plain(
+    "judgments", "described_judgments", "judged_examples", "synopses", "asked_for", "unwritten", "text_outcomes"
+)
 OutcomesRow = TypedDict("OutcomesRow", {
     "candidate": str, "purpose": str | None, "model": str | None, "asked": int, "ok": int, "cut": int, "refused": int,
     "empty": int, "unparsable": int, "rate_limited": int, "failed": int, "not_asked": int | None,
@@ -104,10 +91,10 @@ OutcomesRow = TypedDict("OutcomesRow", {
 OUTCOMES = Query("outcomes", OutcomesRow)
 
 # score.sql
-SCORE_COUNT = Query("score_count", Plain)
-ANY_SPAN = Query("any_span", Plain)
-SPANS_OF = Query("spans_of", Plain)
-MISSING = Query("missing", Plain)
+SCORE_COUNT, ANY_SPAN, SPANS_OF, MISSING, SCORED_PAIRS, FINISHED_PAIRS, CHANCE_PAIRS, PAIR_LOGPROBS = plain(
+    "score_count", "any_span", "spans_of", "missing", "scored_pairs", "finished_pairs", "chance_pairs",
+    "pair_logprobs"
+)
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
 })
@@ -116,19 +103,22 @@ ReasonRow = TypedDict("ReasonRow", {
     "metric": str, "state": str, "reason": str | None, "broken": bool, "pairs": int, "example": str | None,
 })
 REASONS = Query("reasons", ReasonRow, {"candidates": None})
-SCORED_PAIRS = Query("scored_pairs", Plain)
-FINISHED_PAIRS = Query("finished_pairs", Plain)
 CandidatePairRow = TypedDict("CandidatePairRow", {
     "candidate_id": str, "paper_id": str, "reference_id": str, "state": str, "value": float | None,
     "reason": str | None,
 })
 CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
-CHANCE_PAIRS = Query("chance_pairs", Plain)
 BoardPairRow = TypedDict("BoardPairRow", {"candidate_id": str, "paper_id": str, "reference_id": str, "value": float})
 BOARD_PAIRS = Query("board_pairs", BoardPairRow)
-PAIR_LOGPROBS = Query("pair_logprobs", Plain)
 
 # board.sql
+(
+    RANKED, BOARD_SETTINGS, BOARD_TEXTS, BOARD_JUDGMENTS, BOARD_LENGTHS, ANCHORED, STRATA, SAMPLED_STRATA,
+    HUMAN_DIFFERENCES
+) = plain(
+    "ranked", "board_settings", "board_texts", "board_judgments", "board_lengths", "anchored", "strata",
+    "sampled_strata", "human_differences"
+)
 LeaderboardRow = TypedDict("LeaderboardRow", {
     "metric": str, "rank": int | None, "candidate": str, "kind": str, "score": float | None, "low": float | None,
     "high": float | None, "flat_low": float | None, "flat_high": float | None, "vs_human": float | None,
@@ -151,24 +141,10 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "plan_papers": int | None, "sampled": int,
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
-RANKED = Query("ranked", Plain)
-BOARD_SETTINGS = Query("board_settings", Plain)
-BOARD_TEXTS = Query("board_texts", Plain)
-BOARD_JUDGMENTS = Query("board_judgments", Plain)
-BOARD_LENGTHS = Query("board_lengths", Plain)
-AnchoredRow = TypedDict("AnchoredRow", {
-    "metric": str, "signature_id": str, "candidate": str, "kind": str, "papers": int, "difference": float,
-    "low": float | None, "high": float | None, "se": float | None, "mean": float, "above_chance": float | None,
-    "above_chance_high": float | None, "surely_above_chance": bool | None, "contamination": str, "unranked": str | None,
-})
-ANCHORED = Query("anchored", AnchoredRow)
-STRATA = Query("strata", Plain)
-SAMPLED_STRATA = Query("sampled_strata", Plain)
 CleanGapRow = TypedDict("CleanGapRow", {
     "metric": str, "signature_id": str, "gap": float, "low": float | None, "high": float | None, "papers": int,
 })
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
-HUMAN_DIFFERENCES = Query("human_differences", Plain)
 ExposureRow = TypedDict("ExposureRow", {
     "role": str, "name": str, "status": str, "family": str | None, "cutoff": date | None, "released": date | None,
     "learnt": int | None, "papers": int | None, "register": str | None,
@@ -176,6 +152,7 @@ ExposureRow = TypedDict("ExposureRow", {
 EXPOSURES = Query("exposures", ExposureRow)
 
 # study.sql
+AGREEMENTS = Query("agreements", Plain)
 SeparationRow = TypedDict("SeparationRow", {
     "metric": str, "signature_id": str, "same": str, "other": str, "same_pairs": int, "other_pairs": int, "auc": float,
     "low": float | None, "high": float | None, "left_out": int | None,
@@ -190,14 +167,15 @@ EffectRow = TypedDict("EffectRow", {
     "problem": str | None, "run_id": str,
 })
 EFFECTS = Query("effects", EffectRow)
-AGREEMENTS = Query("agreements", Plain)
 ValidationRow = TypedDict("ValidationRow", {
     "metric": str, "signature_id": str, "verdict": str, "edition": str, "detail": str, "validated_at": datetime,
 })
 VALIDATIONS = Query("validations", ValidationRow)
 
 # why.sql
-WHY_PAIRS = Query("why_pairs", Plain)
+WHY_PAIRS, WHY_RUN, MOVED = plain(
+    "why_pairs", "why_run", "moved"
+)
 WhyPaperRow = TypedDict("WhyPaperRow", {
     "paper_id": str, "title": str, "abstract_sha256": str | None, "pdf_sha256": str | None,
     "pdf_version_status": str | None, "text_status": str | None, "text_sha256": str | None, "snapshot": str | None,
@@ -213,26 +191,18 @@ WhySpanRow = TypedDict("WhySpanRow", {
     "lm_id": str, "prediction": str, "total": float, "ids": list[int], "logprobs": list[float], "escaped": int,
 })
 WHY_SPANS = Query("why_spans", WhySpanRow)
-WHY_RUN = Query("why_run", Plain)
-MOVED = Query("moved", Plain)
 # fmt: on
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns the records *values* as one list per column, the form that bulk queries read.
-
-    *values*: one or more dataclasses or mappings with the same fields.
-    """
+    """Returns one or more records, all dataclasses or all mappings, as one list per column, for bulk queries."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """Returns an Arrow table; *values_of* maps the name of each column to its values.
-
-    DuckDB reads an Arrow table in place, many times faster than Python lists.
-    """
+    """Returns an Arrow table, which DuckDB reads in place, many times faster than Python lists."""
     import pyarrow
 
     def flat(lists: list[Any]) -> Any:
@@ -245,10 +215,7 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-    """Runs *query* with its *parameters* and returns all its rows.
-
-    Each row is a dictionary of the type that *query* declares. Tests compare these types with DuckDB's ``describe``.
-    """
+    """Runs *query* with its *parameters* and returns all its rows, as dictionaries of the type that it declares."""
     cursor = connection.execute(statement("queries", query.name), {**query.defaults, **parameters} or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
@@ -261,9 +228,9 @@ def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **pa
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Returns *names* in the same order, with repeated names made unique.
+    """Returns *names* in the same order, with repeated names made unique: the second ``name`` becomes ``name_2``.
 
-    The second occurrence of ``name`` becomes ``name_2``; if that name is taken, it gets the next free number.
+    If that name is taken, it gets the next free number.
     """
     used, last = set(names), dict.fromkeys(names, 0)
     results = []

@@ -1,8 +1,8 @@
 """The copy of an edition that readers open: replaced in one step, and used only if its digest is recorded.
 
-``read.sha256`` holds the SHA-256 of the copy. While the copy is replaced, this file holds the digests of
-the old and the new copy. The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with
-a database log beside it, because DuckDB would replay that log. The writer itself never leaves such a log.
+``read.sha256`` holds the SHA-256 of the copy, and while the copy is replaced those of both. The copy in place is
+therefore valid even if the writer is killed. Readers refuse a copy with a database log beside it, because DuckDB would
+replay that log. The writer itself never leaves such a log.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import BinaryIO
 import duckdb
 
 from gre_bench.core.errors import StoreError
+from gre_bench.core.pretrained import sha256
 from gre_bench.store.database import lacks, look_in_edition, reader
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
@@ -34,10 +35,7 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class _Kept(threading.local):
-    """The connections that `kept_open` keeps open in this thread.
-
-    *by_file*: file of the copy → (stamp of that file when it was opened, connection); None outside `kept_open`.
-    """
+    """The connections that `kept_open` keeps open in this thread, each with its file's stamp when it was opened."""
 
     by_file: dict[Path, tuple[Stamp, duckdb.DuckDBPyConnection]] | None = None
 
@@ -49,8 +47,8 @@ _KEPT = _Kept()
 def kept_open() -> Iterator[None]:
     """Keeps copies for readers open between the queries of the block, until a copy is replaced.
 
-    This saves time, because opening a copy takes longer than most queries. A nested block changes nothing. Threads that
-    start within the block open their own connections.
+    This saves time: opening a copy takes longer than most queries. A nested block changes nothing. Threads that start
+    within the block open their own connections.
     """
     if _KEPT.by_file is not None:
         yield
@@ -90,10 +88,9 @@ class CopyForReaders:
 
     @contextmanager
     def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Checks the digest of the copy and yields a read-only connection to the copy.
+        """Checks the digest of the copy and yields a read-only connection to it.
 
-        Raises `StoreError` if the copy is missing, is damaged, has a database log beside it, or is replaced too often
-        to be read.
+        Raises `StoreError` if the copy is missing, damaged or replaced too often, or has a database log beside it.
         """
         kept = _KEPT.by_file
         if kept is None:
@@ -113,7 +110,6 @@ class CopyForReaders:
             connection.close()
 
     def _connected(self) -> tuple[Stamp, duckdb.DuckDBPyConnection]:
-        """Opens the copy and returns its stamp with the connection."""
         for _ in range(TRIES):
             stamp = self.check()
             try:
@@ -134,8 +130,7 @@ class CopyForReaders:
     def check(self) -> Stamp:
         """Checks the digest of the copy and returns its stamp: device, inode, size (bytes), times of change (ns).
 
-        Computes the digest only if the stamp has changed since the last check. Raises the same `StoreError` as
-        `opened`.
+        Computes the digest only if the stamp has changed since the last check. Raises as `opened` does.
         """
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
@@ -174,8 +169,7 @@ class CopyForReaders:
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
         """Checks the digest of the copy and returns its stamp; tries again if the copy is replaced meanwhile.
 
-        *digest_of*: a function from the open file and its stamp to the file's digest. The function returns None if a
-        file with this stamp was checked before; then the copy counts as valid.
+        *digest_of* takes the open file and its stamp. It returns None if a file with this stamp was checked before.
         """
         for _ in range(TRIES):
             self._refuse_logs()
@@ -223,17 +217,8 @@ class CopyForReaders:
         return StoreError(f"edition {self.key}: {self.file} is replaced faster than it can be read; try again")
 
 
-def sha256(file: Path) -> str:
-    """Returns the SHA-256 of *file*, hex."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies the open file *source* to *target*.
-
-    If the file system allows it, the two files share their bytes on disk until one of them changes.
-    """
+    """Copies the open file *source* to *target*; where the file system can, they share their bytes."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

@@ -1,11 +1,11 @@
 """The separate process that runs one SQL statement of a user. It imports nothing of this package.
 
-The process reads one line of JSON from standard input: the statement, the path of a private copy of the store, and
-limits. Where Linux supports it, the process then gives up access to TCP and to files outside its folder. It opens the
-copy, deletes the copy's file, and runs the statement.
+It reads one line of JSON from standard input: the statement, the path of a private copy of the store, and limits. Where
+Linux supports it, it then gives up access to TCP and to files outside its folder. It opens the copy, deletes the copy's
+file, and runs the statement.
 
-The process writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns
-hold coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
+It writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns hold
+coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ class Refused(Exception):
 
 
 def main() -> None:
-    """Reads one request from standard input, runs its statement and writes the reply to standard output.
-
-    The request is one line of JSON; `gre_bench.store.asking.ask` sets its keys.
-    """
+    """Reads one request (see `gre_bench.store.asking.ask`), runs its statement and writes the reply."""
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
     confine(request["folder"])
@@ -82,10 +79,7 @@ def main() -> None:
 
 
 def limit(request: dict[str, Any]) -> None:
-    """Sets the operating system's limits on the memory of this process and on the size of files it writes.
-
-    *request*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
-    """
+    """Sets the system's limits on the memory of this process and the size of its files, from *request*, in bytes."""
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: request["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
@@ -120,7 +114,7 @@ def confine(folder: str) -> None:
 
 
 def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Opens the private copy that *request* names, deletes its file name and returns the connection.
+    """Opens the private copy that *request* names and deletes its file name.
 
     Through this connection DuckDB can open no other file, and no statement can change its settings.
     """
@@ -143,9 +137,8 @@ def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the only statement of *text*.
+    """Returns the only statement of *text*; raises `Refused` for none, several, or one that does more than read.
 
-    Raises `Refused` if *text* holds no statement, several statements, or one that does more than read.
     *parsing*: the SQL by which DuckDB returns the syntax tree of a statement, as JSON.
     """
     statements = connection.extract_statements(text)
@@ -177,8 +170,7 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
     """Runs the statement of *request* and writes its result as lines of JSON.
 
-    The lines hold the columns' names, the rows, and the indices of columns with coded cells. If the result exceeds the
-    allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused` as `the_statement` does.
+    If that exceeds the allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused`.
     """
     result = connection.execute(the_statement(connection, request["text"], request["parsing"]))
     columns = result.description or []
@@ -227,7 +219,7 @@ def _line(error: BaseException) -> str:
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Waits until the process that sent the request ends, then deletes *folder* and ends this process.
+    """Waits until the sender of the request ends, then deletes *folder* and ends this process.
 
     Otherwise, if the sender were killed, the query would run on and the folder would remain.
     """

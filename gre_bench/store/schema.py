@@ -13,10 +13,9 @@ from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 9
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
-"""How DuckDB writes the files of editions and releases.
+"""How DuckDB writes the files of editions and releases: the oldest format that readers are likely to use.
 
-The format is the oldest that readers of these files are likely to use. The block size, in bytes, is a quarter of
-DuckDB's own: a small edition's file is 2.7 times smaller with it, a large edition's 20%.
+The block size, in bytes, is a quarter of DuckDB's own: a small file is 2.7 times smaller with it, a large one 20%.
 """
 
 TABLES = tuple(statements("schema"))
@@ -25,25 +24,22 @@ VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_p
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates missing tables and replaces all views; does nothing if the store has the current definitions already.
+    """Creates missing tables and replaces all views, unless the store has the current definitions already.
 
-    The comment of the table ``meta`` holds a digest of the definitions. If the digest is the current one, the
-    definitions are current.
+    The comment of the table ``meta`` holds the SHA-256 of the definitions.
     """
-    digest = _definitions()
+    texts, digest = _definitions()
     if fetch(connection, DEFINITIONS) == [{"digest": digest}]:
         return
-    for kind, names in (("schema", TABLES), ("views", VIEWS)):
-        for name in names:
-            connection.execute(statement(kind, name))
+    for text in texts:
+        connection.execute(text)
     connection.execute(f"comment on table meta is '{digest}'")
 
 
 @cache
-def _definitions() -> str:
-    """Returns the SHA-256, in hex, of the statements that define the tables and the views."""
+def _definitions() -> tuple[list[str], str]:
     texts = [statement(kind, name) for kind, names in (("schema", TABLES), ("views", VIEWS)) for name in names]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return texts, hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, key: str) -> None:

@@ -45,23 +45,23 @@ def statement(kind: str, name: str) -> str:
 
 
 def statements(kind: str) -> Mapping[str, str]:
-    """Returns the SQL text of all statements of a *kind*, such as ``queries``, by name.
+    """Returns the SQL text of all statements of a *kind* by name, sorted by file name, and within a file by line.
 
-    The statements are sorted by file name, and within a file by line. Raises `StoreError` if a file cannot be read, a
-    statement is empty, or a name occurs twice or is not ``lower_case``.
+    Raises `StoreError` if a file cannot be read, a statement is empty, or a name occurs twice or is not ``lower_case``.
     """
     return read_statements(resource("sql"), kind)
 
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """Returns the SQL text of all statements of a *kind* by name, from *folder* instead of ``sql/``.
-
-    Raises the same errors as `statements`.
-    """
+    """Returns the same as `statements`, from *folder* instead of ``sql/``."""
+    single = folder / f"{kind}.sql"
+    files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))
+    if not files:
+        raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program again")
     texts: dict[str, str] = {}
     place_of: dict[str, Path] = {}
-    for file in _files(folder, kind):
+    for file in files:
         path = file.relative_to(folder.parent)
         for name, text in _split(file):
             if not NAME.fullmatch(name):
@@ -72,15 +72,6 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
                 raise StoreError(f"{path}: the statement {name!r} is empty; write it, or delete its name")
             texts[name], place_of[name] = text, path
     return MappingProxyType(texts)
-
-
-def _files(folder: Path, kind: str) -> list[Path]:
-    """Returns the SQL files of a *kind*, sorted; raises `StoreError` if there are none."""
-    single = folder / f"{kind}.sql"
-    files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))
-    if not files:
-        raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program again")
-    return files
 
 
 def _split(file: Path) -> Iterator[tuple[str, str]]:

@@ -39,34 +39,28 @@ Papers = Sequence[Sequence[str]]
 """The judgments of each review, for each paper."""
 _TOPIC_ROUNDS = 80
 _SMOOTHING = 0.02
+_PRIOR = 0.1
+"""Pairs of reviews added to numerator and denominator of a word's lift."""
+_PENALTY = 1e-3
+"""Weight of the sum of squared feature weights in the loss, in nats per pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """The settings of the training.
 
-    - *topics*: the number of topics.
     - *fewest*: n-grams that occur fewer times than this are dropped; 2 suffice for fewer than 3,000 papers.
     - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of the
       papers of each writer. Fewer than 500 papers need words in 1 of 100 papers, and in at least 2.
-    - *prior*: the number of pairs of reviews added to numerator and denominator of a word's lift.
-    - *penalty*: the weight of the sum of squared feature weights in the loss, in nats per pair.
-    - *exponents*: powers of the inverse document frequency to try as weights of copied words.
-    - *rounds*: how many times to fit the feature weights and then the source weights.
-    - *steps*: the most steps of L-BFGS in one fit of the feature weights.
-    - *seed*: the seed of the topics' starting values.
+    - *rounds*: how many times to fit the feature weights, by at most *steps* of L-BFGS, and then the source weights.
     """
 
     topics: int = 200
     fewest: int = 4
     rare: int = 5
     common: float = 0.2
-    prior: float = 0.1
-    penalty: float = 1e-3
-    exponents: tuple[float, ...] = (2.0,)
     rounds: int = 3
     steps: int = 15
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +69,10 @@ class HeldOut:
 
     They are optimistic, because the weights of the model were chosen on these papers.
 
-    - *papers*, *pairs*: the numbers of papers and of pairs.
     - *tokens*: the number of tokens of all reviews.
     - *marginal*: the mean log-probability of a review on its own, in nats.
-    - *same*: the mean pointwise mutual information (PMI) of a review with another review of the same paper, in nats.
-    - *other*: the mean PMI of a review with a review of another paper, in nats.
+    - *same*, *other*: the mean pointwise mutual information (PMI) of a review with another review of the same paper,
+      and with one of another paper, in nats.
     - *auc*: the probability that a PMI within a paper is higher than a PMI between papers.
     """
 
@@ -103,9 +96,8 @@ def train(
     """Trains a model on *papers*; returns the model and its figures on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
-    give the same model. *alphabet* defaults to that of the running Python. *writers*: who wrote the judgments of each
-    of *papers*; None: one writer. *validation_writers*: the same of *validation*. Raises `SourceError` for too few
-    papers, reviews or words.
+    give the same model. *writers*: who wrote the judgments of each of *papers*; None: one writer. Raises `SourceError`
+    for too few papers, reviews or words.
     """
     writers = writers or [""] * len(papers)
     if validation is None:
@@ -122,19 +114,14 @@ def train(
     for paper, writer in zip(papers, writers, strict=True):
         by_writer.setdefault(writer, []).append(paper)
     config, vocabulary, arrays = _count(list(by_writer.values()), recipe, alphabet)
-    configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
-    models = [fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation) for config in configs]
-    model = max(models, key=lambda model: mean_logprob(model, validation))
+    model = fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation)
     for _ in range(recipe.rounds):
-        model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
+        model = fit_sources(fit_boosts(model, validation, recipe.steps), validation)
     return model, held_out(model, validation, validation_writers)
 
 
 def save(model: CacheNgram, folder: Path) -> None:
-    """Writes the files of *model* to *folder*, for `CacheNgram.load`; other files there, such as a model card, stay.
-
-    Raises `SettingsError` if the files cannot be written.
-    """
+    """Writes the files of *model* to *folder*, for `CacheNgram.load`; other files there, such as a model card, stay."""
     with writing(folder):
         write_files(folder, model.config, model.vocabulary, model.arrays)
 
@@ -203,11 +190,11 @@ def _count(
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
         "papers_with": np.rint(shares * size).astype(np.int32),
-        "lift": _lift(coded, len(vocabulary), recipe.prior),
+        "lift": _lift(coded, len(vocabulary)),
         **spellings,
         **form_counts(text for papers in writers for paper in papers for text in paper),
         **backoff_counts(chain(*whole), len(vocabulary), fewest),
-        **shared_topics(whole, topical, recipe.topics, recipe.seed),
+        **shared_topics(whole, topical, recipe.topics),
     }
     config = {
         "alphabet": asdict(alphabet),
@@ -223,14 +210,13 @@ def _count(
 
 
 def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
-    """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
     return [np.array([ids.get(word, 0) for word in words]) for words in paper]
 
 
-def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:
+def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int) -> np.ndarray:
     """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
-    The lift is log((observed pairs + *prior*) / (pairs expected by chance + *prior*)). A pair is two reviews of one
+    The lift is log((observed pairs + `_PRIOR`) / (pairs expected by chance + `_PRIOR`)). A pair is two reviews of one
     paper that both contain the word. What chance would give is counted within each of *writers* (the word ids of each
     review of each paper), and added up.
     """
@@ -246,7 +232,7 @@ def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: f
             reviews_with += both
             pairs += len(paper) * (len(paper) - 1)
         chance += pairs * (reviews_with / sum(map(len, papers))) ** 2
-    return np.log((shared + prior) / (chance + prior)).astype(np.float32)
+    return np.log((shared + _PRIOR) / (chance + _PRIOR)).astype(np.float32)
 
 
 def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
@@ -301,16 +287,10 @@ def _maximise(chances: np.ndarray) -> list[float]:
     return (weights / weights.sum()).tolist()
 
 
-def mean_logprob(model: CacheNgram, papers: Papers) -> float:
-    """Returns the mean log-probability of a review given another of the same paper, over all ordered pairs, in nats."""
-    pairs, replies, known = _read(model, papers)
-    return sum(float(model.token_logprobs(replies[y], known[x]).sum()) for x, y in pairs) / len(pairs)
-
-
-def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
+def fit_boosts(model: CacheNgram, papers: Papers, steps: int) -> CacheNgram:
     """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
 
-    They maximise the likelihood of each review given another, less *penalty* times the sum of their squares. The
+    They maximise the likelihood of each review given another, less `_PENALTY` times the sum of their squares. The
     gradient for a feature is its observed minus its expected value.
     """
     from scipy.optimize import minimize
@@ -321,7 +301,7 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
     share = model.conditional_weights[1]
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
+        value, slope = _PENALTY * boosts @ boosts, 2 * _PENALTY * boosts
         reweighted: dict[str, np.ndarray] = {}
         for x, y in pairs:
             if (x, y) not in copies:
@@ -358,15 +338,13 @@ def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.nd
     return np.maximum(weights @ whole + weights @ escapes * spelling, 1e-300), reply.unknown * spelling
 
 
-def shared_topics(
-    papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
-) -> dict[str, np.ndarray]:
+def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int) -> dict[str, np.ndarray]:
     """Learns topics shared by reviews of one paper: a word of one predicts words of another through a few topics.
 
-    The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It fits the
+    The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation to the
     counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
-    contains v. *papers* holds the word ids of each review of each paper, and *chosen* the ids of the words. *seed* is
-    that of the starting values. Returns four arrays:
+    contains v. *papers* holds the word ids of each review of each paper, and *chosen* the ids of the words. Returns
+    four arrays:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;
@@ -382,7 +360,7 @@ def shared_topics(
             in_second = np.flatnonzero(second)
             together[np.ix_(np.flatnonzero(first), in_second)] += second[in_second]
     np.fill_diagonal(together, 0)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     known = random.uniform(0.5, 1.5, (len(chosen), topics)).astype(np.float32)
     predicted = random.uniform(0.5, 1.5, (topics, len(chosen))).astype(np.float32)
     known, predicted = known / known.sum(axis=0), predicted / predicted.sum(axis=1, keepdims=True)

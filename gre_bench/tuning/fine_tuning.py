@@ -4,8 +4,8 @@ The result is an adapter (LoRA, Hu et al. 2022) or the whole model. Appendix E.1
 matrices of attention and feed-forward layers, with the base in 4 bits. Where 4 bits are unavailable, the base keeps its
 full precision.
 
-After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
-returns the training record.
+After an interruption, the same call of `fine_tune` continues the training. Once that is complete, the same call returns
+the training record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Lessons, Metric, lessons
 from gre_bench.tuning.record import History, writing
 from gre_bench.tuning.settings import TuningSettings
-from gre_bench.tuning.trainer import train
 
 if TYPE_CHECKING:
     from torch import nn
@@ -63,10 +62,10 @@ def fine_tune(
 ) -> dict[str, Any]:
     """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
-    If *base* holds an adapter, the training starts from its weights, and its base stays the base of the result.
-    *kept* holds papers that are not trained on; their loss is measured before, during and after the training. *metrics*
-    are the metrics whose conversations are learnt. *data* describes the files that the papers come from, and goes into
-    the record. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
+    If *base* holds an adapter, the training starts from its weights, and its base stays the base of the result. *kept*
+    holds papers that are not trained on; their loss is measured before, during and after the training. *data* describes
+    the files that the papers come from, and goes into the record. Raises `LMError`, `SettingsError`, `SourceError` or
+    `LockedError`.
     """
     with record.claimed(folder):
         start = _start(located(base, "lm"), settings)
@@ -83,6 +82,8 @@ def fine_tune(
         del request["save_every"]
         if done := record.finished(folder, request):
             return done
+        from gre_bench.tuning.trainer import train  # which imports torch
+
         learnt, held_out = _lessons(weights, papers, kept, metrics, settings)
         model = trainable(weights, settings, start)
         rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
@@ -118,8 +119,8 @@ def fine_tune(
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
     """Opens the model in *folder*, or the pretrained model of that name, for training.
 
-    If the whole model is trained, it is opened in float32. The base of an adapter is opened in 4 bits or in the dtype
-    of *settings*. Raises `LMError` if the model cannot be opened or trained.
+    The dtype is float32 if the whole model is trained. The base of an adapter is opened in 4 bits or in the dtype of
+    *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
     folder = located(folder, "lm")
     whole = settings.method == "full"
@@ -186,9 +187,8 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
     """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
-    *base*: the path or the name of the pretrained base model, which the adapter's files refer to. *dtype*: the
-    precision of the base, in which the adapter's weights are written. Raises `SettingsError` if the folder cannot be
-    written.
+    The adapter's files refer to *base*, a path or the name of a pretrained model; its weights are written in *dtype*,
+    that of the base. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import load_file, save_file
@@ -280,10 +280,9 @@ def _lessons(
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
-    """Refuses to adapt an embedding if the input and output embeddings share one matrix; raises `LMError`.
+    """Raises `LMError` if *targets* name an embedding and input and output embeddings share one matrix.
 
-    *targets*: names of the matrices to adapt. Training would adapt only one of the two embeddings. Merging the adapter
-    into the shared matrix would change both embeddings.
+    Training would adapt only one of the two. Merging the adapter into the shared matrix would change both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]

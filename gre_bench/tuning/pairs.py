@@ -42,11 +42,9 @@ _BUCKET = 50
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to train on.
+    """A paper to train on: the judgments of each of its reviews, one string per review, and kind of synopsis → text.
 
-    - *judgments*: the judgments of each of the paper's reviews, one string per review.
-    - *synopses*: kind of synopsis → text.
-    - *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments.
+    *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments.
     """
 
     paper_id: str
@@ -84,10 +82,7 @@ class Lessons:
 
 
 def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
-    """Returns nine predictions of *reviews*, the judgments of three reviews of one paper.
-
-    The first six predict each review from each of the other two. The last three predict each review without another.
-    """
+    """Returns nine predictions of three *reviews* of one paper: each from each of the others, then each from none."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
@@ -149,9 +144,8 @@ def predictions(
     """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
 
     A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form* and
-    *ascii_fold* say how the texts are prepared (`gre_bench.core.judgments.prepared`). *others*: the number of `rivals`
-    with which each review is predicted too. The third result has for each prediction the place of its paper and metric,
-    and whether it is one of the latter.
+    *ascii_fold* say how the texts are prepared. *others*: the number of `rivals` with which each review is predicted
+    too. The third result has for each prediction the place of its paper and metric, and whether it has a rival.
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -195,7 +189,6 @@ def lessons(
     """Returns the training examples of *papers* in their order, and counts of everything left out (see `predictions`).
 
     *learnt*: the tokens that have a loss: those of the scored span (``reply``), or all, as the authors do (``full``).
-    Conversations of more than *max_tokens* tokens are left out. *others*: as in `predictions`.
     """
     made, excluded, places = predictions(papers, metrics, seed, form, ascii_fold, others)
     replies: dict[str, int] = {}
@@ -215,10 +208,9 @@ def lessons(
         group = (lesson, reply) if others else None
         examples.append(Example(conversation.ids, tuple(weights), group, wrong))
     with_right = {example.group for example in examples if not example.wrong}
-    alone = sum(example.wrong and example.group not in with_right for example in examples)
-    if alone:
-        excluded["conversations with a review of another paper, and none with one of the paper"] += alone
     kept = tuple(example for example in examples if not example.wrong or example.group in with_right)
+    if alone := len(examples) - len(kept):
+        excluded["conversations with a review of another paper, and none with one of the paper"] += alone
     return Lessons(kept, dict(excluded))
 
 
@@ -251,8 +243,7 @@ def batches_of(
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
     The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours*, each batch holds
-    consecutive examples instead, and only the order of batches is random. With contrast it holds all examples of one
-    paper and metric, whatever *size* is.
+    consecutive examples instead. With contrast it holds all examples of one paper and metric, whatever *size* is.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if examples and examples[0].group is not None:

@@ -38,10 +38,8 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 class Point:
     """The figures of one step of a run; losses are in nats per weighted token.
 
-    - *step*: the number of steps done; *steps*: the number planned.
-    - *epoch*: the number of passes over the data after the step.
+    - *steps*: the number planned. *epoch*: the number of passes over the data after the step.
     - *loss*: the loss on the sequences of this step, before the step; None at step 0.
-    - *learning_rate*: the learning rate of this step.
     - *held_out*: the loss on held-out papers, after the step; None if not measured.
     """
 
@@ -55,14 +53,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the name of the optimiser that was used; the settings may have requested another."""
+    """All points of a run, and the optimiser that was used; the settings may have requested another."""
 
     points: tuple[Point, ...]
     optimiser: str
 
     @property
     def steps(self) -> int:
-        """The number of steps done."""
         return self.points[-1].step if self.points else 0
 
     @property
@@ -108,7 +105,7 @@ def writing(folder: Path) -> Iterator[None]:
 def claimed(folder: Path) -> Iterator[None]:
     """Locks *folder* within the block; raises `LockedError` if another process is training there.
 
-    The folder is made if absent, and removed if it is empty at the end of the block.
+    It is made if absent, and removed if it is empty at the end of the block.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -126,12 +123,10 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Trains a model into *folder* by calling *work*, unless the model is already trained; returns the training record.
+    """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
-    *request*: the settings and data of the training. If *folder* holds a finished training with equal *request*,
-    *work* is not called, and the existing record is returned. If an earlier training was killed, *work* is called
-    again. Before any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder*
-    holds something else.
+    A finished training with equal *request* (settings and data) is returned as it is. A killed one is done again.
+    Raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds something else.
     """
     with claimed(folder):
         if done := finished(folder, request):
@@ -152,8 +147,8 @@ def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[st
 def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
-    *request*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
-    has others, and also if the record cannot be read or the folder holds other files.
+    Raises `SettingsError`, which names the differences, if its settings and data are not those of *request*. Raises it
+    also if the record cannot be read or the folder holds other files.
     """
     path = folder / FILE
     if path.is_file():
@@ -184,7 +179,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Returns the installed version of each of `PACKAGES`; leaves out packages that are not installed."""
+    """Returns the version of each of `PACKAGES` that is installed."""
     installed = {}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -195,7 +190,7 @@ def versions() -> dict[str, str]:
 def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]) -> None:
     """Writes *points* to the history file in *folder*: as the whole file (``w``), or at its end (``a``).
 
-    A continued run leaves out the points after its last checkpoint, because the run repeats those steps.
+    A continued run leaves out the points after its last checkpoint, because it repeats those steps.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -206,8 +201,8 @@ def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]
 def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
-    *rests_on* holds the settings and digests of the run; only a run with the same ones may continue from the
-    checkpoint. Raises `SettingsError` if the folder cannot be written.
+    Only a run with the same *rests_on*, settings and digests, may continue from it. Raises `SettingsError` if the
+    folder cannot be written.
     """
     import torch
     from safetensors.torch import save_file
@@ -248,9 +243,8 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position:
     """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's position.
 
-    Without a checkpoint, the position is that of a run's start. *rests_on*: the settings and digests of this run.
-    Raises `SettingsError`, which names the differences, if the checkpoint was saved with others. Raises `SourceError`
-    if the checkpoint cannot be read.
+    Without a checkpoint, that is a run's start. Raises `SettingsError`, which names the differences, if the checkpoint
+    was saved with another *rests_on*, and `SourceError` if it cannot be read.
     """
     import torch
     from safetensors import SafetensorError

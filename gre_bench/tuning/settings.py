@@ -19,8 +19,6 @@ from gre_bench.tuning.pairs import LearntTokens, Metric
 
 
 class TuningSettings(BaseModel):
-    """The settings of fine-tuning: the method, the conversations, the adapter and the training loop."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     method: Literal["lora", "full"] = Field(
@@ -128,11 +126,9 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     tree: dict[str, Any] = {}
     if path is not None:
         try:
-            tree = strict.read_toml(path)
+            tree = strict.read_table(path, "settings file")
         except FileNotFoundError:
             raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
-        except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-            raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for override in overrides:
         key, sign, value = override.partition("=")
         if not sign:

@@ -14,19 +14,19 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers import AttentionInterface
 
 from gre_bench.core.errors import LMError
 from gre_bench.lm.engine.engines import ARCHITECTURES
 from gre_bench.lm.engine.packs import TokenTrie
 from gre_bench.lm.span import Conversation
 from gre_bench.tuning.pairs import Example, weight_of
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 NAME = "trie-training"
 """The name of this attention in transformers."""
@@ -40,12 +40,7 @@ Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
 
 @contextmanager
 def sharing(model: nn.Module) -> Iterator[None]:
-    """Makes *model* use the attention of this module within the block.
-
-    Raises `LMError` if the architecture of the model cannot run as a trie.
-    """
-    from transformers import AttentionInterface
-
+    """Makes *model* use the attention of this module within the block; raises `LMError` if it cannot run as a trie."""
     base = base_of(model)
     kind = base.config.model_type
     if kind not in ARCHITECTURES:
@@ -64,17 +59,17 @@ def sharing(model: nn.Module) -> Iterator[None]:
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
+    """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, those with a weight, in nats.
 
-    The learnt tokens are those that have a weight in the loss. In each example they must be the last tokens, and each
-    weight must be 1; if not, raises `ValueError`. Call this function within `sharing`.
+    In each example they must be the last tokens, and each weight must be 1; if not, raises `ValueError`. Call this
+    function within `sharing`.
     """
     read = _read(model, batch)
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     if head.weight.requires_grad or head.bias is not None or cap is not None:
         return -_log_probs(read).sum()
-    return _applied(_head_loss(), read.hidden, head.weight, read.row_of, read.targets)
+    return _applied(_HeadLoss, read.hidden, head.weight, read.row_of, read.targets)
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
@@ -84,8 +79,6 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
     group: its mean, times the number of learnt tokens, so that a division by this number gives both as means. A batch
     without a pair to tell apart has none.
     """
-    import torch
-
     read = _read(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _log_probs(read))
     learnt = [index for index, example in enumerate(batch) if not example.wrong]
@@ -103,9 +96,9 @@ def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a model makes of a batch: its last hidden states at the rows that predict, and what each must predict.
+    """What a model makes of a batch: its last hidden states, shape (rows, width), at the rows that predict.
 
-    *hidden*: shape (rows, width). For each target: the index *row_of* its row, and of the example that is its *owner*.
+    For each target: the index *row_of* its row, and of the example that is its *owner*.
     """
 
     base: Any
@@ -117,9 +110,6 @@ class _Reading:
 
 def _log_probs(read: _Reading) -> Tensor:
     """Returns log P of each target, in float32. Logits of a few rows are made at a time, and again for the gradient."""
-    import torch
-    from torch.utils.checkpoint import checkpoint
-
     head = read.base.get_output_embeddings()
     cap = getattr(read.base.config.get_text_config(), "final_logit_softcapping", None)
     order = torch.argsort(read.row_of, stable=True)
@@ -141,8 +131,6 @@ def _log_probs(read: _Reading) -> Tensor:
 
 def _read(model: nn.Module, batch: Sequence[Example]) -> _Reading:
     """Reads *batch* as a trie. Raises `ValueError` as `summed_loss` does."""
-    import torch
-
     conversations = []
     for example in batch:
         first = next(index for index, weight in enumerate(example.weights) if weight and index)
@@ -185,80 +173,68 @@ def _attend(
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
         raise LMError("training: soft caps and sliding windows cannot share prefixes; set share_prefixes=false")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return _applied(_attention(), query, key, value, layout, scale).transpose(1, 2), None
+    return _applied(_Attention, query, key, value, layout, scale).transpose(1, 2), None
 
 
 def _applied(function: Any, first: Tensor, *others: Any) -> Tensor:
     """Returns the result of *function*, one with a gradient of its own, in the dtypes of its arguments."""
-    import torch
-
     with torch.autocast(first.device.type, enabled=False):
         return function.apply(first, *others)
 
 
-@cache
-def _attention() -> Any:
-    import torch
+class _Attention(torch.autograd.Function):
+    """Computes the attention of each range of tokens to the ranges that it sees, by plain products.
 
-    class Attention(torch.autograd.Function):
-        """Computes the attention of each range of tokens to the ranges that it sees, by plain products.
+    Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
+    weights are stored in the dtype of the queries. The gradient is that of flash attention (Dao et al. 2022, appendix
+    B).
+    """
 
-        Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
-        weights are stored in the dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022,
-        appendix B).
-        """
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Layout, scale: float) -> Tensor:
+        heads, groups = key.shape[1], query.shape[1] // key.shape[1]
+        size = query.shape[3]
+        out = torch.empty_like(query)
+        kept = []
+        grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query, out))
+        for (start, stop), seen in layout:
+            count = stop - start
+            keys, values = _seen(key, seen), _seen(value, seen)
+            queries = grouped[:, :, start:stop].reshape(heads, groups * count, size)
+            scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
+            future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
+            scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -math.inf)
+            weights = torch.softmax(scores, -1).to(query.dtype)
+            written[:, :, start:stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
+            kept.append(weights)
+        ctx.save_for_backward(query, key, value, out, *kept)
+        ctx.layout, ctx.scale = layout, scale
+        return out
 
-        @staticmethod
-        def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Layout, scale: float) -> Tensor:
-            heads, groups = key.shape[1], query.shape[1] // key.shape[1]
-            size = query.shape[3]
-            out = torch.empty_like(query)
-            kept = []
-            grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query, out))
-            for (start, stop), seen in layout:
-                count = stop - start
-                keys, values = _seen(key, seen), _seen(value, seen)
-                queries = grouped[:, :, start:stop].reshape(heads, groups * count, size)
-                scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
-                future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
-                scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -math.inf)
-                weights = torch.softmax(scores, -1).to(query.dtype)
-                written[:, :, start:stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
-                kept.append(weights)
-            ctx.save_for_backward(query, key, value, out, *kept)
-            ctx.layout, ctx.scale = layout, scale
-            return out
-
-        @staticmethod
-        def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-            query, key, value, out, *kept = ctx.saved_tensors
-            heads, groups = key.shape[1], query.shape[1] // key.shape[1]
-            size = query.shape[3]
-            slope_q = torch.empty_like(query)
-            slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
-            inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
-            grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
-            for ((start, stop), seen), weights in zip(ctx.layout, kept, strict=True):
-                count, segment = stop - start, slice(start, stop)
-                keys, values = _seen(key, seen), _seen(value, seen)
-                queries, outer = (
-                    each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes)
-                )
-                by_weight = torch.bmm(outer, values.transpose(1, 2)).float()
-                by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
-                by_score = by_weight.to(query.dtype)
-                written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
-                _spread(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
-                _spread(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
-            return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
-
-    return Attention
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        query, key, value, out, *kept = ctx.saved_tensors
+        heads, groups = key.shape[1], query.shape[1] // key.shape[1]
+        size = query.shape[3]
+        slope_q = torch.empty_like(query)
+        slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
+        inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
+        grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
+        for ((start, stop), seen), weights in zip(ctx.layout, kept, strict=True):
+            count, segment = stop - start, slice(start, stop)
+            keys, values = _seen(key, seen), _seen(value, seen)
+            queries, outer = (each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes))
+            by_weight = torch.bmm(outer, values.transpose(1, 2)).float()
+            by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
+            by_score = by_weight.to(query.dtype)
+            written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
+            _spread(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
+            _spread(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
+        return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
 
 def _seen(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
     """Returns the keys (or values) in *ranges* of those of all tokens, *each*: shape (key heads, keys, size)."""
-    import torch
-
     return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
 
 
@@ -270,40 +246,34 @@ def _spread(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> 
         done += stop - start
 
 
-@cache
-def _head_loss() -> Any:
-    import torch
+class _HeadLoss(torch.autograd.Function):
+    """Computes Σ −log softmax(hidden · weightᵀ) at the targets, and its gradient in the same pass.
 
-    class HeadLoss(torch.autograd.Function):
-        """Computes Σ −log softmax(hidden · weightᵀ) at the targets, and its gradient in the same pass over the logits.
+    *hidden*: shape (rows, width). *row_of*: for each target, the index of the row that predicts the target. A row may
+    predict several targets.
+    """
 
-        *hidden*: shape (rows, width). *row_of*: for each target, the index of the row that predicts the target. A row
-        may predict several targets.
-        """
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, row_of: Tensor, targets: Tensor) -> Tensor:
+        total = torch.zeros((), dtype=torch.float64, device=hidden.device)
+        slopes = torch.empty_like(hidden)
+        counts = torch.bincount(row_of, minlength=len(hidden)).float()
+        order = torch.argsort(row_of, stable=True)
+        row_of, targets = row_of[order], targets[order]
+        for start in range(0, len(hidden), _ROWS):
+            stop = min(start + _ROWS, len(hidden))
+            first, last = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
+            at, wanted = row_of[first:last] - start, targets[first:last]
+            logits = (hidden[start:stop].to(weight.dtype) @ weight.T).float()
+            sums = torch.logsumexp(logits, -1, keepdim=True)
+            total += (sums[at, 0] - logits[at, wanted]).double().sum()
+            slope = logits.sub_(sums).exp_().mul_(counts[start:stop, None])
+            slope.index_put_((at, wanted), slope.new_tensor(-1.0), accumulate=True)
+            slopes[start:stop] = (slope.to(weight.dtype) @ weight).to(slopes.dtype)
+        ctx.save_for_backward(slopes)
+        return total.float()
 
-        @staticmethod
-        def forward(ctx: Any, hidden: Tensor, weight: Tensor, row_of: Tensor, targets: Tensor) -> Tensor:
-            total = torch.zeros((), dtype=torch.float64, device=hidden.device)
-            slopes = torch.empty_like(hidden)
-            counts = torch.bincount(row_of, minlength=len(hidden)).float()
-            order = torch.argsort(row_of, stable=True)
-            row_of, targets = row_of[order], targets[order]
-            for start in range(0, len(hidden), _ROWS):
-                stop = min(start + _ROWS, len(hidden))
-                first, last = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
-                at, wanted = row_of[first:last] - start, targets[first:last]
-                logits = (hidden[start:stop].to(weight.dtype) @ weight.T).float()
-                sums = torch.logsumexp(logits, -1, keepdim=True)
-                total += (sums[at, 0] - logits[at, wanted]).double().sum()
-                slope = logits.sub_(sums).exp_().mul_(counts[start:stop, None])
-                slope.index_put_((at, wanted), slope.new_tensor(-1.0), accumulate=True)
-                slopes[start:stop] = (slope.to(weight.dtype) @ weight).to(slopes.dtype)
-            ctx.save_for_backward(slopes)
-            return total.float()
-
-        @staticmethod
-        def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-            (slopes,) = ctx.saved_tensors
-            return slopes * above.to(slopes.dtype), None, None, None
-
-    return HeadLoss
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (slopes,) = ctx.saved_tensors
+        return slopes * above.to(slopes.dtype), None, None, None

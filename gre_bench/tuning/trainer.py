@@ -1,8 +1,8 @@
 """The training loop of evaluation LMs: any causal LM of torch, in full or as an adapter.
 
 It minimises Σ weight · −log P(token | earlier tokens) / Σ weight over the sequences of a step. The defaults are those
-of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run. The continued
-run ends with the weights of an uninterrupted one.
+of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends
+with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.engines import is_out_of_memory
@@ -23,10 +27,6 @@ from gre_bench.tuning import record, shared_prefixes
 from gre_bench.tuning.pairs import Example, batches_of, checked, digest_of, weight_of
 from gre_bench.tuning.record import History, Point, Position, trained
 from gre_bench.tuning.settings import TuningSettings
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-    from torch.optim import Optimizer
 
 
 def train(
@@ -41,7 +41,6 @@ def train(
 ) -> History:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
-    - *settings*: of these, `TuningSettings.of_the_loop` matter here.
     - *held_out*: examples that are not trained on; their loss is measured.
     - *on_step*: a function that receives the history's point of each step.
     - *about*: what else the result depends on, such as the digest of the base model.
@@ -53,14 +52,74 @@ def train(
     there are no examples.
     """
     with shared_prefixes.sharing(model) if settings.share_prefixes else nullcontext():
-        return _Run(model, settings, folder).trained_on(examples, held_out, on_step, about or {})
+        run, batch, every = _Run(model, settings, folder), settings.batch, settings.accumulation
+        if not checked(examples, settings.max_tokens):
+            most = settings.max_tokens
+            raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
+        checked(held_out, settings.max_tokens)
+        rests_on = {
+            **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},
+            **(about or {}),
+            "optimiser": run.optimiser_name,
+            "training data": digest_of(examples),
+            "held-out data": digest_of(held_out),
+        }
+        run.position = record.restore(folder, model, run.optimiser, rests_on)
+        record.write_history(run.position.points, folder, "w")
+        if settings.recompute:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
+                checkpointed: Any = model
+                checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
+
+        def note(point: Point) -> None:
+            done = run.position.done + (point.step > 0)
+            run.position = replace(run.position, done=done, points=(*run.position.points, point))
+            record.write_history([point], folder, "a")
+            on_step(point)
+
+        if not run.position.points and held_out:
+            batches = batches_of(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
+            steps = math.ceil(len(batches) / every)
+            measured = run.mean_loss(held_out, "the held-out loss before the first step")
+            note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
+        while not run.over:
+            epoch = run.position.epoch
+            batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
+            steps = [batches[cut : cut + every] for cut in range(0, len(batches), every)]
+            before = run.position.step - run.position.done
+            planned = settings.max_steps or before + len(steps) * (settings.epochs - epoch)
+            for step in steps[run.position.done :]:
+                if run.over:
+                    break
+                rate = learning_rate(settings, run.position.step, planned)
+                loss, norm = run.stepped(step, rate)
+                done = run.position.step + 1
+                run.refuse_no_number(loss, f"the loss at step {done}")
+                run.refuse_no_number(norm, f"the norm of the gradient at step {done}")
+                measured = None
+                if held_out and _due(done, planned, settings.evaluate_every):
+                    measured = run.mean_loss(held_out, f"the held-out loss after step {done}")
+                if saved := _due(done, planned, settings.save_every):
+                    for name, parameter in trained(model).items():
+                        if not parameter.isfinite().all():
+                            run.refuse_no_number(math.nan, f"weight {name} after step {done}")
+                    # Even finite weights may be too large for a finite loss on what was just learnt.
+                    if measured is None:
+                        run.mean_loss(step[0], f"the loss after step {done}")
+                note(Point(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured))
+                if saved:
+                    record.save(folder, run.position, model, run.optimiser, rests_on)
+            run.position = replace(run.position, epoch=epoch + 1, done=0)
+        model.eval()
+        return History(run.position.points, run.optimiser_name)
 
 
 def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
     """Returns the learning rate of the next step when *done* of the *planned* steps are done.
 
-    The rate rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in
-    the trainer of transformers, which the authors used.
+    It rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in the
+    trainer of transformers, which the authors used.
     """
     warmup = settings.warmup_steps
     if done < warmup:
@@ -76,8 +135,6 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     Padding is on the right and has weight 0. A causal model never attends to it, so no mask is needed. If the model
     supports it, its head runs only at positions that predict a token with a weight.
     """
-    import torch
-
     device = next(model.parameters()).device
     longest = max(len(example.ids) for example in batch)
     ids = torch.tensor([[*example.ids, *[0] * (longest - len(example.ids))] for example in batch])
@@ -97,99 +154,25 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 class _Run:
-    """A run of the training loop on *model*, which writes into *folder*."""
+    """A run of the training loop on *model*, which writes into *folder*, and its position."""
 
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
-        import torch
-
         torch.manual_seed(settings.seed)
         self.model, self.settings, self.folder = model, settings, folder
         self.optimiser, self.optimiser_name = _optimiser(model, settings)
         self.position = Position()
 
-    def trained_on(
-        self,
-        examples: Sequence[Example],
-        held_out: Sequence[Example],
-        on_step: Callable[[Point], None],
-        about: Mapping[str, Any],
-    ) -> History:
-        """Does the work of `train`."""
-        settings, batch, every = self.settings, self.settings.batch, self.settings.accumulation
-        if not checked(examples, settings.max_tokens):
-            most = settings.max_tokens
-            raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
-        checked(held_out, settings.max_tokens)
-        rests_on = {
-            **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},
-            **about,
-            "optimiser": self.optimiser_name,
-            "training data": digest_of(examples),
-            "held-out data": digest_of(held_out),
-        }
-        self.position = record.restore(self.folder, self.model, self.optimiser, rests_on)
-        record.write_history(self.position.points, self.folder, "w")
-        if settings.recompute:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
-                checkpointed: Any = self.model
-                checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
-
-        def note(point: Point) -> None:
-            done = self.position.done + (point.step > 0)
-            self.position = replace(self.position, done=done, points=(*self.position.points, point))
-            record.write_history([point], self.folder, "a")
-            on_step(point)
-
-        if not self.position.points and held_out:
-            batches = batches_of(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
-            steps = math.ceil(len(batches) / every)
-            measured = self._mean_loss(held_out, "the held-out loss before the first step")
-            note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
-        while not self._over:
-            epoch = self.position.epoch
-            batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
-            steps = [batches[cut : cut + every] for cut in range(0, len(batches), every)]
-            before = self.position.step - self.position.done
-            planned = settings.max_steps or before + len(steps) * (settings.epochs - epoch)
-            for step in steps[self.position.done :]:
-                if self._over:
-                    break
-                rate = learning_rate(settings, self.position.step, planned)
-                loss, norm = self._stepped(step, rate)
-                done = self.position.step + 1
-                self._refuse_no_number(loss, f"the loss at step {done}")
-                self._refuse_no_number(norm, f"the norm of the gradient at step {done}")
-                measured = None
-                if held_out and _due(done, planned, settings.evaluate_every):
-                    measured = self._mean_loss(held_out, f"the held-out loss after step {done}")
-                if saved := _due(done, planned, settings.save_every):
-                    for name, parameter in trained(self.model).items():
-                        if not parameter.isfinite().all():
-                            self._refuse_no_number(math.nan, f"weight {name} after step {done}")
-                    # Even finite weights may be too large for a finite loss on what was just learnt.
-                    if measured is None:
-                        self._mean_loss(step[0], f"the loss after step {done}")
-                note(Point(done, planned, epoch + (self.position.done + 1) / len(steps), loss, rate, measured))
-                if saved:
-                    record.save(self.folder, self.position, self.model, self.optimiser, rests_on)
-            self.position = replace(self.position, epoch=epoch + 1, done=0)
-        self.model.eval()
-        return History(self.position.points, self.optimiser_name)
-
     @property
-    def _over(self) -> bool:
+    def over(self) -> bool:
         most = self.settings.max_steps
         return self.position.step >= most if most else self.position.epoch >= self.settings.epochs
 
-    def _stepped(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
+    def stepped(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
         """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
         Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping.
         If the loss or the norm is not finite, the model stays unchanged.
         """
-        import torch
-
         self.model.train()
         weight = sum(map(weight_of, batches))
         total = 0.0
@@ -211,17 +194,15 @@ class _Run:
             self.optimiser.zero_grad(set_to_none=True)
         return total, norm
 
-    def _mean_loss(self, examples: Sequence[Example], name: str) -> float:
+    def mean_loss(self, examples: Sequence[Example], name: str) -> float:
         """Returns the mean loss over *examples*, called *name*, in nats per weighted token, without dropout."""
-        import torch
-
         size, shared = self.settings.batch, self.settings.share_prefixes
         self.model.eval()
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
         with self._enough_memory(), torch.no_grad(), self._arithmetic():
             mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
-        self._refuse_no_number(mean, name)
+        self.refuse_no_number(mean, name)
         return mean
 
     def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
@@ -233,8 +214,7 @@ class _Run:
             )
         return shared_prefixes.summed_loss(self.model, batch)
 
-    def _refuse_no_number(self, value: float, name: str) -> None:
-        """Raises `LMError` if *value*, which the message calls *name*, is not finite."""
+    def refuse_no_number(self, value: float, name: str) -> None:
         if math.isfinite(value):
             return
         kept = self.folder / record.CHECKPOINT
@@ -255,8 +235,6 @@ class _Run:
             ) from error
 
     def _arithmetic(self) -> AbstractContextManager[Any]:
-        import torch
-
         device = next(self.model.parameters()).device.type
         return torch.autocast(device, dtype=torch.bfloat16, enabled=self.settings.dtype == "bfloat16")
 
@@ -266,13 +244,7 @@ def _due(done: int, planned: int, every: int) -> bool:
 
 
 def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
-    """Returns the optimiser for the trained parameters of *model*, and the optimiser's name.
-
-    If the settings request adamw_8bit but this machine cannot run it, the optimiser is adamw. Raises `ValueError` if
-    *model* has no trained parameters.
-    """
-    import torch
-
+    """Returns the optimiser and its name, adamw where adamw_8bit cannot be had."""
     parameters = list(trained(model).values())
     if not parameters:
         raise ValueError("no parameter of the model requires a gradient")

@@ -33,24 +33,16 @@ where run_id = (
 
 -- name: board_texts
 -- one row per candidate, task and requested writer: the outcomes of its reviews and of their judgments
-with texts as (
-    select 'human' as candidate_id, s.review_id
-    from sample s
-    where s.role = 'candidate'
+with asked as (
+    select *, regexp_extract(item, '[^:]*$') as candidate_id
+    from replies
+    where task = 'review'
     union all
-    select r.candidate, r.review_id
-    from reviews r
-    where r.candidate <> 'human' and r.paper_id in (select paper_id from sample)
-),
-asked as (
-    select regexp_extract(p.item, '[^:]*$') as candidate_id, p.task, p.writer, p.outcome, p.prompt_tokens, p.reply_tokens
+    select p.*, r.candidate
     from replies p
-    where p.task = 'review'
-    union all
-    select t.candidate_id, p.task, p.writer, p.outcome, p.prompt_tokens, p.reply_tokens
-    from replies p
-    join texts t on t.review_id = p.item
-    where p.task = 'judgments' and p.writer = $writer
+    join reviews r on r.review_id = p.item
+    where p.task = 'judgments' and p.writer = $writer and r.paper_id in (select paper_id from sample)
+      and (r.candidate <> 'human' or r.review_id in (select review_id from sample where role = 'candidate'))
 )
 select
     candidate_id,
@@ -70,14 +62,10 @@ order by all;
 -- median of lines a review, and the share of a review's distinct words that its judgments keep
 -- In vain: nothing in the text judges, or an LM's reply could not be read as judgments.
 with texts as (
-    select 'human' as candidate_id, s.review_id, r.text
-    from sample s
-    join reviews r using (review_id)
-    where s.role = 'candidate'
-    union all
-    select r.candidate, r.review_id, r.text
-    from reviews r
-    where r.candidate <> 'human' and r.paper_id in (select paper_id from sample)
+    select candidate as candidate_id, review_id, text
+    from reviews
+    where paper_id in (select paper_id from sample)
+      and (candidate <> 'human' or review_id in (select review_id from sample where role = 'candidate'))
 ),
 judged as (
     select review_id, lines, strays, text as judgments
@@ -103,20 +91,10 @@ order by all;
 
 -- name: board_lengths
 -- one row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or review)
-with texts as (
-    select 'human' as candidate_id, s.paper_id, s.review_id
-    from sample s
-    where s.role = 'candidate'
-    union all
-    select r.candidate, r.paper_id, r.review_id
-    from reviews r
-    join candidates c on c.candidate_id = r.candidate and c.kind = 'model'
-    where r.paper_id in (select paper_id from sample)
-),
-read_by_metric as (
+with read_by_metric as (
     select
-        t.candidate_id,
-        t.paper_id,
+        r.candidate as candidate_id,
+        r.paper_id,
         case
             when $source = 'review' then left(regexp_replace(r.text, '^[\s\p{Z}]+', ''), $cut)
             when $form = 'as_written' then j.text
@@ -126,9 +104,12 @@ read_by_metric as (
                     lambda line: regexp_matches(line, '^\s*The reviewer (appreciates|criticizes|questions|suggests)')
                 ), chr(10))
         end as text
-    from texts t
-    join reviews r using (review_id)
-    left join judgments j on j.review_id = t.review_id and j.writer = $writer
+    from reviews r
+    left join judgments j on j.review_id = r.review_id and j.writer = $writer
+    where r.review_id in (select review_id from sample where role = 'candidate') or (
+        r.candidate in (select candidate_id from candidates where kind = 'model')
+        and r.paper_id in (select paper_id from sample)
+    )
 )
 select candidate_id, paper_id, len(string_split_regex(trim(text, ' ' || chr(9) || chr(10) || chr(13)), '\s+')) as words
 from read_by_metric
@@ -192,19 +173,7 @@ order by s.metric, f.signature_id, f.candidate_id;
 
 -- name: strata
 -- one row per requested signature, stratum, its value and candidate: scores there, the most papers first
-select
-    signature_id,
-    stratum,
-    value,
-    candidate,
-    kind,
-    papers,
-    score,
-    low,
-    high,
-    vs_human,
-    vs_human_low,
-    vs_human_high
+select * exclude (vs_human_papers)
 from strata
 where signature_id in (select unnest($signature_ids::varchar[]))
 order by signature_id, stratum, max(papers) over (partition by signature_id, stratum, value) desc, value,
@@ -260,7 +229,6 @@ order by s.metric;
 
 -- name: exposures
 -- one row per role and name
-select role, name, status, family, cutoff, released, learnt, papers, register
 from exposures
 order by role, name;
 

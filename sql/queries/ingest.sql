@@ -63,7 +63,6 @@ order by t.text is not null, t.status, t.paper_id;
 
 -- name: text_words
 -- one row per paper, page and fate of words there
-select paper_id, page, fate, words
 from text_words
 order by paper_id, page, words desc, fate;
 

@@ -1,12 +1,9 @@
 -- name: draw
 -- at most one row: how the sample was drawn
-select papers, seed, reference_count, min_reviews, roles, candidate_slot, reference_slots, avoid_learnt, known, eligible,
-       drawn_at
 from draws;
 
 -- name: sample
 -- one row per sampled paper and human role, in the edition's order
-select paper_id, position, role, place, review_id
 from sample
 order by position, place;
 

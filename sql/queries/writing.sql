@@ -26,23 +26,17 @@ order by candidate_id;
 
 -- name: judged_examples
 -- one row per candidate and writer: the first judgment of its sampled review with the most judgments
-with texts as (
-    select 'human' as candidate_id, s.review_id
-    from sample s
-    where s.role = 'candidate'
-    union all
-    select r.candidate, r.review_id
-    from reviews r
-    join candidates c on c.candidate_id = r.candidate and c.kind = 'model'
-    where r.paper_id in (select paper_id from sample)
-)
 select
-    t.candidate_id,
+    r.candidate as candidate_id,
     j.writer,
-    split_part(trim(arg_max(j.text, (j.lines, t.review_id)), chr(10) || chr(13) || ' '), chr(10), 1) as example
-from texts t
+    split_part(trim(arg_max(j.text, (j.lines, r.review_id)), chr(10) || chr(13) || ' '), chr(10), 1) as example
+from reviews r
 join judgments j using (review_id)
-where j.writer in (select unnest($writers::varchar[])) and j.lines > 0
+where j.writer in (select unnest($writers::varchar[])) and j.lines > 0 and (
+    r.review_id in (select review_id from sample where role = 'candidate')
+    or (r.candidate in (select candidate_id from candidates where kind = 'model')
+        and r.paper_id in (select paper_id from sample))
+)
 group by all
 order by all;
 

@@ -42,23 +42,12 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
     """Stores scores of made-up candidates of different strength; returns their number."""
     names = ["human", *(f"some-vendor/a-model-{n:02d}-instruct" for n in range(1, candidates))]
     ids = [f"s{n}" for n in range(metrics)]
-    store.write(
-        (
-            "add_new_signatures",
-            [
-                SIGNED | {"signature_id": name, "metric": metric}
-                for name, metric in zip(ids, ("gem", "gem_s_abstract", "gem_raw"), strict=False)
-            ],
-        ),
-        (
-            "add_new_candidates",
-            [
-                {"candidate_id": name, "kind": "human" if name == "human" else "model", "model": name, "prompt": None,
-                 "guideline": None, "change": None}
-                for name in names
-            ],
-        ),
-    )  # fmt: skip
+    titles = zip(ids, ("gem", "gem_s_abstract", "gem_raw"), strict=False)
+    signatures = [SIGNED | {"signature_id": name, "metric": metric} for name, metric in titles]
+    made = {"kind": "model", "prompt": None, "guideline": None, "change": None}
+    rows = [made | {"candidate_id": name, "model": name} for name in names]
+    rows[0]["kind"] = "human"
+    store.write(("add_new_signatures", signatures), ("add_new_candidates", rows))
     shape = (metrics, papers, candidates, 2)
     random = np.random.default_rng(0)
     values = 3 * random.normal(size=(1, papers, 1, 2)) + 5 * random.normal(size=shape)
@@ -72,15 +61,10 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
     file = folder / "scores.parquet"
     pq.write_table(table, file)
     with store.transaction() as run:
-        rows = f"from '{file}'"
-        run.execute(
-            f"insert into plan by name (select signature_id, paper_id, candidate_id, reference_id, 'due' as state, "
-            f"'bench' as run_id {rows})"
-        )
-        run.execute(
-            "insert into scores by name (select signature_id, paper_id, candidate_id, reference_id, value, "
-            f"false as broken, []::varchar[] as predictions, 'bench' as run_id {rows})"
-        )
+        pairs = "select signature_id, paper_id, candidate_id, reference_id, 'bench' as run_id"
+        run.execute(f"insert into plan by name ({pairs}, 'due' as state from '{file}')")
+        scored = f"{pairs}, value, false as broken, []::varchar[] as predictions from '{file}'"
+        run.execute(f"insert into scores by name ({scored})")
     return len(table)
 
 

@@ -42,10 +42,8 @@ def thinned(text: str) -> str:
 
 def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Returns for each paper the x of each of `KINDS`."""
-    reviews = [
-        Placed(str(place), str(place), frozenset({str(place)}), len(paper[1].split()))
-        for place, paper in enumerate(papers)
-    ]
+    named = ((str(place), len(paper[1].split())) for place, paper in enumerate(papers))
+    reviews = [Placed(name, name, frozenset({name}), words) for name, words in named]
     source = {move.key: papers[int(move.source)][1] for move in moves(reviews, 0)}
     return [
         (paper[1], other(papers, place)[1], source[str(place)], thinned(paper[1]), GENERIC_JUDGMENTS)
@@ -102,10 +100,8 @@ def told(pmi: np.ndarray, seconds: float) -> None:
 
     print(f"\n{len(papers)} pairs of {len(pmi)} papers; {1 / seconds:.1f} pairs a second")
     for place, (kind, values) in enumerate(by_kind.items()):
-        above = (values > 0).mean()
-        print(
-            f"{kind:8} mean {values.mean():+.2f} {between([one[:, place].mean() for one in drawn])}, above zero {above:.3f}"
-        )
+        interval = between([one[:, place].mean() for one in drawn])
+        print(f"{kind:8} mean {values.mean():+.2f} {interval}, above zero {(values > 0).mean():.3f}")
     print(f"AUC same against other {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})")
     print(f"pairs with same > other {(same > strange).mean():.3f}, same > moved {(same > by_kind['moved']).mean():.3f}")
     difference = same - strange
@@ -113,9 +109,8 @@ def told(pmi: np.ndarray, seconds: float) -> None:
     for place, kind in enumerate(KINDS[1:], 1):
         values = [effect(one[:, place], one[:, 0]) for one in drawn]
         print(f"d of {kind} against same {effect(by_kind[kind], same):+.2f} {between(values)}")
-    print(
-        f"above chance (same - moved) {(same - by_kind['moved']).mean():+.2f} {between([(one[:, 0] - one[:, 2]).mean() for one in drawn])}"
-    )
+    interval = between([(one[:, 0] - one[:, 2]).mean() for one in drawn])
+    print(f"above chance (same - moved) {(same - by_kind['moved']).mean():+.2f} {interval}")
 
 
 def main() -> None:

@@ -18,10 +18,8 @@ from pathlib import Path
 import pymupdf
 
 from gre_bench.ingest.pdf.reader import PdfReader
+from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.hiding import FURTHER, PHRASE, UNSEEN, WAYS, with_hidden
-
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 
 
 def recall(reader: PdfReader, papers: list[Path]) -> None:

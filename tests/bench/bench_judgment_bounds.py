@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pyarrow.parquet as parquet
 
 from gre_bench.writing.rules.claims import claim_of
 from gre_bench.writing.rules.clauses import STANCES, clauses_of
 from gre_bench.writing.rules.judgments import judgments_of
-from tests.bench.bench_rule_judgments import FILE, judged, words
+from tests.bench.bench_rule_judgments import asked, judged, real_rows, words
 
 Words = frozenset[str]
 WEIGHTS = (1.0, 2.0, 3.0, 5.0)
@@ -46,14 +44,10 @@ def cut_claims(review: str) -> list[list[Words]]:
     found = []
     for clause in clauses_of(review):
         made = sorted({claim_of(clause, stance) for stance in STANCES})
-        found.append(
-            [
-                told(claim[:end])
-                for claim in made
-                for end in (len(claim), *(cut.start() for cut in _CUT.finditer(claim)))
-            ]
-        )
-    return [[one for one in alternatives if one] for alternatives in found]  # fmt: skip
+        ends = ((claim, (len(claim), *(cut.start() for cut in _CUT.finditer(claim)))) for claim in made)
+        parts = (told(claim[:end]) for claim, places in ends for end in places)
+        found.append([part for part in parts if part])
+    return found
 
 
 def clause_texts(review: str) -> list[list[Words]]:
@@ -97,19 +91,17 @@ def best(groups: Sequence[Sequence[Words]], target: Words, weight: float) -> tup
     return shares(found) if found else None
 
 
+def recall(texts: Sequence[Words], targets: Sequence[Words]) -> float:
+    return float(np.mean([len(one & two) / len(two) for one, two in zip(texts, targets, strict=True)]))
+
+
 def main() -> None:
-    if not FILE.is_file():
-        print("the real ICLR 2023 reviews are not on this machine: nothing to compare with")
-        return
-    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (900, 966)
-    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
-    rows = [row for row in rows if row["review"] and judged(row["judgments"] or "")]
+    first, last = asked(900, 966)
+    rows = [row for row in real_rows(first, last) if row["review"] and judged(row["judgments"] or "")]
     targets = [frozenset().union(*map(words, judged(row["judgments"]))) for row in rows]
     print(f"rows {first}-{last}: {len(rows)} reviews")
     whole = [told(row["review"]) for row in rows]
-    print(
-        f"the whole review: recall {np.mean([len(one & two) / len(two) for one, two in zip(whole, targets, strict=True)]):.3f}"
-    )
+    print(f"the whole review: recall {recall(whole, targets):.3f}")
     kinds: dict[str, Callable[[str], list[list[Words]]]] = {
         "lines": lines,
         "claims, any stance": claims, "claims, cut anywhere": cut_claims, "whole clauses": clause_texts
@@ -117,9 +109,7 @@ def main() -> None:
     for name, made in kinds.items():
         groups = [made(row["review"]) for row in rows]
         every = [frozenset().union(*(one for group in found for one in group)) for found in groups]
-        print(
-            f"{name}: recall of all {np.mean([len(one & two) / len(two) for one, two in zip(every, targets, strict=True)]):.3f}"
-        )
+        print(f"{name}: recall of all {recall(every, targets):.3f}")
         for weight in WEIGHTS:
             reached = [best(group, target, weight) for group, target in zip(groups, targets, strict=True)]
             print("  precision {:.3f}, recall {:.3f}".format(*np.mean([one for one in reached if one], axis=0)))

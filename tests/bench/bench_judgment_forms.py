@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable
 
 from gre_bench.core.review_text import Section, split
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
-from tests.bench.bench_rule_judgments import FILE
+from tests.bench.bench_rule_judgments import asked, real_rows
 
 
 def _texts(section: Section) -> list[str]:
@@ -61,12 +59,7 @@ def shuffled(sections: list[Section]) -> str:
     return "\n\n".join("".join(block).strip() for block in blocks)
 
 
-FORMS: dict[str, Callable[[list[Section]], str]] = {
-    "prose": prose,
-    "bullets": bullets,
-    "inline headings": inline,
-    "shuffled": shuffled,
-}
+FORMS = {"prose": prose, "bullets": bullets, "inline headings": inline, "shuffled": shuffled}
 
 
 def plain(text: str) -> bool:
@@ -75,13 +68,8 @@ def plain(text: str) -> bool:
 
 
 def main() -> None:
-    if not FILE.is_file():
-        print("the real ICLR 2023 reviews are not on this machine: nothing to rewrite")
-        return
-    import pyarrow.parquet as parquet
-
-    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (700, 899)
-    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    first, last = asked(700, 899)
+    rows = real_rows(first, last)
     texts = [row["review"] for row in rows if row["review"] and plain(row["review"])]
     print(
         f"{WRITER} on rows {first}-{last}: {len(texts)} of {len(rows)} reviews, those without +/- lists and reference lists"

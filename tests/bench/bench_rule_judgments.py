@@ -29,54 +29,11 @@ NONE = "(none)"
 ALIGNED = 0.15
 """The Jaccard overlap of content words from which two lines count as the same judgment."""
 
-_STOP = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "of",
-        "to",
-        "in",
-        "for",
-        "and",
-        "or",
-        "is",
-        "are",
-        "be",
-        "that",
-        "this",
-        "it",
-        "with",
-        "as",
-        "on",
-        "by",
-        "from",
-        "not",
-        "at",
-        "which",
-        "their",
-        "its",
-        "paper",
-        "authors",
-        "reviewer",
-        "how",
-        "whether",
-        "if",
-        "more",
-        "has",
-        "have",
-        "was",
-        "than",
-        "can",
-        "would",
-        "could",
-        "should",
-        "does",
-        "do",
-        "what",
-        "why",
-    ]
-)
+_STOP = frozenset({
+    "the", "a", "an", "of", "to", "in", "for", "and", "or", "is", "are", "be", "that", "this", "it", "with", "as", "on",
+    "by", "from", "not", "at", "which", "their", "its", "paper", "authors", "reviewer", "how", "whether", "if", "more",
+    "has", "have", "was", "than", "can", "would", "could", "should", "does", "do", "what", "why",
+})  # fmt: skip
 KINDS = {
     "praise of clarity or writing": r"appreciates.*(?:clear|clarity|writ|present|organi|easy|read)",
     "praise of novelty or interest": r"appreciates.*(?:novel|original|interest|new)",
@@ -90,6 +47,21 @@ KINDS = {
     "unclear or missing explanation": r".*(?:clar|clear|explain|explan|detail|justif|motivation|discuss|definition)",
     "other": r"",
 }
+
+
+def real_rows(first: int, last: int) -> list[dict[str, Any]]:
+    """Returns the rows *first* to *last* of `FILE`; ends the program where the file is absent."""
+    if not FILE.is_file():
+        print("the real ICLR 2023 reviews are not on this machine")
+        sys.exit()
+    import pyarrow.parquet as parquet
+
+    return parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+
+
+def asked(first: int, last: int) -> tuple[int, int]:
+    """Returns the first and the last row that the command line names, or *first* and *last*."""
+    return (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (first, last)
 
 
 def words(line: str) -> frozenset[str]:
@@ -162,13 +134,13 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
     for row in rows:
         papers.setdefault(row["row"], {})[row["slot"]] = row
     listed = [papers[key] for key in sorted(papers)]
-    asked: list[Prediction] = []
+    pairs: list[Prediction] = []
     for place, paper in enumerate(listed):
         texts = paper[2][x], other(listed, place)[2][x]
         for slot in (1, 3):
             if paper[slot][y] and all(texts):
-                asked += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]
-    answers = CacheNgram.load(ROOT / "data" / "evaluation_lm" / "cache-ngram-2").logprob(asked)
+                pairs += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]
+    answers = CacheNgram.load(ROOT / "data" / "evaluation_lm" / "cache-ngram-2").logprob(pairs)
     same, different, marginal = np.array([answer.total for answer in answers]).reshape(-1, 3).T
     same, different = same - marginal, different - marginal
     area = (same[:, None] > different).mean() + (same[:, None] == different).mean() / 2
@@ -178,13 +150,8 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
 
 
 def main() -> None:
-    if not FILE.is_file():
-        print("the real ICLR 2023 reviews are not on this machine: nothing to compare with")
-        return
-    import pyarrow.parquet as parquet
-
-    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (900, 966)
-    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    first, last = asked(900, 966)
+    rows = real_rows(first, last)
     start = time.perf_counter()
     for row in rows:
         row["rule"] = judgments_of(row["review"] or "")

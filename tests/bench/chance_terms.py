@@ -70,20 +70,14 @@ def of_one_stance(
     """
     lm = open_lm(lm_name).lm
     with store.reading() as connection:
-        texts = dict(
-            connection.execute(
-                "select review_id, text from judgments where writer = ?", [signature["writer"]]
-            ).fetchall()
-        )
-        moved = {
-            (c, p): r
-            for c, p, r in connection.execute(
-                "select candidate_id, paper_id, review_id from moved where writer = ?", [signature["writer"]]
-            ).fetchall()
-        }
-        own = {
-            (c, p): r for c, p, r in connection.execute("select candidate, paper_id, review_id from reviews").fetchall()
-        }
+
+        def rows(sql: str) -> list[Any]:
+            return connection.execute(f"{sql} where writer = ?", [signature["writer"]]).fetchall()
+
+        texts = dict(rows("select review_id, text from judgments"))
+        moved = {(c, p): r for c, p, r in rows("select candidate_id, paper_id, review_id from moved")}
+        reviews = connection.execute("select candidate, paper_id, review_id from reviews").fetchall()
+        own = {(c, p): r for c, p, r in reviews}
         abstracts = dict(connection.execute("select paper_id, abstract from papers").fetchall())
     kept = {
         name: "\n".join(line for line in text.splitlines() if line.startswith(f"The reviewer {stance}"))

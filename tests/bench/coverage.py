@@ -88,8 +88,8 @@ def effects(random: np.random.Generator, papers: int, share: float, tails: str) 
     found = effect(before, shift + spread * after, np.repeat(np.arange(papers), 2), resamples=1000)
     truth = shift / math.sqrt((1 + spread**2) / 2)
     return {
-        "d, by paper, 95%": holds(found, truth),
         "d, flat, 95%": float(found.flat_low <= truth <= found.flat_high),
+        "d, by paper, 95%": holds(found, truth),
     }
 
 
@@ -98,10 +98,9 @@ def graded(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns two scores that follow a latent quality by 0.6 and 0.4, and the grade A, B or C of that quality."""
     quality, first, second = drawn(random, 3, groups, share, "normal", 0.0, siblings)
-    scores = [
-        standardised(rho * quality + math.sqrt(1 - rho**2) * e, tails) for rho, e in ((0.6, first), (0.4, second))
-    ]
-    return scores[0], scores[1], np.digitize(quality, [-0.6, 0.7]).astype(float)
+    scores = (rho * quality + math.sqrt(1 - rho**2) * own for rho, own in ((0.6, first), (0.4, second)))
+    first, second = (standardised(each, tails) for each in scores)
+    return first, second, np.digitize(quality, [-0.6, 0.7]).astype(float)
 
 
 @cache
@@ -153,18 +152,12 @@ def ranks(random: np.random.Generator, papers: int, share: float, tails: str) ->
     count = len(MEANS)
     values = drawn(random, count, papers, share, tails, 0.5) + MEANS[:, None]
     names = [f"c{k}" for k in range(count)]
-    found = rank_intervals(
-        values.ravel(),
-        np.tile(np.repeat(np.arange(papers), 2), count),
-        np.repeat(names, 2 * papers).tolist(),
-        resamples=250,
-    )
+    places = np.tile(np.repeat(np.arange(papers), 2), count)
+    found = rank_intervals(values.ravel(), places, np.repeat(names, 2 * papers).tolist(), resamples=250)
     truth = {name: count - k for k, name in enumerate(names)}
     return {
         "rank, bootstrap, 90%": float(np.mean([one.low <= truth[one.candidate] <= one.high for one in found])),
-        "all ranks, by Holm, 90%": float(
-            all(one.surely_low <= truth[one.candidate] <= one.surely_high for one in found)
-        ),
+        "all ranks, by Holm, 90%": float(all(e.surely_low <= truth[e.candidate] <= e.surely_high for e in found)),
     }
 
 
@@ -173,25 +166,16 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
 
     A score grows by 0.5 with log tokens, which papers and candidates shift.
     """
-    logs = (
-        6
-        + np.array([-0.5, 0, 0, 0.8])[:, None]
-        + 0.4 * random.normal(size=(4, papers))
-        + 0.2 * random.normal(size=papers)
-    )
-    logs = np.repeat(logs, 2, axis=1)
+    own, shared = 0.4 * random.normal(size=(4, papers)), 0.2 * random.normal(size=papers)
+    logs = np.repeat(6 + np.array([-0.5, 0, 0, 0.8])[:, None] + own + shared, 2, axis=1)
     values = drawn(random, 4, papers, share, tails, 0.5) + 0.5 * (logs - 6) + np.array([0.3, 0, 0.1, -0.2])[:, None]
     names = np.repeat(list("abcd"), 2 * papers).tolist()
     places: Sequence[int] = np.tile(np.repeat(np.arange(papers), 2), 4)
     scores = length_controlled(values.ravel(), np.exp(logs).ravel(), places, math.exp(6), names)
     means = values.reshape(4, papers, 2).mean(axis=2)
     tokens = np.exp(logs[:, ::2])
-    slope = length_slope(
-        means.ravel(),
-        tokens.ravel(),
-        np.tile(np.arange(papers), 4),
-        candidates=np.repeat(list("abcd"), papers).tolist(),
-    )
+    candidates = np.repeat(list("abcd"), papers).tolist()
+    slope = length_slope(means.ravel(), tokens.ravel(), np.tile(np.arange(papers), 4), candidates=candidates)
     contrast = contrast_at_length(slope, range(papers), means[0], means[3], tokens[0], tokens[3])
     assert contrast.own is not None
     low, high, _ = student_test(slope.value, by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90)

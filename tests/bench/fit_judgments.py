@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as parquet
 from scipy import optimize, sparse
 
 from gre_bench.core.learnt_from import PaperTexts, Register, write_register
 from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.writing.rules.clauses import NONE, SCALE, STANCES, Clause, clauses_of, features
-from tests.bench.bench_rule_judgments import FILE, judged, words
+from tests.bench.bench_rule_judgments import asked, judged, real_rows, words
 from tests.conftest import ROOT, SHARED
 
 ALIKE, SOURCE = 0.5, 0.3
@@ -85,7 +84,7 @@ def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
 
 def rows_of(first: int, last: int, sets: Sequence[Register]) -> tuple[list[dict[str, Any]], int]:
     """Returns the reviews of the rows *first* to *last* without the papers of *sets*, and the number before."""
-    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    rows = real_rows(first, last)
     barred = frozenset().union(*(one.learnt(papers_of(rows)) for one in sets))
     return [row for row in rows if row["paper_id"] not in barred], len(rows)
 
@@ -99,7 +98,7 @@ def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
 
 
 def main() -> None:
-    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (300, 899)
+    first, last = asked(300, 899)
     out = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "data" / "judgments" / "weights.tsv"
     sets = [evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)

@@ -61,13 +61,8 @@ def _paper(random: np.random.Generator, place: int) -> dict[str, Any]:
 def _reviews(random: np.random.Generator, place: int, candidates: int) -> Iterator[dict[str, Any]]:
     paper = f"p{place:05d}"
     for slot in range(HUMAN_REVIEWS):
-        yield {
-            "paper_id": paper,
-            "candidate": "human",
-            "review_id": f"{paper}-{slot}",
-            "slot": slot,
-            **_content(random),
-        }
+        named = {"paper_id": paper, "candidate": "human", "review_id": f"{paper}-{slot}", "slot": slot}
+        yield named | _content(random)
     for name in models(candidates):
         yield {"paper_id": paper, "candidate": name, **_content(random)}
 

@@ -15,22 +15,39 @@ from gre_bench.pipeline.runs import prefect_engine
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
-    folder = Path(asked["folder"])
+    folder, runner = Path(asked["folder"]), asked["runner"]
     prefect_engine.configure_prefect(folder)
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-    with_engine = asked["runner"] != "alone"
-    if with_engine:
-        _start_server()
-    job = _job(asked, folder)
+    if runner != "alone":
+        # Prefect's temporary server lives as long as this process.
+        prefect_engine.isolate_server()
+        from prefect import flow
+
+        flow(name="nothing")(lambda: None)()
+    from gre_bench.core.settings import parse
+    from gre_bench.flows.annual_refresh import annual_refresh, refresh
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks import steps
+    from tests.bench.null_lm import NullSettings
+
+    run = {} if runner in ("alone", "here") else {"runner": runner, "workers": asked["workers"]}
+    settings = parse({
+        "edition": {"venue": "BENCH", "year": 2026, "papers": asked["papers"]},
+        "sources": {"papers": asked["papers_file"], "reviews": asked["reviews_file"]},
+        "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"], "chance": False},  # the pairs of the paper
+        "run": run | {"chunk_papers": asked["chunk_papers"]},
+    }).model_copy(update={"evaluation_lm": NullSettings()})  # fmt: skip
     signing = _timed_signing()
     _tell_stages()
     # Imports at the start of a process are no part of a run.
-    numbers = ("gre_bench.stats.intervals", "pyarrow.dataset", "duckdb", "scipy.stats")
-    for name in ("gre_bench.flows.annual_refresh", *numbers):
+    for name in ("gre_bench.stats.intervals", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
     _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
     wall, cpu = time.perf_counter(), time.process_time()
-    summary = _refresh(job, with_engine)
+    if runner == "alone":
+        summary = refresh(Job(settings, folder), steps.undecorated())
+    else:
+        summary = annual_refresh(settings, folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     _tell("stage", name="over", at=time.time(), cpu_s=time.process_time())
     _tell("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],
@@ -40,29 +57,6 @@ def main() -> None:
 
 def _tell(event: str, **more: Any) -> None:
     print(json.dumps({"event": event, **more}), flush=True)
-
-
-def _start_server() -> None:
-    """Starts Prefect's temporary server, which lives as long as this process."""
-    prefect_engine.isolate_server()
-    from prefect import flow
-
-    flow(name="nothing")(lambda: None)()
-
-
-def _job(asked: dict[str, Any], folder: Path) -> Any:
-    from gre_bench.core.settings import parse
-    from gre_bench.pipeline.runs.job import Job
-    from tests.bench.null_lm import NullSettings
-
-    run = {} if asked["runner"] in ("alone", "here") else {"runner": asked["runner"], "workers": asked["workers"]}
-    settings = parse({
-        "edition": {"venue": "BENCH", "year": 2026, "papers": asked["papers"]},
-        "sources": {"papers": asked["papers_file"], "reviews": asked["reviews_file"]},
-        "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"], "chance": False},  # the pairs of the paper
-        "run": run | {"chunk_papers": asked["chunk_papers"]},
-    })  # fmt: skip
-    return Job(settings.model_copy(update={"evaluation_lm": NullSettings()}), folder)
 
 
 def _timed_signing() -> list[float]:
@@ -103,15 +97,6 @@ def _tell_stages() -> None:
         stage(self, name, *more)
 
     Progress.stage = told  # type: ignore[method-assign]
-
-
-def _refresh(job: Any, with_engine: bool) -> dict[str, Any]:
-    from gre_bench.flows.annual_refresh import annual_refresh, refresh
-    from gre_bench.tasks import steps
-
-    if with_engine:
-        return annual_refresh(job.settings, job.state)
-    return refresh(job, steps.undecorated())
 
 
 if __name__ == "__main__":

@@ -9,35 +9,24 @@ import json
 import sys
 from pathlib import Path
 
+GROWN = ("papers", "wall_s", "peak_memory_bytes")
+
 
 def scoring(found: dict) -> str:
     """Speed of the engine, beside one text at a time, and how memory grows with the number of papers."""
-    trie = found["methods"]["trie"]
-    peak = (
-        ""
-        if trie["peak_fraction"] is None
-        else f", {trie['peak_fraction']:.0%} of {found['matmul_peak_tflops']:.1f} TFLOP/s"
-    )
-    grown = found.get("growth") or []
-    more = ""
-    if grown:
-        first, last = grown[0], grown[-1]
-        memory = (
-            ""
-            if not first["peak_memory_bytes"]
-            else (f", memory {last['peak_memory_bytes'] / first['peak_memory_bytes']:.2f} times")
-        )
-        more = f"; {last['papers'] // first['papers']} times the papers: {last['wall_s'] / first['wall_s']:.1f} times the seconds{memory}"
+    trie, more = found["methods"]["trie"], ""
+    if trie["peak_fraction"] is not None:
+        more = f", {trie['peak_fraction']:.0%} of {found['matmul_peak_tflops']:.1f} TFLOP/s"
+    more += f", an edition in {trie['hours_per_edition']:.1f} h"
+    if grown := found.get("growth"):
+        ratios = {key: grown[-1][key] / grown[0][key] for key in grown[0] if key in GROWN and grown[0][key]}
+        more += f"; {ratios['papers']:.0f} times the papers: {ratios['wall_s']:.1f} times the seconds"
+        if "peak_memory_bytes" in ratios:
+            more += f", memory {ratios['peak_memory_bytes']:.2f} times"
     return (
         f"{trie['pairs_per_s']:.1f} pairs/s, {trie['wall_ratio']:.2f} times one by one at a work ratio of "
-        f"{trie['work_ratio']:.2f}{peak}, an edition in {trie['hours_per_edition']:.1f} h{more}"
+        f"{trie['work_ratio']:.2f}{more}"
     )
-
-
-def training(found: dict) -> str:
-    """Held-out loss of a short training."""
-    loss = found["loss"]
-    return f"{found['steps']} steps: held-out loss {loss['held out before']:.3f} to {loss['held out after']:.3f} nats a token"
 
 
 def told(name: str, folder: Path) -> str:
@@ -46,7 +35,10 @@ def told(name: str, folder: Path) -> str:
     if name == "kernels":
         return text.strip().splitlines()[-1]
     found = json.loads(text)
-    return training(found) if name == "training" else f"{found['model']}: {scoring(found)}"
+    if name != "training":
+        return f"{found['model']}: {scoring(found)}"
+    before, after = found["loss"]["held out before"], found["loss"]["held out after"]
+    return f"{found['steps']} steps: held-out loss {before:.3f} to {after:.3f} nats a token"
 
 
 def judgments() -> None:

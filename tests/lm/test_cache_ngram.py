@@ -44,7 +44,7 @@ PAPERS = [
     ]
     for number, theme in enumerate(THEMES * 3)
 ]
-SMALL = Recipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3, exponents=(2.0,))
+SMALL = Recipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3)
 TINY_ALPHABET = Alphabet(word=1, space=1, mark=1, unicode="tiny")
 TINY_PAPERS = [["", "a", "A."], ["a", "", ""], ["", ".", "a\n"], [".", "", "aa"], ["", "a a", "aa"], ["a.", "", ""]]
 
@@ -153,9 +153,7 @@ def test_gaps_and_capitals_of_a_token_sum_to_one(before: str, after: str) -> Non
 
 
 @pytest.mark.parametrize(("x", "synopsis"), [(None, None), ("aa a", None), ("A\n.", "aaa"), (None, "a")])
-def test_all_short_texts_together_approach_one_from_below(
-    tiny: CacheNgram, x: str | None, synopsis: str | None
-) -> None:
+def test_all_short_texts_together_approach_one_from_below(tiny, x, synopsis):
     sums = []
     for length in range(5):
         replies = ["".join(text) for text in itertools.product("aA .\n", repeat=length)]
@@ -168,9 +166,7 @@ def test_all_short_texts_together_approach_one_from_below(
 @pytest.mark.parametrize("x", [None, "The reviewer wants Zyx pooling.", "zyx zyx", "...", ""])
 @pytest.mark.parametrize("synopsis", [None, "On qwe and graph policies."])
 @pytest.mark.parametrize("start", ["", "The reviewer", "the qwe zyx the", "The reviewer appreciates the clear", "a,\n"])
-def test_after_any_start_the_next_tokens_sum_to_one(
-    model: CacheNgram, start: str, x: str | None, synopsis: str | None
-) -> None:
+def test_after_any_start_the_next_tokens_sum_to_one(model, start, x, synopsis):
     source = "\n".join(text for text in (synopsis, x) if text is not None)
     known = model.read_known(source)
     place = len(split(start).words) - 1
@@ -189,9 +185,7 @@ def test_after_any_start_the_next_tokens_sum_to_one(
 
 @given(x=st.none() | texts, synopsis=st.none() | texts, reply=texts)
 @settings(max_examples=60)
-def test_any_text_has_a_sound_log_probability(
-    model: CacheNgram, x: str | None, synopsis: str | None, reply: str
-) -> None:
+def test_any_text_has_a_sound_log_probability(model, x, synopsis, reply):
     answer = model.logprob([Prediction(x, synopsis, reply)])[0]
     assert checked(answer) is answer
     assert isinstance(answer, SpanLogprob)
@@ -293,8 +287,9 @@ def test_another_weight_is_another_digest(model: CacheNgram, tmp_path: Path) -> 
     save(other, tmp_path / "other")
     one, two = CacheNgram.load(tmp_path / "one"), CacheNgram.load(tmp_path / "other")
     assert one.identity.digest != two.identity.digest
-    reply = PAPERS[0][0]
+    reply, x = PAPERS[0][0], PAPERS[0][1]
     assert total(one, reply) == total(model, reply) != total(two, reply)
+    assert total(one, reply, x) == total(model, reply, x)
 
 
 @pytest.mark.shared

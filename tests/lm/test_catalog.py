@@ -12,15 +12,9 @@ from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.catalog import check_here, open_lm
-from tests.lm.chat_models import build_chat_model
 
 TEXTS = ("The reviewer appreciates the clear writing.", "The reviewer criticizes the limited novelty.")
 PREDICTIONS = [Prediction(x, None, y) for x in (None, *TEXTS) for y in TEXTS]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_chat_model(tmp_path_factory.mktemp("model") / "llama3")
 
 
 def forwards(folder: Path, **settings: object) -> tuple[str, list[tuple[int, ...]]]:
@@ -36,29 +30,29 @@ def forwards(folder: Path, **settings: object) -> tuple[str, list[tuple[int, ...
 
 
 @pytest.mark.parametrize("engine", ["trie", "batches", "one-by-one"])
-def test_the_engine_of_the_settings_is_the_one_that_runs(folder: Path, engine: str) -> None:
-    assert forwards(folder, engine=engine)[0] == engine
+def test_the_engine_of_the_settings_is_the_one_that_runs(llama3: Path, engine: str) -> None:
+    assert forwards(llama3, engine=engine)[0] == engine
 
 
-def test_the_token_budget_of_the_settings_bounds_the_packs_of_the_trie(folder: Path) -> None:
-    _, shapes = forwards(folder, engine="trie", token_budget=64)
+def test_the_token_budget_of_the_settings_bounds_the_packs_of_the_trie(llama3: Path) -> None:
+    _, shapes = forwards(llama3, engine="trie", token_budget=64)
     assert len(shapes) > 1 and max(tokens for _, tokens in shapes) <= 64
-    _, (only,) = forwards(folder, engine="trie")
+    _, (only,) = forwards(llama3, engine="trie")
     assert only[1] > 64
 
 
-def test_the_token_budget_of_the_settings_bounds_the_batches(folder: Path) -> None:
-    _, shapes = forwards(folder, engine="batches", token_budget=64)
+def test_the_token_budget_of_the_settings_bounds_the_batches(llama3: Path) -> None:
+    _, shapes = forwards(llama3, engine="batches", token_budget=64)
     # Each conversation is longer than that, and goes alone.
     assert [rows for rows, _ in shapes] == [1] * len(PREDICTIONS)
-    _, shapes = forwards(folder, engine="batches", token_budget=4096)
+    _, shapes = forwards(llama3, engine="batches", token_budget=4096)
     assert max(rows for rows, _ in shapes) > 1
     assert max(rows * tokens for rows, tokens in shapes) <= 4096
 
 
-def test_how_the_model_is_run_reaches_it_too(folder: Path) -> None:
+def test_how_the_model_is_run_reaches_it_too(llama3: Path) -> None:
     settings = EvaluationLMSettings(
-        backend="transformers", folder=folder, device="cpu", dtype="bfloat16", attention="eager", max_tokens=100
+        backend="transformers", folder=llama3, device="cpu", dtype="bfloat16", attention="eager", max_tokens=100
     )
     lm = open_lm(settings)
     assert (lm.identity.dtype, lm.identity.attention) == ("bfloat16", "eager")
@@ -79,9 +73,9 @@ def test_a_model_folder_must_be_given() -> None:
         open_lm(EvaluationLMSettings(backend="transformers"))
 
 
-def test_files_that_are_not_here_are_told_as_on_opening_without_loading_what_is_here(folder, tmp_path, monkeypatch):
+def test_files_that_are_not_here_are_told_as_on_opening_without_loading_what_is_here(llama3, tmp_path, monkeypatch):
     monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", lambda *_, **__: pytest.fail("loaded"))
-    check_here(EvaluationLMSettings(backend="transformers", folder=folder))
+    check_here(EvaluationLMSettings(backend="transformers", folder=llama3))
     check_here(EvaluationLMSettings(backend="cache-ngram"))
     (tmp_path / "empty").mkdir()
     for given in (tmp_path / "none", tmp_path / "empty", Path("minilm-l6-v2")):

@@ -103,9 +103,7 @@ def test_each_token_is_what_it_is_in_one_text_at_a_time(
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_is_no_further_from_the_truth_than_one_text_at_a_time(
-    folders: dict[str, Path], dtype: str
-) -> None:
+def test_half_precision_is_no_further_from_the_truth_than_one_text_at_a_time(folders, dtype):
     _, truth = by_trie(open_weights(folders["llama"], device="cpu"), 10**6)
     found, plain = by_trie(open_weights(folders["llama"], device=DEVICE, dtype=dtype), 10**6)
     off, plainly_off = (fmean(abs(a - b) for a, b in zip(each, truth, strict=True)) for each in (found, plain))

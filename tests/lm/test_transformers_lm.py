@@ -76,9 +76,7 @@ def by_hand(folder: Path, template: str, prediction: Prediction) -> tuple[list[i
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_each_token_has_the_log_probability_computed_by_hand(
-    folders: dict[str, Path], template: str, attention: str
-) -> None:
+def test_each_token_has_the_log_probability_computed_by_hand(folders, template, attention):
     lm = opened(folders[template], attention=attention)
     assert lm.weights.model.config._attn_implementation == attention
     for prediction, answer in zip(PREDICTIONS, lm.logprob(PREDICTIONS), strict=True):
@@ -229,9 +227,7 @@ def needing_foreign_code(folder: Path) -> None:
         (needing_foreign_code, "cannot be"),
     ],
 )
-def test_a_folder_that_cannot_be_used_is_one_clear_line(
-    folders: dict[str, Path], tmp_path: Path, damage, why: str
-) -> None:
+def test_a_folder_that_cannot_be_used_is_one_clear_line(folders, tmp_path, damage, why):
     folder = shutil.copytree(folders["llama3"], tmp_path / "damaged")
     damage(folder)
     with pytest.raises(LMError, match=why) as refusal:
@@ -247,9 +243,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(folders: dict[str, Path]
         TransformersLM.open(folders["llama3"], **option)
 
 
-def test_asking_for_a_gpu_where_there_is_none_is_one_clear_line(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asking_for_a_gpu_where_there_is_none_is_one_clear_line(folders, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(LMError, match="no CUDA device"):
         TransformersLM.open(folders["llama3"], device="cuda")
@@ -257,9 +251,7 @@ def test_asking_for_a_gpu_where_there_is_none_is_one_clear_line(
 
 
 @pytest.mark.parametrize("library", ["torch", "transformers"])
-def test_a_missing_library_says_how_to_install_it(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, library: str
-) -> None:
+def test_a_missing_library_says_how_to_install_it(folders, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(LMError, match=r"pip install 'gre-bench\[lm\]'"):
         opened(folders["llama3"])

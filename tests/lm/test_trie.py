@@ -10,17 +10,12 @@ from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.engine import trie_attention  # noqa: E402
-from gre_bench.lm.engine.engines import HALVED, Batches, OneByOne, Trie  # noqa: E402  # noqa: E402
+from gre_bench.lm.engine.engines import HALVED, Batches, OneByOne, Trie  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
-from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
+from gre_bench.lm.weights import Weights  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
 from tests.lm.chat_models import PREDICTIONS, TEXTS, build_chat_model  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
-    return open_weights(build_chat_model(tmp_path_factory.mktemp("model") / "llama3"), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +85,15 @@ def too_small_for(weights: Weights, most: int, monkeypatch: pytest.MonkeyPatch) 
     return tried
 
 
-def test_a_pack_that_does_not_fit_is_halved_and_that_is_said(weights, conversations, right, monkeypatch):
+def test_a_pack_that_does_not_fit_is_halved_which_is_said_and_remembered(weights, conversations, right, monkeypatch):
     tried = too_small_for(weights, 150, monkeypatch)
     engine = Trie(weights, 800)
     assert_near(engine.logprobs(conversations), right)
-    assert max(tried) > 150 and set(engine.remarks) == {HALVED}
+    failed = sum(size > 150 for size in tried)
+    assert failed > 0 and set(engine.remarks) == {HALVED}
+    tried.clear()
+    engine.logprobs(conversations)
+    assert sum(size > 150 for size in tried) == 0 and engine.plan == "800 tokens on cpu"
 
 
 def test_where_nothing_fits_every_answer_is_out_of_memory_for_now(weights, conversations, monkeypatch):
@@ -204,17 +203,6 @@ def test_in_half_precision_the_cut_of_the_forwards_is_in_the_identity(weights):
     half = [TransformersLM.open(weights.folder, device="cpu", token_budget=n, dtype="bfloat16") for n in (100, 200)]
     assert full[0].identity == full[1].identity
     assert [lm.identity.engine_version for lm in half] == ["trie-2, 100 tokens on cpu", "trie-2, 200 tokens on cpu"]
-
-
-def test_a_halved_pack_is_remembered(weights, conversations, monkeypatch):
-    tried = too_small_for(weights, 150, monkeypatch)
-    engine = Trie(weights, 800)
-    engine.logprobs(conversations)
-    failed = sum(size > 150 for size in tried)
-    tried.clear()
-    engine.logprobs(conversations)
-    assert failed > 0 and sum(size > 150 for size in tried) == 0
-    assert engine.plan == "800 tokens on cpu"
 
 
 def test_an_unknown_engine_is_refused_by_name(weights):

@@ -22,7 +22,10 @@ from tests.faults.commands import assert_one_line, command
 from tests.flows.refreshing import EDITION, refreshed
 
 MENDED = "gre-bench refresh --edition SAMPLE-2026"
+NEW = {"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}
 MEAN = "select round(avg(value), 6) as mean from pairs where candidate_id = 'human' and state = 'scored'"
+
+ASKED = (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"))
 
 
 @pytest.fixture
@@ -51,6 +54,19 @@ def believed(store: Store) -> float:
     return store.query(MEAN)[1][0]["mean"]
 
 
+def raised_by_one(store: Store) -> None:
+    """Adds 1 to the human scores of *store* and replaces the copy for readers."""
+    with store.lock("test"):
+        with store.transaction() as run:
+            run.execute("update scores set value = value + 1 where candidate_id = 'human'")
+        store.copy_for_readers()
+
+
+def mean_of(store: Store) -> float:
+    with store.reading() as run:
+        return run.execute(MEAN).fetchall()[0][0]
+
+
 def test_a_forged_log_would_be_replayed_by_whoever_opened_the_copy_beside_it(store):
     log = store.read_file.with_name("read.duckdb.wal")
     forge(store.read_file, log)
@@ -64,8 +80,7 @@ def test_a_forged_log_is_refused_wherever_the_copy_is_read_and_the_next_write_ta
     mean = believed(store)
     log = store.read_file.with_name(f"read.duckdb.{end}")
     forge(store.read_file, log)
-    asked = (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"))
-    for arguments in asked if end == "wal" else asked[:3]:
+    for arguments in ASKED if end == "wal" else ASKED[:3]:
         assert_one_line(command(*arguments, "--state", state), 1, log.name, "lies beside the copy", MENDED)
     assert not (state / "releases").exists() or not ReleaseStore(state / "releases", EDITION).names()
     with store.lock("refresh"):
@@ -78,12 +93,7 @@ def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_i
     times = store.read_file.stat()
     forge(store.read_file)
     os.utime(store.read_file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    for arguments in (
-        ("sql", EDITION, MEAN),
-        ("leaderboard", EDITION),
-        ("publish", EDITION),
-        ("leaderboard", EDITION, "--figures", state),
-    ):
+    for arguments in (*ASKED[:3], ("leaderboard", EDITION, "--figures", state)):
         assert_one_line(command(*arguments, "--state", state), 1, "read.duckdb", "not as it was written", MENDED)
     with store.lock("refresh"):
         store.copy_for_readers()
@@ -127,9 +137,7 @@ def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(
 
         os.replace = killing
         with store.lock("refresh"):
-            store.write(
-                ("put_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}])
-            )
+            store.write(("put_papers", [NEW]))
             store.copy_for_readers()
         os._exit(1)
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
@@ -150,12 +158,7 @@ def test_readers_never_refuse_a_copy_that_a_writer_replaces_again_and_again(stor
         try:
             with store.lock("refresh"):
                 for k in range(40):
-                    store.write(
-                        (
-                            "put_papers",
-                            [{"paper_id": f"new{k}", "title": "", "abstract": None, "text": None, "source_row": None}],
-                        )
-                    )
+                    store.write(("put_papers", [NEW | {"paper_id": f"new{k}"}]))
                     store.copy_for_readers()
         finally:
             stop.set()
@@ -194,34 +197,14 @@ def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebod
 
 
 def test_a_copy_that_is_kept_open_is_left_for_a_newer_one_and_never_for_a_forged_one(store, state):
-    def mean() -> float:
-        with Store(state, EDITION).reading() as run:
-            return run.execute(MEAN).fetchall()[0][0]
-
     with kept_open(), kept_open():
-        first = mean()
-        assert first == mean() == believed(store)
-        with store.lock("test"):
-            with store.transaction() as run:
-                run.execute("update scores set value = value + 1 where candidate_id = 'human'")
-            store.copy_for_readers()
-        assert mean() == pytest.approx(first + 1)
+        first = mean_of(Store(state, EDITION))
+        assert first == mean_of(Store(state, EDITION)) == believed(store)
+        raised_by_one(store)
+        assert mean_of(Store(state, EDITION)) == pytest.approx(first + 1)
         forge(store.read_file)
         with pytest.raises(StoreError, match="not as it was written"):
-            mean()
-
-
-def raised_by_one(store: Store) -> None:
-    """Adds 1 to the human scores of *store* and replaces the copy for readers."""
-    with store.lock("test"):
-        with store.transaction() as run:
-            run.execute("update scores set value = value + 1 where candidate_id = 'human'")
-        store.copy_for_readers()
-
-
-def mean_of(store: Store) -> float:
-    with store.reading() as run:
-        return run.execute(MEAN).fetchall()[0][0]
+            mean_of(Store(state, EDITION))
 
 
 def test_one_state_under_two_names_is_never_read_as_it_was_before(store, state, monkeypatch):

@@ -76,14 +76,8 @@ def sample(tmp_path_factory):
                 ("lm_id", "spans", "lm_id"), ("writer", "judgments", "writer"),
             )
         }  # fmt: skip
-        first |= {
-            "candidate_id": "human",
-            "candidate": "human",
-            "kind": "assw",
-            "task": "review",
-            "source": "review",
-            "board": "clean",
-        }
+        first |= dict.fromkeys(("candidate_id", "candidate"), "human") | dict.fromkeys(("task", "source"), "review")
+        first |= {"kind": "assw", "board": "clean"}
         lists = {
             name: [row[0] for row in connection.execute(f"select distinct {column} from {table}").fetchall()]
             for name, table, column in (

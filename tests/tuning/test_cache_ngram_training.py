@@ -15,7 +15,7 @@ from gre_bench.lm.ngram.backoff import Backoff, backoff_counts
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.tuning.cache_ngram import Recipe, held_out, save, shared_topics, train
 
-RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5, exponents=(1.0, 2.0))
+RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5)
 THEMES = (
     "graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport",
 )  # fmt: skip
@@ -104,7 +104,7 @@ def test_the_hand_of_a_writer_tells_nothing_of_the_paper() -> None:
 
 def test_topics_join_words_of_the_same_papers() -> None:
     papers = [[np.array([0, 1]), np.array([1, 0])], [np.array([2, 3]), np.array([3, 2])]] * 5
-    topics = shared_topics(papers, np.arange(4), 4, seed=0)
+    topics = shared_topics(papers, np.arange(4), 4)
     of_words, sizes = topics["words_of"].astype(float), topics["topic_sizes"]
     np.testing.assert_allclose(sizes @ of_words, 1, rtol=1e-3)
     shares = np.full(4, 0.25)  # each word is as common as the others
@@ -120,15 +120,8 @@ def test_the_same_papers_give_the_same_files(trained, tmp_path: Path) -> None:
     save(again, tmp_path / "two")
     assert figures == trained[1]
     assert CacheNgram.load(tmp_path / "one").identity == CacheNgram.load(tmp_path / "two").identity
-    assert (tmp_path / "one" / "weights.safetensors").read_bytes() == (
-        tmp_path / "two" / "weights.safetensors"
-    ).read_bytes()
-
-
-def test_the_saved_model_answers_as_the_trained_one(trained, tmp_path: Path) -> None:
-    save(trained[0], tmp_path)
-    asked = [Prediction(paper[0], None, paper[1]) for paper in corpus(6, 5)]
-    assert CacheNgram.load(tmp_path).logprob(asked) == trained[0].logprob(asked)
+    one, two = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("one", "two"))
+    assert one == two
 
 
 def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen(trained) -> None:

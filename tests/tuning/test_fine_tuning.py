@@ -23,18 +23,15 @@ from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.catalog import learnt_changes  # noqa: E402
 from gre_bench.lm.weights import open_weights  # noqa: E402
 from gre_bench.pipeline.changes import chosen_changes  # noqa: E402
-from gre_bench.tuning import fine_tuning, record  # noqa: E402
+from gre_bench.tuning import fine_tuning, record, trainer  # noqa: E402
 from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
 from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
 from gre_bench.tuning.settings import TuningSettings  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
-THEMES = ("writing", "novelty", "proofs")
 PAPERS = [
-    JudgedPaper(
-        f"p{number}", tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests"))
-    )
-    for number, theme in enumerate(THEMES)
+    JudgedPaper(theme, tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests")))
+    for theme in ("writing", "novelty", "proofs")
 ]
 LEARNT, KEPT = PAPERS[:2], PAPERS[2:]
 ASKED, *_ = predictions(KEPT, ["gem"], 42)
@@ -205,12 +202,9 @@ def test_the_adapter_of_a_base_in_bfloat16_is_written_in_bfloat16(base: Path, tm
 @pytest.mark.parametrize("method", ["lora", "full"])
 def test_sharing_prefixes_reads_a_paper_a_batch_and_changes_no_loss(base: Path, tmp_path: Path, method: str) -> None:
     asked = {"method": method, "dtype": "float32", "batch": 9, "max_steps": 3, "learning_rate": 1e-3}
-    shared, alone = (
-        tune(base, tmp_path / str(share), share_prefixes=share, **asked)["loss"]["held out after"]
-        for share in (True, False)
-    )
-    before = tune(base, tmp_path / "none", **asked)["loss"]["held out before"]
-    assert shared == pytest.approx(alone, rel=0.05) and shared < before - 0.02
+    shared, alone = (tune(base, tmp_path / str(way), share_prefixes=way, **asked)["loss"] for way in (True, False))
+    assert shared["held out after"] == pytest.approx(alone["held out after"], rel=0.05)
+    assert shared["held out after"] < alone["held out before"] - 0.02
 
 
 @pytest.mark.parametrize("method", ["lora", "full"])
@@ -236,9 +230,7 @@ def test_the_same_training_gives_the_same_adapter_and_is_not_done_twice(base: Pa
 
 
 @pytest.mark.parametrize("stage", ["train", "save", "draw", "write"])
-def test_a_training_that_ends_at_any_stage_is_continued(
-    base: Path, adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
+def test_a_training_that_ends_at_any_stage_is_continued(base, adapter, tmp_path, monkeypatch, stage):
     class Failure(Exception):
         pass
 
@@ -246,7 +238,7 @@ def test_a_training_that_ends_at_any_stage_is_continued(
         work(*args, **keywords)
         raise Failure
 
-    owner = fine_tuning.record if stage == "write" else fine_tuning
+    owner = {"write": record, "train": trainer}.get(stage, fine_tuning)
     work = getattr(owner, stage)
     with monkeypatch.context() as patched:
         patched.setattr(owner, stage, after)
@@ -258,9 +250,7 @@ def test_a_training_that_ends_at_any_stage_is_continued(
     assert not (tmp_path / "out" / "checkpoint").exists()
 
 
-def test_a_training_killed_between_its_record_and_the_end_of_its_checkpoints_leaves_none(
-    base: Path, adapter, tmp_path: Path
-) -> None:
+def test_a_training_killed_between_its_record_and_the_end_of_its_checkpoints_leaves_none(base, adapter, tmp_path):
     folder = shutil.copytree(adapter[0], tmp_path / "out")
     (folder / "checkpoint" / "step-00000006").mkdir(parents=True)
     assert tune(base, folder) == adapter[1]

@@ -119,9 +119,7 @@ def test_contrast_adds_each_review_with_the_rivals_in_a_group_with_its_right_one
     assert len({each.group for each in made.examples}) == 4 * 4
 
 
-def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_wrong_stands_alone(
-    template: ChatTemplate,
-) -> None:
+def test_a_batch_is_one_paper_under_contrast_whatever_was_left_out_and_nothing_wrong_stands_alone(template):
     long = JudgedPaper("long", (R1 * 40, R2, R3), writers=frozenset(["by-a"]))
     alone = JudgedPaper("alone", ("a reviewer", R2, R3, R1), writers=frozenset(["nobody else"]))
     longest = max(len(each.ids) for each in lessons(PAPERS[:3], ["gem"], template, "reply", 4096, 0, others=2).examples)

@@ -19,6 +19,7 @@ from gre_bench.tuning.pairs import Example, batches_of, weight_of  # noqa: E402
 from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, Point  # noqa: E402
 from gre_bench.tuning.settings import TuningSettings  # noqa: E402
 from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
+from tests.one_line import one_line  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
 from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, changed, sequences  # noqa: E402
 
@@ -73,12 +74,8 @@ def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None
     for batch, accumulation in ((8, 1), (1, 8), (3, 3)):
         model = SmallLM()
         model.dropout.p = 0.0
-        past = train(
-            model,
-            examples,
-            once.model_copy(update={"batch": batch, "accumulation": accumulation}),
-            tmp_path / str(batch),
-        )
+        cut = once.model_copy(update={"batch": batch, "accumulation": accumulation})
+        past = train(model, examples, cut, tmp_path / str(batch))
         assert past.steps == 2
         models.append(weights(model))
         fresh = SmallLM().eval()
@@ -113,12 +110,12 @@ def test_all_examples_are_seen_once_an_epoch_in_batches_of_like_length() -> None
     assert batches != batches_of(examples, 4, seed=1, epoch=1) and batches != batches_of(examples, 4, seed=2, epoch=0)
 
 
-@pytest.mark.parametrize(("schedule", "theirs"), [("linear", "linear"), ("cosine", "cosine")])
-def test_the_learning_rate_is_that_of_the_authors_trainer(schedule: str, theirs: str) -> None:
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_the_learning_rate_is_that_of_the_authors_trainer(schedule: str) -> None:
     from transformers import get_scheduler
 
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2e-4)
-    scheduler = get_scheduler(theirs, optimiser, num_warmup_steps=5, num_training_steps=40)
+    scheduler = get_scheduler(schedule, optimiser, num_warmup_steps=5, num_training_steps=40)
     training = TuningSettings(schedule=schedule)
     for done in range(40):
         assert learning_rate(training, done, 40) == pytest.approx(scheduler.get_last_lr()[0], rel=1e-9)
@@ -216,10 +213,8 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
 )
 def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, other, data, base, why: str) -> None:
     train(SmallLM(), LEARNT, changed(max_steps=3), tmp_path, about={"base": "one"})
-    with pytest.raises(SettingsError, match=why) as refusal:
+    with one_line(why, f"or delete {tmp_path / 'checkpoint'} to start again", kind=SettingsError):
         train(SmallLM(), data, changed(max_steps=3, **other), tmp_path, about={"base": base})
-    assert f"or delete {tmp_path / 'checkpoint'} to start again" in str(refusal.value)
-    assert "\n" not in str(refusal.value)
     train(SmallLM(), LEARNT, changed(max_steps=3, save_every=1), tmp_path, about={"base": "one"})
 
 
@@ -228,9 +223,8 @@ def test_a_cut_checkpoint_is_refused_by_name(tmp_path: Path, file: str) -> None:
     train(SmallLM(), MIXED, TRAINING, tmp_path)
     (path,) = tmp_path.glob(f"checkpoint/step-*/{file}")
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(SourceError, match="cannot be read") as refusal:
+    with one_line("cannot be read", str(path.parent), "to start again", kind=SourceError):
         train(SmallLM(), MIXED, TRAINING, tmp_path)
-    assert str(path.parent) in str(refusal.value) and "to start again" in str(refusal.value)
 
 
 def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_path: Path) -> None:
@@ -321,14 +315,10 @@ def test_running_out_of_memory_says_what_to_lower_and_other_faults_fly(tmp_path,
         train(SmallLM(), MIXED, TRAINING, tmp_path)
 
 
-def test_no_examples_are_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="nothing to train on in 30 tokens; raise max_tokens"):
-        train(SmallLM(), [], TRAINING, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("examples", "why"),
     [
+        ([], "nothing to train on in 30 tokens; raise max_tokens"),
         ([Example((1, 2), (0.0,))], "2 tokens but 1 weights"),
         ([Example(tuple(range(31)), (1.0,) * 31)], "31 tokens; at most 30"),
         ([Example((1, 2), (1.0, 0.0))], "a weight below 0, or none above 0"),
@@ -336,5 +326,5 @@ def test_no_examples_are_one_clear_line(tmp_path: Path) -> None:
     ],
 )
 def test_examples_that_teach_nothing_are_refused(tmp_path: Path, examples: list[Example], why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError if examples else SourceError, match=why):
         train(SmallLM(), examples, TRAINING, tmp_path)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction
-from gre_bench.lm.engine.engines import Engine, EngineName, engine_for
 from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
+
+if TYPE_CHECKING:
+    from gre_bench.lm.engine.engines import Engine, EngineName
 
 
 class TransformersLM(ChatBackend):
@@ -46,17 +49,14 @@ class TransformersLM(ChatBackend):
         token_budget: int | None = None,
         max_tokens: int | None = None,
     ) -> TransformersLM:
-        """Opens the evaluation LM in *folder*.
+        """Opens the evaluation LM in *folder*; raises `LMError` if that fails.
 
-        - *engine*: the name of the engine. If that engine cannot run the model, a slower engine does, and `remarks`
-          says so.
-        - *token_budget*: the most tokens in one forward pass; None means the engine's default.
-        - *max_tokens*: the most tokens in a conversation, if fewer than the model's context allows; None means no extra
-          limit.
-
-        Raises `LMError` if the model cannot be opened.
+        If *engine* cannot run the model, a slower engine does, and `remarks` says so. *token_budget* is the most tokens
+        in one forward pass, *max_tokens* that of a conversation if fewer than the model's context allows.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
+        from gre_bench.lm.engine.engines import engine_for  # which imports torch
+
         with blamed(weights.folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(weights.tokenizer)
         with blamed(weights.folder, "it cannot be run"):

@@ -39,10 +39,9 @@ class Refusal:
 
 
 class Client:
-    """A client of one vLLM server.
+    """A client of one vLLM server, with at most *parallel* requests in flight.
 
-    - *parallel*: the most requests in flight at once.
-    - *key*: the server's API key. The key is sent in headers and never appears in a message; None means no key.
+    - *key*: the server's API key, which is sent in headers and never appears in a message.
     - `down`: whether the server was down in the last run.
 
     Raises `SettingsError` for a malformed URL.
@@ -59,10 +58,9 @@ class Client:
         self.down = False
 
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """Calls ``await ask(connections, item)`` for each of *items* in parallel.
+        """Calls ``await ask(connections, item)`` for each of *items* in parallel; returns the results in order.
 
-        The calls start in the order of *items*, and the results are returned in that order. If one call raises an
-        exception, the other calls are cancelled and the exception is raised.
+        If one call raises an exception, the other calls are cancelled and the exception is raised.
         """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
@@ -117,7 +115,7 @@ class Client:
 
 
 class SharedConnections:
-    """The state that all requests of one `Client.run` share: the HTTP connections, and how many requests were lost."""
+    """What all requests of one `Client.run` share: the HTTP connections, and how many requests were lost."""
 
     def __init__(self, http: AsyncClient, client: Client):
         self._http, self._client = http, client
@@ -136,8 +134,8 @@ class SharedConnections:
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
         """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
 
-        Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` with
-        ``final`` false if the server is down or all attempts failed.
+        Returns a `Refusal` if a retry would not help, and a `SpanError` with ``final`` false if the server is down or
+        all attempts failed.
         """
         if self._client.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
@@ -160,11 +158,9 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """Sends one request without retries.
+        """Sends one request without retries: returns the JSON object of the answer, or a `Refusal`.
 
-        - If the server answers with a JSON object, returns the object.
-        - If a retry would get the same answer, returns a `Refusal`.
-        - If the fault is transient, returns (reason, seconds to wait). The seconds are None if the server states none.
+        If the fault is transient, returns (reason, seconds to wait). The seconds are None if the server states none.
         """
         import httpx2
 

@@ -1,18 +1,16 @@
 """An evaluation LM behind a vLLM server: chats are rendered and tokenised here, and the server runs the model.
 
 A vLLM server reports neither its dtype nor the digest of the model's files, although both affect the log-probabilities.
-The settings must therefore state the dtype. The digest is computed here from the model folder. If that folder holds
-only the tokenizer, the settings must also state the model's revision, which is added to the digest.
-
-Everything else is checked: the served model's name, its context length, the alignment of tokens, and that the numbers
-are log-probabilities.
+So the settings must state the dtype, and the digest is computed here from the model folder. If that holds only the
+tokenizer, the settings must also state the model's revision, which is added to the digest. Everything else is checked:
+the served model's name, its context length, the alignment of tokens, and that the numbers are log-probabilities.
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts the request, but
-  cannot use its prefix cache for it.
-- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``). The server can
-  use its prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts it, but cannot
+  use its prefix cache for it.
+- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), with the prefix
+  cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 """
 
 from __future__ import annotations
@@ -36,10 +34,7 @@ from gre_bench.lm.weights import DType, blamed, folder_digest, read_tokenizer, r
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → largest accepted difference between both kinds of request in a token's log-probability, in nats.
-
-The log-probability of a wrong token differs by more.
-"""
+"""Dtype → largest difference between both kinds of request for a token, in nats; that of a wrong token is larger."""
 
 NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
@@ -83,16 +78,24 @@ class VLLM(ChatBackend):
         - *model*: the name under which the server serves the model; may be None if the server has only one model.
         - *revision*: identifies the model; required if *folder* holds no weights.
         - *dtype*, *quantisation*: how the server runs the model; the server does not report them.
-        - *max_tokens*: the most tokens in a conversation, if fewer than the server allows; None means no extra limit.
+        - *max_tokens*: the most tokens in a conversation, if fewer than the server allows.
         - *parallel*: the most requests in flight at once.
-        - *key_env*: the name of the environment variable that holds the server's API key; None means no key.
+        - *key_env*: the name of the environment variable that holds the server's API key.
 
         Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or its numbers fail
         the checks.
         """
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
-        model_digest = _digest(folder, revision)
+        if not folder.is_dir():
+            problem = "there is no such folder; give one with the served model's tokenizer"
+            raise LMError(f"evaluation LM {folder}: {problem}")
+        if not revision and not any(folder.glob("*.safetensors")):
+            raise SettingsError(
+                f"{folder} holds no weights, so nothing identifies the served model: state its revision, "
+                "--set evaluation_lm.revision=COMMIT"
+            )
+        own = folder_digest(folder)
         tokenizer = read_tokenizer(folder)
         with blamed(folder, "its chats cannot be scored"):
             template = ChatTemplate.from_tokenizer(tokenizer)
@@ -106,7 +109,7 @@ class VLLM(ChatBackend):
         identity = LMIdentity(
             # A server started with a path serves the model under that path, which is not a property of the model.
             name=Path(name).name if name.startswith("/") else name,
-            digest=model_digest,
+            digest=digest(["revision", revision, own]) if revision else own,
             engine_version=f"vllm-{version.get('version') or 'unknown'}-1",
             dtype=dtype,
             quantisation=quantisation,
@@ -128,9 +131,8 @@ class VLLM(ChatBackend):
     async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Sends up to three requests, and stops at the first answer that holds all log-probabilities: a *given* request,
-        the same without the server's prefix cache, and a *whole* request. If the server refuses a *given* request, only
-        *whole* requests are sent from then on.
+        It sends up to three requests: a *given* one, the same without the server's prefix cache, and a *whole* one. The
+        first answer that holds all of them counts. After a refusal of a *given* one, only *whole* ones are sent.
         """
         for afresh in (False, True):
             if not self._given:
@@ -170,9 +172,8 @@ class VLLM(ChatBackend):
     async def _probe(self, connections: SharedConnections, trial: Conversation) -> None:
         """Scores *trial* with both kinds of request and compares the log-probabilities.
 
-        If the *given* request fails, or if the log-probabilities differ too much, only *whole* requests are sent from
-        then on. Raises `LMError` if the *whole* request fails, or if the probabilities at some position sum to more
-        than 1.
+        If the *given* request fails, or they differ too much, only *whole* requests are sent from then on. Raises
+        `LMError` if the *whole* request fails, or if the probabilities at some position sum to more than 1.
         """
         answer = await self._whole(connections, trial, alternatives=5)
         whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
@@ -193,10 +194,7 @@ class VLLM(ChatBackend):
             self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
 
     def _leave_given(self, why: str) -> None:
-        """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*.
-
-        Later calls have no effect.
-        """
+        """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*, once."""
         if self._given:
             self._given = False
             self.remarks.append(
@@ -223,7 +221,7 @@ def ask_given(model: str, conversation: Conversation, afresh: bool) -> dict[str,
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the log-probabilities of the span from *answer*, the server's answer to a *whole* request.
+    """Returns the log-probabilities of the span from *answer*, that to a *whole* request.
 
     Returns a `SpanError` marked ``broken`` if a log-probability is missing or is not a finite number.
     """
@@ -245,10 +243,10 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the log-probabilities of the span from *answer*, the server's answer to a *given* request.
+    """Returns the log-probabilities of the span from *answer*, that to a *given* request; None if some were left out.
 
-    Returns None if the server left log-probabilities out, which happens when a cached prefix overlaps the span. Returns
-    a `SpanError` marked ``broken`` if the log-probabilities cannot be read or are not finite numbers.
+    That happens when a cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if they cannot be read
+    or are not finite numbers.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
@@ -266,10 +264,9 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of the probabilities that *answer* states for alternative tokens at one position.
+    """Returns the largest sum of probabilities that *answer* states for alternative tokens at one position.
 
-    *answer* is the server's answer to a *whole* request. A sum of more than about 1 means that the numbers are not
-    probabilities.
+    A sum of more than about 1 means that the numbers are not probabilities.
     """
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
@@ -295,29 +292,10 @@ def _broken(code: str, problem: str) -> SpanError:
     return SpanError(code, f"the vLLM server answered with: {problem}", broken=True)
 
 
-def _digest(folder: Path, revision: str | None) -> str:
-    """Returns the digest of the files in *folder*; if *revision* is given, it is part of the digest.
-
-    Raises `SettingsError` if the folder holds no weights and *revision* is None. Raises `LMError` if there is no such
-    folder.
-    """
-    if not folder.is_dir():
-        raise LMError(f"evaluation LM {folder}: there is no such folder; give one with the served model's tokenizer")
-    if revision:
-        return digest(["revision", revision, folder_digest(folder)])
-    if not any(folder.glob("*.safetensors")):
-        raise SettingsError(
-            f"{folder} holds no weights, so nothing identifies the served model: state its revision, "
-            "--set evaluation_lm.revision=COMMIT"
-        )
-    return folder_digest(folder)
-
-
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Finds *model* in *models*, the server's list of models; returns its name and its context length in tokens.
+    """Returns the name of *model* in *models*, the server's list, and its context length in tokens, None if unstated.
 
-    If *model* is None, the server must serve exactly one model. The context length is None if the server states none.
-    Raises `LMError` if the server does not serve the model. *endpoint* is the server's URL, for the message.
+    If *model* is None, the server must serve exactly one. Raises `LMError` if the server does not serve the model.
     """
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}

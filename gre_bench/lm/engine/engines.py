@@ -1,11 +1,11 @@
 """Engines: they take conversations and return the log-probabilities of their spans.
 
-The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest engine stores
-the conversations of one paper as a trie and reads each shared token once. Each pack of the trie
-(`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth in the trie, and a token
-attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is therefore the same as for
-one conversation at a time, up to rounding. The output head is applied only to the tokens whose successor belongs to a
-reply. The log-softmax is computed in float32, whatever the weights' dtype.
+The two plain engines read every conversation in full: one at a time, or in padded batches. The fastest one stores the
+conversations of one paper as a trie and reads each shared token once: each pack of the trie
+(`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth, and it attends only to its
+ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is the same as for one conversation at a time,
+up to rounding. The output head is applied only to the tokens whose successor belongs to a reply. The log-softmax is
+computed in float32, whatever the weights' dtype.
 
 `engine_for` chooses the engine that runs a model: the requested one, or the next slower one with the right numbers.
 """
@@ -15,9 +15,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 import numpy as np
+import torch
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
@@ -29,21 +30,13 @@ from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Weights
 from gre_bench.prompts.library import render
 
-if TYPE_CHECKING:
-    import torch
-
 Result = TypeVar("Result")
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""Dtype → largest accepted difference in the self-check, in nats.
-
-The log-probabilities of an engine are compared with those of one conversation at a time.
-"""
-
+"""Dtype → largest accepted difference to one conversation at a time in the self-check, in nats."""
 STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
 """Kinds of rotary positions that do not depend on the length of a sequence."""
-
 ARCHITECTURES = frozenset(
     {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"}
 )
@@ -55,9 +48,7 @@ PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
 """Most tokens in a pack by default: few enough for the cache of a core, enough to keep a large GPU busy."""
 _LOGITS = 2**28
 """Largest number of logits in a batch."""
-
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
-
 _SMALLEST = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
@@ -76,28 +67,20 @@ class Engine(Protocol):
 
     @property
     def plan(self) -> str:
-        """Says how this engine divides its work into forward passes: their size and the kind of device.
-
-        In half precision, the division changes the log-probabilities, so the plan goes into the signature.
-        """
+        """Says how the work is divided into forward passes. In half precision, that goes into the signature too."""
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats, or the error that prevents them.
+        """Returns the log-probability of each token of each span in nats, in order, or the error that prevents them.
 
-        The results are in the order of *conversations*. All conversations must belong to one paper, and no two may be
-        equal. A conversation that does not fit into memory gets a `SpanError`.
+        All *conversations* must belong to one paper, and no two may be equal. One that does not fit into memory gets a
+        `SpanError`.
         """
         ...
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether *error* means that a tensor did not fit into memory.
-
-    On the CPU, torch has no error class for this, so the message is checked.
-    """
-    import torch
-
+    """Whether *error* means that a tensor did not fit into memory; on the CPU, torch only says so in the message."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
@@ -109,25 +92,19 @@ def within_memory(forward: Callable[..., Result], *arguments: object) -> Result 
         if not is_out_of_memory(error):
             raise
     # Outside the handler, because its traceback still holds the tensors.
-    import torch
-
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     return None
 
 
 def out_of_memory(conversation: Conversation) -> SpanError:
-    """Returns the `SpanError` for a *conversation* that does not fit into memory."""
     length = len(conversation.ids)
     message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
     return SpanError("out_of_memory", message, final=False)
 
 
 class OneByOne:
-    """An `Engine` that runs each conversation in a forward pass of its own: simple, slow and right.
-
-    Other engines are checked against this one.
-    """
+    """Runs each conversation in a forward pass of its own: simple, slow and right. Others are checked against it."""
 
     version = "one-by-one-1"
 
@@ -137,17 +114,14 @@ class OneByOne:
         self.plan = f"one text on {weights.model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities as `Engine` says."""
         computed = ((each, within_memory(self._forward, [each])) for each in conversations)
         return [values[0] if values else out_of_memory(each) for each, values in computed]
 
     def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
         """Returns the log-probability of each token of each span in nats, in float32 whatever the weights' dtype.
 
-        The model reads all tokens except the last, because no scored token follows the last one.
+        The model reads all tokens except the last, because no scored token follows it.
         """
-        import torch
-
         longest = max(conversation.last for conversation in batch)
         ids = torch.zeros((len(batch), longest), dtype=torch.long)
         mask = torch.zeros_like(ids)
@@ -170,10 +144,10 @@ class OneByOne:
 
 
 class Batches(OneByOne):
-    """An `Engine` that runs batches, padded on the right, for models that the trie engine cannot run.
+    """Runs batches, padded on the right, for models that the trie engine cannot run.
 
-    *budget* is the most tokens in a batch, padding included; None means `BATCH_ON_CPU` or `BATCH_ON_GPU`. A
-    conversation longer than the budget forms a batch alone. A batch that runs out of memory is halved.
+    *budget* is the most tokens in a batch, padding included. A conversation longer than that forms a batch alone. A
+    batch that runs out of memory is halved.
     """
 
     version = "batches-1"
@@ -185,7 +159,6 @@ class Batches(OneByOne):
         self.remarks: list[str] = []
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities as `Engine` says."""
         answers: dict[int, Logprobs] = {}
         due = self._batches(conversations)[::-1]
         while due:
@@ -214,17 +187,15 @@ class Batches(OneByOne):
 
 
 class Trie:
-    """An `Engine` for models of the `ARCHITECTURES`.
+    """Runs models of the `ARCHITECTURES` in packs of at most *budget* tokens.
 
-    *budget* is the most tokens in a pack; None means `PACK_ON_CPU` or `PACK_ON_GPU`. The budget changes
-    log-probabilities only by rounding, because sums are taken in another order. In float32, only the last bits change.
-    In half precision, a token's log-probability changes by about 0.01 nats.
+    The budget changes log-probabilities only by rounding, because sums are taken in another order. In float32, only the
+    last bits change. In half precision, a token's log-probability changes by about 0.01 nats.
     """
 
     version = "trie-2"
 
     def __init__(self, weights: Weights, budget: int | None = None):
-        trie_attention.register()
         self._model = weights.model
         self._attention = weights.attention
         self._budget = budget or (PACK_ON_CPU if weights.model.device.type == "cpu" else PACK_ON_GPU)
@@ -234,11 +205,9 @@ class Trie:
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probabilities as `Engine` says.
 
-        A pack that runs out of memory is halved. If even a small pack runs out of memory, the engine stops. Every
-        conversation whose log-probabilities are then incomplete gets a `SpanError`.
+        A pack that runs out of memory is halved. If even a small pack does, the engine stops, and every conversation
+        without all its log-probabilities gets a `SpanError`.
         """
-        import torch
-
         trie = TokenTrie(conversations)
         values, answered = torch.zeros(sum(trie.sizes)), torch.zeros(sum(trie.sizes), dtype=torch.bool)
         due, kept = trie.packs(self._budget)[::-1], {}
@@ -260,14 +229,10 @@ class Trie:
         finally:
             self._model.set_attn_implementation(self._attention)
         parts = zip(conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True)
-        return [
-            logprobs.tolist() if had.all() else out_of_memory(conversation) for conversation, logprobs, had in parts
-        ]
+        return [logprobs.tolist() if had.all() else out_of_memory(each) for each, logprobs, had in parts]
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
         """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
-        import torch
-
         device = self._model.device
         layout = AttentionLayout(pack, device, kept, exact=self._attention == "eager")
         with torch.inference_mode():
@@ -280,12 +245,10 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack*, given the last hidden states of its tokens, in nats.
+        """Returns the log-probability of each target of *pack* in nats, given the last hidden states of its tokens.
 
         The output head is applied once to each token that predicts a target, in chunks of tokens.
         """
-        import torch
-
         head = self._model.get_output_embeddings()
         cap = getattr(self._model.config.get_text_config(), "final_logit_softcapping", None)
         rows, indices = np.unique(pack.rows, return_inverse=True)
@@ -311,11 +274,10 @@ class Trie:
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine called *name*, or a slower engine if that engine cannot run the model correctly.
+    """Returns the engine called *name*, or a slower one with a remark why, if it cannot run the model correctly.
 
-    The second value is a remark that says why a slower engine was chosen; None for the requested engine. *budget* is
-    the most tokens in one forward pass; None means the engine's default. An engine that computes several conversations
-    at once is first checked on four small conversations. Raises `LMError` for an unknown name.
+    *budget* is the most tokens in one forward pass. An engine that computes several conversations at once is first
+    checked on four small ones. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -327,10 +289,9 @@ def engine_for(
         return one_by_one, f"evaluation LM {folder} is run one text at a time: {why}"
     remark = None
     if name == "trie":
-        kind = weights.model.config.model_type
-        known = kind in ARCHITECTURES
-        unknown = f"it does not know the architecture {kind}"
-        why = _disagreement(weights, template, Trie(weights, budget=64)) if known else unknown
+        why = f"it does not know the architecture {weights.model.config.model_type}"
+        if weights.model.config.model_type in ARCHITECTURES:
+            why = _disagreement(weights, template, Trie(weights, budget=64))
         if why is None:
             return Trie(weights, budget), None
         remark = f"evaluation LM {folder} is run in plain batches: {why}"
@@ -340,10 +301,10 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Compares the log-probabilities of *engine* with those of `OneByOne` on four conversations.
+    """Returns a phrase about the difference of *engine* to `OneByOne` on four conversations; None within `ALLOWED`.
 
-    Returns a phrase that states the largest difference; None if it is within `ALLOWED`, or if the model's own numbers
-    are not finite. Raises `SpanError` if a conversation cannot be scored at all.
+    Also None if the model's own numbers are not finite: they are refused when predictions are scored. Raises
+    `SpanError` if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
@@ -355,7 +316,6 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
         if isinstance(actual, SpanError):
             raise actual
         if not all(map(math.isfinite, wanted)):
-            # The model itself is broken; its numbers are refused when predictions are scored.
             return None
         gaps = [abs(a - b) for a, b in zip(wanted, actual, strict=True)]
         worst = max(worst, *(gap if math.isfinite(gap) else math.inf for gap in gaps))
@@ -365,10 +325,7 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """Returns the kinds of rotary positions in the ``rope_parameters`` of a transformers config.
-
-    They are one table with the key ``rope_type``, or a dict of such tables, one for each kind of layer.
-    """
+    """Returns the kinds in the ``rope_parameters`` of a config: one table, or one for each kind of layer."""
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

@@ -1,9 +1,8 @@
 """Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
 Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
-prefix once. The trie's tokens are numbered in depth-first order, so the descendants of a token directly follow the
-token. To build the trie, the conversations are sorted. Each conversation then adds the tokens after the prefix that it
-shares with the conversation before it.
+prefix once. Its tokens are numbered in depth-first order, so the descendants of a token directly follow it: each of the
+sorted conversations adds the tokens after the prefix that it shares with the one before it.
 
 A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors lie in
 earlier packs, their keys and values are kept from there. The model therefore reads no token twice.
@@ -35,10 +34,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A range of a pack's tokens, and a range of keys to which each of these tokens attends.
+    """A range of a pack's tokens, *queries*, and a range of keys (see `Pack`) to which each of these tokens attends.
 
-    - *queries*, *keys*: the ranges (start, stop), as indices of the pack's tokens and of its keys (see `Pack`).
-    - *level*: the number of links by which the same tokens attend to keys nearer to the root.
+    *level*: the number of links by which the same tokens attend to keys nearer to the root.
     """
 
     queries: tuple[int, int]
@@ -53,16 +51,12 @@ class Pack:
     Tokens are given as indices of the pack's tokens. Keys are given as indices of the pack's keys: the keys kept from
     earlier packs, followed by one key for each token of the pack.
 
-    - *ids*: the token ids.
     - *depths*: the position of each token in its conversation, from 0.
-    - *kept*: the number of keys kept from earlier packs.
-    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to the tokens before it
-      in its range.
+    - *kept*: the number of keys kept from earlier packs. *keep*: the keys that the next pack needs.
+    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to those before it there.
     - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
-    - *keep*: the keys that the next pack needs.
-    - *rows*, *targets*: the pass must return the log-probability that the token id ``targets[i]`` follows the token
-      ``rows[i]``.
-    - *slots*: ``slots[i]`` is the index of that log-probability in the array of all spans' log-probabilities.
+    - *rows*, *targets*: the pass returns the log-probability that token id ``targets[i]`` follows token ``rows[i]``.
+    - *slots*: the index of that log-probability in the array of all spans' log-probabilities.
     """
 
     ids: np.ndarray
@@ -96,10 +90,7 @@ class Pack:
 class TokenTrie:
     """A trie of *conversations*, each without its last token, which is predicted and never read.
 
-    - `ids`: the token id of each token.
-    - `depths`: the position of each token in its conversations, from 0.
-    - `sizes`: the number of tokens in the span of each conversation.
-    - `rows`, `targets`, `slots`: the same as in `Pack`, for the whole trie.
+    `sizes`: the number of tokens in the span of each conversation. The other arrays: as in `Pack`, for the whole trie.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):
@@ -108,9 +99,7 @@ class TokenTrie:
         shared = [0, *(_shared(first, second) for first, second in pairwise(read))]
         self.sizes = [conversation.last - conversation.first + 1 for conversation in conversations]
         offsets = [0, *accumulate(self.sizes)]
-        ids: list[int] = []
-        depths: list[int] = []
-        heads = set()
+        ids, depths, heads = list[int](), list[int](), set[int]()
         path = np.zeros(0, dtype=np.int64)
         rows, targets, slots = [], [], []
         for number, tokens, common in zip(order, read, shared, strict=True):
@@ -133,12 +122,11 @@ class TokenTrie:
         return len(self.ids)
 
     def packs(self, budget: int) -> list[Pack]:
-        """Cuts the whole trie into packs of nearly equal size, at most *budget* tokens each; returns them in order."""
+        """Cuts the whole trie into packs of nearly equal size, at most *budget* tokens each."""
         count = ceil(len(self) / budget)
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
     def pack(self, start: int, stop: int) -> Pack:
-        """Returns the pack that consists of the trie's tokens ``start:stop``."""
         kept = self._above(start)
         keys = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
         ahead = [np.arange(*each) for each in self._above(stop)] if stop < len(self) else []
@@ -183,7 +171,7 @@ class TokenTrie:
 
 
 def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    """Returns the length of the longest common prefix of *first* and *second*."""
+    """Returns the length of the longest common prefix."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
@@ -194,8 +182,8 @@ def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     """Divides the tokens of a trie into segments, given the index of each one's first token and each token's depth.
 
-    A segment stops where the next segment begins. The descendants of a segment are the later segments up to the first
-    whose first token is not deeper than the segment's own first token.
+    A segment stops where the next begins. Its descendants are the later segments up to the first whose first token is
+    not deeper than its own.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

@@ -20,13 +20,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
 
 from gre_bench.lm.engine.packs import Pack
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
 
 NAME = "trie"
 """The name of this attention in transformers."""
@@ -34,7 +35,7 @@ NAME = "trie"
 _ROWS = 256
 """Queries whose scores are computed at once; they fit the processor's cache."""
 
-Kept = dict[int, tuple["Tensor", "Tensor"]]
+Kept = dict[int, tuple[Tensor, Tensor]]
 """Layer → (keys, values) of the tokens that a later pack needs."""
 
 
@@ -44,7 +45,6 @@ class Round:
 
     - *queries*, *keys*: the indices of the tokens in the pack, and of the keys, one range after another.
     - *query_starts*, *key_starts*: the offset of each range in *queries* and *keys*; the total length comes last.
-    - *longest_query*, *longest_key*: the length of the longest range of tokens, and of keys.
     """
 
     queries: Tensor
@@ -58,14 +58,11 @@ class Round:
 class AttentionLayout:
     """States to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
 
-    - *before*: the keys and values of each layer that earlier packs kept.
-    - `left`: the keys and values of each layer that the next pack needs, from `before` and from this pack.
+    - *before*, `left`: the keys and values of each layer that earlier packs kept, and that the next pack needs.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
     def __init__(self, pack: Pack, device: torch.device | str, before: Kept, exact: bool = False):
-        import torch
-
         self.pack = pack
         self.device = device
         self.before = before
@@ -75,9 +72,7 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: Tensor, value: Tensor) -> None:
-        """Fills `left` for *layer*; *key* and *value* belong to this pack's tokens."""
-        import torch
-
+        """Fills `left` for *layer* from `before` and from this pack's *key* and *value*."""
         if not len(self.pack.keep):
             return
         before = [old[:, :, self._keep_old] for old in self.before.get(layer, ())] or [key[:, :, :0], value[:, :, :0]]
@@ -87,9 +82,7 @@ class AttentionLayout:
         self.left[layer] = keys, values
 
     def extended(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns all keys and values of *layer* for this pack's tokens: those kept before, then their own."""
-        import torch
-
+        """Returns all keys and values of *layer*: those kept before, then this pack's own."""
         if not self.pack.kept:
             return key, value
         old_key, old_value = self.before[layer]
@@ -102,16 +95,13 @@ class AttentionLayout:
 
     @cached_property
     def own(self) -> Round:
-        """The input of the kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
+        """The kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The inputs of the kernel calls by which tokens attend to ancestors outside their own range.
-
-        There is one call for each level of links.
-        """
+        """The kernel calls, one a level of links, by which tokens attend to ancestors outside their own range."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -120,8 +110,6 @@ class AttentionLayout:
         return [self._round(*level) for _, level in sorted(levels.items())]
 
     def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> Round:
-        import torch
-
         def indices(ranges: Sequence[tuple[int, int]]) -> Tensor:
             return torch.cat([torch.arange(*each, device=self.device) for each in ranges])
 
@@ -131,13 +119,6 @@ class AttentionLayout:
 
         longest = [max(stop - start for start, stop in ranges) for ranges in (queries, keys)]
         return Round(indices(queries), indices(keys), starts(queries), starts(keys), *longest)
-
-
-def register() -> None:
-    """Registers this attention with transformers as `NAME`; transformers then builds no attention mask."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(NAME, attend)
 
 
 def attend(
@@ -173,14 +154,14 @@ def attend(
     return out.transpose(1, 2), None
 
 
+AttentionInterface.register(NAME, attend)  # transformers then builds no attention mask
+
+
 def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, layer: int) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    The kernel is called once for each range in ``layout.pack.own``, and once for each link from a range to the keys of
-    an ancestor; the results are merged.
+    It is called once for each range in ``layout.pack.own`` and once for each link; the results are merged.
     """
-    import torch
-
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     _, heads, tokens, size = query.shape
     out = query.new_empty((1, tokens, heads, size), dtype=torch.float32).transpose(1, 2)
@@ -204,10 +185,8 @@ def cascaded(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout,
 def multiplied(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float) -> Tensor:
     """Computes the attention in half precision on the CPU, by plain matrix products for `_ROWS` tokens at a time.
 
-    In half precision on the CPU, torch's flash kernel would take three times as long.
+    torch's flash kernel would take three times as long there.
     """
-    import torch
-
     heads, groups = key.shape[1], query.shape[1] // key.shape[1]
     size = query.shape[3]
     out = torch.empty_like(query)
@@ -245,17 +224,15 @@ def batched(query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, 
 def gathered(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float, window: int | None
 ) -> Tensor:
-    """Computes the attention on any device, with a mask.
+    """Computes the attention on any device, with a mask, on a copy of the keys of a range and of its ancestors.
 
-    For each range in ``pack.own``, the keys of the range and of its ancestors are first copied into one tensor.
     *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all.
     """
-    import torch
-    from torch.nn.functional import scaled_dot_product_attention as attention
-
     out = torch.empty_like(query)
     for own, keys, values, seen in _gathered(key, value, layout, window):
-        out[:, :, own] = attention(query[:, :, own], keys, values, attn_mask=seen, scale=scale, enable_gqa=True)
+        out[:, :, own] = scaled_dot_product_attention(
+            query[:, :, own], keys, values, attn_mask=seen, scale=scale, enable_gqa=True
+        )
     return out
 
 
@@ -263,13 +240,10 @@ def weighed(
     query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Computes the same attention as `gathered`, by plain matrix products and a float32 softmax.
+    """Computes the same as `gathered`, by plain products and a float32 softmax, as ``eager`` of transformers.
 
-    This matches the attention ``eager`` of transformers. If *softcap* is given, each attention score s becomes softcap
-    · tanh(s / softcap), as in Gemma 2.
+    With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """
-    import torch
-
     out = torch.empty_like(query)
     groups = query.shape[1] // key.shape[1]
     for own, keys, values, seen in _gathered(key, value, layout, window):
@@ -290,8 +264,6 @@ def _gathered(
     The keys and values are those of the range's ancestors, followed by its own. The mask, shape (tokens, keys), is true
     where the token attends to the key.
     """
-    import torch
-
     for (start, stop), ranges in zip(layout.pack.own, layout.seen, strict=True):
         pieces = [slice(*each) for each in ranges]
         keys, values = (torch.cat([each[:, :, piece] for piece in pieces], 2) for each in (key, value))
@@ -302,12 +274,10 @@ def _gathered(
 
 
 def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
-    """Merges *part*, an attention output over further keys, into *out*, the output over the earlier keys, in place.
+    """Merges *part*, an attention output over further keys, into *out*, that over the earlier keys, in place.
 
     *sums* (also updated) and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*.
     """
-    import torch
-
     share = torch.sigmoid(part_sums - sums)
     out.lerp_(part.to(out.dtype), share[..., None])
     sums.copy_(torch.logaddexp(sums, part_sums))
@@ -316,8 +286,8 @@ def _merge(out: Tensor, sums: Tensor, part: Tensor, part_sums: Tensor) -> None:
 def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
-    *q*, *k* and *v* have the shape (tokens, heads, head size). If *causal*, a token attends to the keys of its range up
-    to its own position only. Returns the output, and the log-sum-exps of the attention scores, shape (heads, tokens).
+    *q*, *k* and *v* have the shape (tokens, heads, head size). Returns the output, and the log-sum-exps of the
+    attention scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 

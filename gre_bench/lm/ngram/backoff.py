@@ -8,13 +8,13 @@ Here, a and b are the two words before w. P(w | b) is made likewise from P(w). `
 its context, less a discount; 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept`` over all
 words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney 1995).
 
-To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm Z(a
-b) makes the probabilities sum to 1 (unigram rescaling).
+To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm
+Z(a b) makes the probabilities sum to 1 (unigram rescaling).
 
-A word of the reply may be copied from the earlier reply or from the known text. For each position of the reply, the
-functions return the probability of the word that stands at that position. The probability is NaN where there is nothing
-to copy. At every other position, the probabilities of all possible words sum to 1. Words are integers here. These
-functions take O(n log n) time in the length of the texts.
+A word of the reply may be copied from the earlier reply or from the known text. The functions return the probability of
+the word that stands at each position of the reply, NaN where there is nothing to copy. At every other position, the
+probabilities of all possible words sum to 1. Words are integers here. These functions take O(n log n) time in the
+length of the texts.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ _PAIR = 1 << 32
 class _Table:
     """The n-grams of one order, bigrams or trigrams, of a vocabulary of *size* words.
 
-    The context of a bigram is the id of its first word. That of a trigram with the first words a and b is
-    ``a * size + b``.
+    The context of a bigram is the id of its first word, that of a trigram of a and b ``a * size + b``.
 
     - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``; `words`: their last words.
-    - `kept`, `rest`: the values of the module's formula, for each n-gram and for each context.
-    - `contexts`: the distinct contexts, in ascending order.
+    - `kept`, `rest`: the values of the module's formula, for each n-gram and for each of the ascending `contexts`.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -71,10 +69,10 @@ class _Table:
 class Contexts:
     """The contexts at each position of the text with the word ids *ids*: the word before, and the two words before.
 
-    - `keys`: two arrays of integers, the bigram and the trigram context at each position (see `_Table`).
-    - `rows`: two arrays, the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
-    - `kept`: two tuples: the positions with a known context; the n-grams of these contexts, as indices into ``keys`` of
-      the table; where each context's n-grams start among them; and which context each of the positions has.
+    - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
+    - `rows`: the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
+    - `kept`: for both tables, the positions with a known context; the n-grams of these contexts, as indices into
+      ``keys``; where each context's n-grams start among them; and which context each of the positions has.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -96,7 +94,6 @@ class Backoff:
         self.shorter = self.tables[0].row(self.tables[1].contexts % self.size)
 
     def contexts(self, ids: np.ndarray) -> Contexts:
-        """Returns the contexts at each position of the text whose word ids are *ids*."""
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
@@ -107,10 +104,7 @@ class Backoff:
         return chance
 
     def norms(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position of a text with these *contexts*.
-
-        Each position takes the norm of the longest context that the model knows.
-        """
+        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position, by the longest context known."""
         norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
         for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):
             if len(starts):
@@ -136,10 +130,7 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Counts the n-grams of *texts*, arrays of word ids below *size*; returns the arrays of a `Backoff`.
-
-    Bigrams and trigrams seen fewer than *fewest* times are dropped.
-    """
+    """Returns the arrays of a `Backoff`: the n-grams of *texts*, word ids below *size*, seen *fewest* times or more."""
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]
@@ -187,7 +178,7 @@ def continued(words: np.ndarray, first: int) -> np.ndarray:
 
 
 class Copies:
-    """The probabilities of copying words from a known text of *words*, each position of which has a weight.
+    """The probabilities of copying from a known text of *words*, with a weight for each of its positions.
 
     *first* stands for the word before the first word of any text.
     """
@@ -223,7 +214,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _times_before(keys: np.ndarray) -> np.ndarray:
-    """Returns, for each position of *keys*, the number of earlier positions with the same key."""
+    """Returns the number of earlier positions with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     positions = np.arange(len(keys))

@@ -63,7 +63,7 @@ class Reading:
 
     - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
     - *words*: the same, except that each distinct unknown word has an integer of its own.
-    - *unknown*: the words that are not in the vocabulary, as strings in the order of the text.
+    - *unknown*: the words that are not in the vocabulary, in the order of the text.
     """
 
     ids: np.ndarray
@@ -73,14 +73,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The parts of a reply's probability that do not depend on a known text.
+    """The parts of a reply's probability that do not depend on a known text: a value for each token, its end included.
 
-    All arrays have one value for each token of the reply, its end included. Log-probabilities are in nats.
-
-    - *text*: the tokens as integers.
-    - *contexts*: the tokens' contexts in the trigram model.
-    - *form*: the log-probability of the token's gap and capitals.
-    - *spelling*: the log-probability of the spelling of the token's word.
+    - *form*, *spelling*: the log-probabilities of gap and capitals, and of the spelling of the word, in nats.
     - *trigram*: P(the token's word) in the trigram model; 0 for a word outside the vocabulary.
     - *unknown*: P(a word outside the vocabulary) at this position in the trigram model.
     - *marginal*, *marginal_unknown*: the same two probabilities by the module's formula for P(token | so far).
@@ -107,10 +102,8 @@ class Known:
 class CacheNgram:
     """The evaluation LM `cache-ngram`; open one with `load`.
 
-    - *config*: the settings and weights of the model.
     - *vocabulary*: the words; a word's id is its index.
     - *arrays*: the arrays of counts and probabilities, by name.
-    - *alphabet*: the number of Unicode characters of each kind.
     - *digest*: SHA-256 over the files of the model.
     """
 
@@ -139,10 +132,7 @@ class CacheNgram:
 
     @classmethod
     def load(cls, folder: Path, name: str = "cache-ngram") -> CacheNgram:
-        """Opens the model in *folder* under the name *name*.
-
-        Raises `LMError` if a file is missing, damaged or of another format.
-        """
+        """Opens the model in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
         from safetensors import SafetensorError
         from safetensors.numpy import load as load_arrays
 
@@ -170,24 +160,15 @@ class CacheNgram:
                 f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
                 "restore the folder or train one with `gre-bench models tune cache-ngram`"
             ) from error
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            IndexError,
-            AttributeError,
-            SafetensorError,
-            SourceError,
-        ) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError, SourceError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): {way_out}") from error
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns log P(reply | synopsis, first review) of each prediction in nats, in the order of *predictions*.
 
-        Each result has one log-probability for each token of the reply and one for the reply's end. If a text holds a
-        lone surrogate, the result is a `SpanError` with the code ``bad_text``. All other texts can be scored.
+        Each result has one log-probability for each token of the reply and one for the reply's end. A text with a lone
+        surrogate gives a `SpanError` with the code ``bad_text``. All other texts can be scored.
         """
         self._numbers.clear()
         replies: dict[str, Reply] = {}
@@ -227,7 +208,7 @@ class CacheNgram:
         return Reply(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def read_known(self, text: str) -> Known | None:
-        """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
+        """Returns the effect of the known *text* on replies; None if it holds no word to copy.
 
         The result is valid until the next call of `logprob`, which gives new integers to the unknown words.
         """
@@ -244,8 +225,8 @@ class CacheNgram:
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) by each term.
-        *trigram* and *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens): P(the token's word) and P(unknown word) by each term. *trigram* and
+        *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
@@ -322,15 +303,13 @@ def write_files(
 class KnownText:
     """Computes how much likelier each word of *vocabulary* becomes once a text about the same paper is known.
 
-    Each word gets a factor, which multiplies its probability in the trigram model. The logarithm of the factor is a
-    weighted sum of the word's features, `FEATURES`:
+    Each word gets a factor, which multiplies its probability in the trigram model. Its logarithm is a weighted sum of
+    the word's features, `FEATURES`; all others are zero:
 
     - For words in the known text: the word's inverse document frequency (piecewise linear), its count, the length of
       the text, and how strongly reviews of one paper share the word.
     - For other words: whether the known text contains a word of the same stem.
     - For words that belong to topics: how much likelier the topics of the known text make the word.
-
-    All other features of a word are zero.
 
     *arrays* holds document frequencies, topics and lifts, counted over *papers* papers.
     """
@@ -393,7 +372,7 @@ def stem(word: str) -> str:
 
 
 def _hats(values: np.ndarray) -> np.ndarray:
-    """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
+    """Returns the piecewise-linear basis over `KNOTS` at *values*, shape (values, knots).
 
     The entries of the two knots around the value sum to 1; all others are 0.
     """

@@ -65,10 +65,7 @@ class Spelled:
 
 
 def split(text: str) -> Spelled:
-    """Returns the tokens of *text*; the last token is the end of the text.
-
-    Raises `UnicodeEncodeError` if the text holds a lone surrogate.
-    """
+    """Returns the tokens of *text*, its end last; raises `UnicodeEncodeError` for a lone surrogate."""
     folded = text.encode().lower().decode()  # for bytes, lower() folds only A-Z
     return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
@@ -106,8 +103,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    The probability of a gap depends on the kinds of both tokens around it. That of a token's capitals depends on the
-    kind of the token before.
+    That of a gap depends on the kinds of both tokens around it, that of capitals on the kind of the token before.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -119,36 +115,24 @@ class Form:
     def logprobs(self, spelled: Spelled) -> np.ndarray:
         """Returns, for each token, the log-probability of its gap plus that of its capitals, in nats."""
         before, after = _kinds_of_tokens(spelled.words)
-        return self._of_gaps(spelled, before, after) + self._of_capitals(spelled, before)
-
-    def _of_gaps(self, spelled: Spelled, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap between tokens of the kinds *before* and *after*, in nats.
-
-        The model makes a gap in one of three ways: empty, one space, or a random string of white space whose length is
-        geometric with parameter 1/2. The probabilities of all ways that give the same gap are added.
-        """
+        # A gap is empty, one space, or a random string of white space whose length is geometric with parameter 1/2. The
+        # probabilities of all ways that give the same gap are added.
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
         anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
-        return np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
-
-    def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals after a token of the kind *before*, in nats.
-
-        The model makes capitals in one of four ways: lower, Capital, UPPER, or a random pattern with probability 1/2
-        for each letter. The probabilities of all ways that give the same capitals are added.
-        """
+        gaps = np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
+        # Capitals are lower, Capital, UPPER, or a random pattern with probability 1/2 for each letter, added likewise.
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
         both = np.logaddexp(logs, self._capitals[before, 1])
-        return np.where(letters == 0, 0.0, np.where((letters == 1) & (kinds == 2), both, logs))
+        return gaps + np.where(letters == 0, 0.0, np.where((letters == 1) & (kinds == 2), both, logs))
 
 
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays with one entry for each token: the kind of the token before it, and its own kind.
+    """Returns for each token the kind of the token before it, and its own kind.
 
     The kinds are line start or newline (0), word (1), mark (2) and, of the token itself, end (3).
     """
@@ -163,7 +147,7 @@ def _kind_of_gap(gap: str) -> int:
 
 
 def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays with one entry for each token: its kind of capitals, and its number of ASCII letters.
+    """Returns for each token its kind of capitals, and its number of ASCII letters.
 
     The kinds are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (any other pattern).
     """
