@@ -64,7 +64,7 @@ def on_white(figure: str) -> str:
 
 
 def stale(write: bool = False) -> list[str]:
-    """The names of pages that differ from their records, and of pictures from theirs; with *write*, these are renewed."""
+    """The names of pages and pictures that differ from their records; with *write*, these are renewed."""
     known, names = records(), []
     wanted = {path: filled(path.read_text(encoding="utf-8"), known) for path in PAGES}
     wanted |= {path: on_white(figure.read_text(encoding="utf-8")) for path, figure in PICTURES.items()}

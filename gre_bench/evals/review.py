@@ -91,10 +91,10 @@ class ReviewBoard:
         self._writer, self._judged_by = writer, name  # the identity of the writer, and its name in the settings
         self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
         self._lm, self.signatures = self._run.sign_metrics(job.backends, self._scoring, self._writer)
-        for metric, signature in self.signatures.items():
-            if signature.signature_id != current[metric]:
+        for name, signature in self.signatures.items():
+            if signature.signature_id != current[name]:
                 raise SettingsError(
-                    f"{metric} of {store.key} is signed {current[metric]}, and now would be {signature.signature_id}; "
+                    f"{name} of {store.key} is signed {current[name]}, and now would be {signature.signature_id}; "
                     f"scores of different signatures are never mixed: gre-bench refresh --edition {store.key}"
                 )
         entries = sample(store, {}, self._writer, None, self._scoring.synopsis_of)

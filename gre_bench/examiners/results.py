@@ -247,7 +247,10 @@ class TableLayout:
         if test := labels.get("Test set"):
             more = {"Human": {}, "Filtering": {"filtering": True}, "Binning": {"filtering": True, "binning": {}}}
             return {"template": "human_test", "granularity": "fine"} | more[test]
-        tree = {"template": labels["Template"].lower(), "granularity": "coarse" if labels.get("Fine") == "x" else "fine"}
+        tree = {
+            "template": labels["Template"].lower(),
+            "granularity": "coarse" if labels.get("Fine") == "x" else "fine",
+        }
         for name in VARIED:
             if labels.get(name, "x") != "x":
                 tree[name.lower()] = labels[name].lower().replace("-", "_")

@@ -97,6 +97,7 @@ class Template:
     criteria: str | None = None
     repeats: bool = False
 
+
 KIM, KOTONYA, PRE = "001", "003", "000"
 BOTH = ("coarse", "fine")
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from scipy import stats
 

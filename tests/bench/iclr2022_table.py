@@ -86,7 +86,10 @@ def facts(store: Store, state: Path) -> Iterator[list[str]]:
     found = [apart[row["signature_id"]] for row in signatures]
     yield ["AUC of human reviews against other papers' (95%)",
            *(f"{row['auc']:.3f} ({row['low']:.3f}, {row['high']:.3f})" for row in found)]  # fmt: skip
-    yield ["contrasts with a corrected p below 0.05", *(str(sum(row["p_holm"] < ALPHA for row in each)) for each in rows)]
+    yield [
+        "contrasts with a corrected p below 0.05",
+        *(str(sum(row["p_holm"] < ALPHA for row in each)) for each in rows),
+    ]
     lengths = [[row["at_length"] for row in each if row["at_length"]] for each in rows]
     yield ["the same at equal length",
            *(str(sum(not row["why_not"] and row["p_holm"] < ALPHA for row in each)) for each in lengths)]  # fmt: skip
@@ -98,7 +101,10 @@ def order(state: Path) -> Iterator[list[str]]:
     yield ["Spearman's ρ between", *(recipe_of(row["metric"]).title for row in found)]
     titles = {"papers": "two halves of the papers", "references": "one reference of each paper and the others"}
     for split, title in titles.items():
-        yield [title, *(f"{row[split]['mean']:.2f} ({row[split]['low']:.2f}, {row[split]['high']:.2f})" for row in found)]
+        yield [
+            title,
+            *(f"{row[split]['mean']:.2f} ({row[split]['low']:.2f}, {row[split]['high']:.2f})" for row in found),
+        ]
 
 
 def main() -> None:

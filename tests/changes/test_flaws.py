@@ -169,7 +169,12 @@ def test_scripts_say_what_their_names_say(seed):
 
     assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
     assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
-    assert {line.removeprefix("- ") for line in said("plain-0", f).splitlines()} <= {*POOL, "", "Summary:", "Weaknesses:"}
+    assert {line.removeprefix("- ") for line in said("plain-0", f).splitlines()} <= {
+        *POOL,
+        "",
+        "Summary:",
+        "Weaknesses:",
+    }
     assert said("plain-100", None) == said("plain-0", None)
     for planted, others in ((f, (g,)), (None, (f, g))):
         assert g.worded(g.flaw.plain)[0] in said("listing-100", planted, others)
@@ -182,7 +187,10 @@ def test_an_absent_flaw_is_any_that_the_text_has_not():
     every = [replace(f, flaw=flaw) for flaw in CATALOGUE.values() if flaw.plain]
     reviews = [scripted.review("absent-100", POOL, f, every, random.Random(seed)) for seed in range(200)]
     named = {
-        item.flaw.name for item in every for line in item.worded(item.flaw.plain) if any(line in text for text in reviews)
+        item.flaw.name
+        for item in every
+        for line in item.worded(item.flaw.plain)
+        if any(line in text for text in reviews)
     }
     assert named == {flaw.name for flaw in CATALOGUE.values() if flaw.plain} - {"number"}
 

@@ -105,9 +105,7 @@ WrongTotal = spoilt("WrongTotal", lambda span: replace(span, total=span.total * 
 Positive = spoilt("Positive", lambda span: SpanLogprob(-0.5, (1, 2), (0.5, -1.0)))
 NotANumber = spoilt("NotANumber", lambda span: SpanLogprob(float("nan"), (1,), (float("nan"),)))
 ShortOfOneToken = spoilt("ShortOfOneToken", lambda span: replace(span, ids=span.ids[1:]))
-WithoutEnd = spoilt(
-    "WithoutEnd", lambda span: SpanLogprob(sum(span.logprobs[:-1]), span.ids[:-1], span.logprobs[:-1])
-)
+WithoutEnd = spoilt("WithoutEnd", lambda span: SpanLogprob(sum(span.logprobs[:-1]), span.ids[:-1], span.logprobs[:-1]))
 
 
 class RefusesForNow(Honest):

@@ -181,7 +181,9 @@ def test_an_import_that_a_retry_can_complete_says_so(state, tmp_path):
 def test_a_paper_weighs_by_its_references_as_on_a_board():
     values = {"s01": [1.0, 2.0, 6.0], "s02": [-1.0], "s03": [0.5, 0.25]}
     scores = [
-        SampleScore(sample_id=paper, score=Score(value=sum(found) / len(found), metadata={"nats": dict(enumerate(found))}))
+        SampleScore(
+            sample_id=paper, score=Score(value=sum(found) / len(found), metadata={"nats": dict(enumerate(found))})
+        )
         for paper, found in values.items()
     ]
     pairs = [(value, paper) for paper, found in values.items() for value in found]

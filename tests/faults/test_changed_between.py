@@ -80,7 +80,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("what", ["evaluation LM", *(pytest.param(name, marks=slow) for name in ("prompt", "settings"))])
+@pytest.mark.parametrize(
+    "what", ["evaluation LM", *(pytest.param(name, marks=slow) for name in ("prompt", "settings"))]
+)
 def test_a_run_resumed_after_a_change_never_mixes(tmp_path, trial, what):
     state, fresh = tmp_path / "state", tmp_path / "fresh"
     change = CHANGES[what](tmp_path)

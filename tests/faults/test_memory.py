@@ -25,10 +25,11 @@ from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
 from tests.faults.endpoints import said
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
+from tests.faults.killing import gone
 from tests.flows.refreshing import EDITION, query, run, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
-from tests.pipeline.runs.test_workers import SHARDED, command, descendants, ended
+from tests.pipeline.runs.test_workers import SHARDED, command, descendants
 from tests.release.made_up import EDITION as MADE_UP
 from tests.release.made_up import FREE, make, release_store_of
 from tests.scripted_lms import OverlapLM
@@ -59,7 +60,7 @@ def test_a_worker_that_the_system_kills_for_its_memory_costs_its_papers_alone(
     assert_accounted(state, done=False)
     assert query(state, "select distinct reason from pairs where state = 'missing'") == [("worker_died",)]
     assert_readable(state)
-    ended(family)
+    gone(family, 30.0)
     use(OverlapLM())
     run(state)
     assert_undisturbed(state, undisturbed)

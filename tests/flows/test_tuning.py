@@ -119,7 +119,11 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(tuned) 
         (("--train", "50:60"), {}, "rows 50:60 have no human judgments"),
         (("--train", "0-4"), {}, "are not written as FIRST:END"),
         (("--train", "0:4", "--choose", "3:5"), {}, "paper p3 is in rows 0:4 and 3:5; keep them apart"),
-        (("--train", "7:8", "--papers-file", "papers.jsonl"), {}, "papers.jsonl has no abstract of a paper of rows 7:8"),
+        (
+            ("--train", "7:8", "--papers-file", "papers.jsonl"),
+            {},
+            "papers.jsonl has no abstract of a paper of rows 7:8",
+        ),
         (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers-file"),
         (("--train", "0:4", "--set", "epoch=1"), {}, "unknown setting epoch; did you mean epochs?"),
         (("--train", "0:4", "--set", "batch=0"), {}, "setting batch"),
@@ -127,7 +131,11 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(tuned) 
         (("--train", "0:4", "--set", "learning_rate=2"), {}, "setting learning_rate: Input should be less than"),
         (("--train", "0:4", "--set", "clip=inf"), {}, "setting clip: Input should be a finite number"),
         (("--train", "0:4", "--set", "weight_decay=nan"), {}, "setting weight_decay"),
-        (("--train", "0:4", "--set", "metrics=['gem', 'gem']"), {}, "setting metrics: gem is named twice; name it once"),
+        (
+            ("--train", "0:4", "--set", "metrics=['gem', 'gem']"),
+            {},
+            "setting metrics: gem is named twice; name it once",
+        ),
         (("--train", "3:0"), {}, "rows '3:0' hold no row"),
         (("--train", "0:4", "--set", "batch"), {}, "write it as key=value"),
         (("--train", "0:4", "--settings", "nowhere.toml"), {}, "no settings file nowhere.toml"),
@@ -193,7 +201,14 @@ def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -
 
 def tuning(place: Path, folder: Path) -> list[str]:
     """The command of a fine-tuning in a process of its own, into ``out`` in *folder*."""
-    files = ("--model", str(place / "base"), "--judgments", str(place / "judgments.jsonl"), "--out", str(folder / "out"))
+    files = (
+        "--model",
+        str(place / "base"),
+        "--judgments",
+        str(place / "judgments.jsonl"),
+        "--out",
+        str(folder / "out"),
+    )
     command = [sys.executable, "-m", "gre_bench.cli.app", "models", "tune", "lm"]
     return [*command, *files, *FAST, "--state", str(folder / "state"), "--json"]
 

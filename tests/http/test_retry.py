@@ -53,5 +53,5 @@ def test_a_stated_wait_is_honoured_up_to_the_longest_and_never_cut_short(retry_p
 
 
 def test_those_who_were_turned_away_together_do_not_come_back_together():
-    for given in ((2,), (0, 5.0)):
-        assert len({RetryPolicy().wait(*given) for _ in range(50)}) > 40
+    for waited in ((2,), (0, 5.0)):
+        assert len({RetryPolicy().wait(*waited) for _ in range(50)}) > 40

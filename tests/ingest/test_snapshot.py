@@ -329,7 +329,9 @@ def changed(note_id, notes=SAMPLE, envelope=(), **fields):
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory):
-    return frozen(tmp_path_factory.mktemp("old") / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"})
+    return frozen(
+        tmp_path_factory.mktemp("old") / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"}
+    )
 
 
 def lines_of(old, tmp_path, notes, pdfs=()):

@@ -69,7 +69,7 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
     told = shown("leaderboard", "--details", "--state", edition)[1]
     table = [line.split() for line in told[told.index("Requests to LMs and their outcomes") :].splitlines()]
     head = next(words for words in table if "candidate" in words)
-    assert head == "candidate purpose LM asked ok cut refused unparsable rate limited".split()
+    assert head == ["candidate", "purpose", "LM", "asked", "ok", "cut", "refused", "unparsable", "rate", "limited"]
     assert any(words[:2] == [LM, "reviews"] and words[-5:] == ["1", "1", "1", "0", "0"] for words in table)
     as_json, status = (json.loads(shown(name, "--json", "--state", edition)[1]) for name in ("leaderboard", "status"))
     assert counted(as_json["outcomes"]) == counted(status[0]["outcomes"]) == found

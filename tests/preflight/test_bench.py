@@ -6,6 +6,7 @@ import json
 from functools import partial
 
 import pytest
+
 pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
 import torch

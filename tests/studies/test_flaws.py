@@ -187,9 +187,7 @@ def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
     assert ("GEM", "scripted-plain-100", True) in lost
     with duckdb.connect(str(state / "editions" / own.store.key / "edition.duckdb")) as store:
         store.execute("delete from scores where candidate_id = 'scripted-plain-100'")
-        store.execute(
-            "update plan set state = 'excluded', reason = 'copied' where candidate_id = 'scripted-plain-100'"
-        )
+        store.execute("update plan set state = 'excluded', reason = 'copied' where candidate_id = 'scripted-plain-100'")
     own.store.copy_for_readers()
     excluded = study_results(own, record)["too_few"]
     assert ("GEM", "scripted-plain-100", True) in {tuple(row.values()) for row in excluded}

@@ -176,7 +176,9 @@ def test_every_identity_is_its_own(lm):
 def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
         text_writer("rule-2", WriterContext(".")).identity("completion")
-    with pytest.raises(SettingsError, match="extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2"):
+    with pytest.raises(
+        SettingsError, match="extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2"
+    ):
         text_writer("extractive-full", WriterContext(".")).identity("rephrase")
     assert NAMES[0] == "rule"
 
@@ -211,7 +213,11 @@ def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_rea
 @pytest.mark.parametrize(
     ("style", "text", "expected"),
     [
-        (1, "Although the idea is novel, the proofs are wrong.", "The proofs are wrong, although the idea is original."),
+        (
+            1,
+            "Although the idea is novel, the proofs are wrong.",
+            "The proofs are wrong, although the idea is original.",
+        ),
         (1, "If noise is added, then the bound fails.", "If noise is added, then the bound fails."),
         (1, "An interesting method.", "An appealing approach."),
         (2, "An interesting method.", "An exciting technique."),
@@ -244,7 +250,21 @@ def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
     assert all(phrase == phrase.lower() and phrase not in others for phrase, others in phrases().items())
 
 
-PIECES = ["Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"', "a ", "novel ", "I "]
+PIECES = [
+    "Although ",
+    "the paper ",
+    ", ",
+    ". ",
+    "because ",
+    "It is unclear ",
+    "whether ",
+    "x\n",
+    "$",
+    '"',
+    "a ",
+    "novel ",
+    "I ",
+]
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([1, 2]))

@@ -14,7 +14,9 @@ from gre_bench.core.records import Chat, Paper, Reply, Sampling
 from gre_bench.writing.fit import Tokens, counter, cut, estimated, paragraphs, room, sections, verdict
 from gre_bench.writing.lm_writer import LMTextWriter
 
-BODY = "1 Introduction\n\nWords of it.\n\n2 Method\n\nMore words.\n\n2.1 Details\n\nStill more.\n\nConclusion\n\nThe end."
+BODY = (
+    "1 Introduction\n\nWords of it.\n\n2 Method\n\nMore words.\n\n2.1 Details\n\nStill more.\n\nConclusion\n\nThe end."
+)
 PAPER = Paper("p1", "A title", "An abstract.", BODY)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import socket
 import subprocess
@@ -27,6 +26,8 @@ from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 CANARY = "sk-canary-0123456789abcdef"
 CHAT = Chat("system", "user")
 QUICK = RetryPolicy(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+
+
 def entry(server: ScriptedChat | str, **more) -> Model:
     url = server if isinstance(server, str) else server.url
     return Model(**{"name": "scripted", "endpoint": url, "model": MODEL} | more)
@@ -222,7 +223,9 @@ def test_replies_come_in_the_order_of_their_chats_and_equal_chats_are_asked_once
         replies = writer(server, tmp_path).write(asked, Sampling())
         assert server.count == 7
         assert server.peak == QUICK.concurrency
-    assert [reply.text for reply in replies] == [f"The scripted model read {len(chat.user)} characters." for chat in asked]
+    assert [reply.text for reply in replies] == [
+        f"The scripted model read {len(chat.user)} characters." for chat in asked
+    ]
 
 
 def test_no_chats_no_requests(tmp_path):

@@ -24,7 +24,6 @@ from typing import Any, Literal
 from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.core.whole_files import READ_ONLY, put, unwritten
 
-
 Note = dict[str, Any]
 Kind = Literal["pdf", "history"]
 JOURNAL = "journal.jsonl"

@@ -181,7 +181,9 @@ def _merged(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
         stated = replace(stated, window_s=max(stated.window_s, stated.resets_at - opened))
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)
-    if old is not None and old.resets_at is not None and stated.resets_at is not None:
-        if abs(stated.resets_at - old.resets_at) <= SAME_WINDOW_S:
-            return replace(stated, remaining=min(old.remaining, stated.remaining))
+    if (
+        old is not None and old.resets_at is not None and stated.resets_at is not None
+        and abs(stated.resets_at - old.resets_at) <= SAME_WINDOW_S
+    ):  # fmt: skip
+        return replace(stated, remaining=min(old.remaining, stated.remaining))
     return stated

@@ -213,7 +213,11 @@ FILES = {
     "a hole": (with_a_hole_in_the_contents_of_a_page, "truncated", "is damaged"),
     "a document of pictures": (pictures, "scanned", ""),
     **{
-        f"{share} of a file": (lambda share=share: FIRST[: int(share * len(FIRST))], "truncated", "the end of the file is")
+        f"{share} of a file": (
+            lambda share=share: FIRST[: int(share * len(FIRST))],
+            "truncated",
+            "the end of the file is",
+        )
         for share in (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
     },
 }

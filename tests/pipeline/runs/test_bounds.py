@@ -318,7 +318,9 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     """Whatever became of a text, too: refused, empty, cut, unreadable, too long for the model."""
     # One at a time: who meets which stunt must not hang on the threads.
     monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, concurrency=1))
-    stunts = iter("ok refusal ok empty empty too_long length".split() + ["ok"] * 9 + ["too_long", "refusal", "length"])
+    stunts = iter(
+        ["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"]
+    )
 
     def odd(body):
         asked = body["messages"]

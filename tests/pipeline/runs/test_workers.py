@@ -28,7 +28,7 @@ from gre_bench.pipeline.runs.workers import _begin as begin_worker
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
-from tests.faults.killing import descendants, wait_for_end
+from tests.faults.killing import descendants, gone
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, refreshed, run, tables, use
 from tests.holds import wait_for
 from tests.pipeline.runs.sharded import DOOMED
@@ -82,7 +82,7 @@ def test_two_workers_leave_the_tables_that_one_process_leaves(
     assert_same(tables(tmp_path / "state"), undisturbed)
     scoring = {int(file.name) for file in pids.iterdir()}
     assert len(scoring) == 2 and process.pid not in scoring
-    wait_for_end(scoring)
+    gone(scoring, 30.0)
     assert Store(tmp_path / "state", EDITION).status()["done"] == 256
 
 
@@ -119,7 +119,7 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # Ray's agents look for their parent now and then only.
-    wait_for_end(family, 120.0 if runner == "ray" else 15.0)
+    gone(family, 120.0 if runner == "ray" else 15.0)
     again = command(state, runner, **slow)
     wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 32, again)
     family = descendants(again.pid)
@@ -131,7 +131,7 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     # Ray's own libraries may have a word to say after it.
     assert "stopped; what was done is kept, the same command goes on from there" in message.splitlines()
     assert store.status()["state"] == "stopped"
-    wait_for_end(family)
+    gone(family, 30.0)
     run(state)
     assert_same(tables(state), undisturbed)
 
@@ -145,7 +145,7 @@ def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_pa
     os.killpg(process.pid, signal.SIGINT)
     _, message = process.communicate(timeout=20)
     assert process.returncode == 130, message
-    wait_for_end(family)
+    gone(family, 30.0)
 
 
 @pytest.mark.slow
