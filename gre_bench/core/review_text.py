@@ -92,7 +92,7 @@ _NAMES: dict[Kind, str] = {
     ),
     "aspects": rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*",
 }
-_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _NAMES.items()}
+_PATTERNS: dict[Kind, re.Pattern[str]] = {kind: re.compile(pattern) for kind, pattern in _NAMES.items()}
 _TAGS: tuple[Kind, ...] = ("summary", "strengths", "weaknesses", "questions")
 _LINE = re.compile(r"[^\n]*\n?")
 _TAG = re.compile(rf"[ \t]*(?:<(/?)({'|'.join(_TAGS)})>\s*)+", re.IGNORECASE)

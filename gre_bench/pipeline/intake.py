@@ -347,9 +347,13 @@ def in_domain(job: Job) -> Job:
 
 def known_points(store: Store) -> dict[str, Point]:
     """Returns id → point, for all stored points."""
-    names = ("point_id", "paper_id", "review_id", "candidate", "text", "place")
-    return {row["point_id"]: Point(*(row[name] for name in names), json.loads(row["labels"]))
-            for row in store.rows(queries.POINTS)}  # fmt: skip
+    return {
+        row["point_id"]: Point(
+            row["point_id"], row["paper_id"], row["review_id"], row["candidate"], row["text"], row["place"],
+            json.loads(row["labels"]),
+        )
+        for row in store.rows(queries.POINTS)
+    }  # fmt: skip
 
 
 def import_points(

@@ -107,7 +107,10 @@ def _compared(settings: Settings, writer: str | None, papers: Sequence[PaperText
         "evaluation_lm": register_of(settings.evaluation_lm),
         "writer": register_of_writer(writer or settings.scoring.writer or settings.writing.judgments),
     }
-    learnt = {role: (register, register.learnt(papers)) for role, register in registers.items() if register is not None}
+    learnt: dict[Role, tuple[Register, frozenset[str]]] = {}
+    for role, register in registers.items():
+        if register is not None:
+            learnt[role] = register, register.learnt(papers)
     return Learnt(len(papers), learnt)
 
 

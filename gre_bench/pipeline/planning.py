@@ -227,7 +227,7 @@ def plan_pairs(
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
     # Keyed by what the metrics read: judgments, or original reviews.
-    moved = {
+    moved: dict[Source, Sequence[Moved]] = {
         recipe.source: moved_responses(entries, candidates, recipe, writer, scoring.chance_seed)
         for recipe in recipes.values()
         if recipe.formula == "specific"
@@ -286,7 +286,7 @@ def _awaiting(entry: Entry, writer: str) -> Entry:
         for name, response in entry.responses.items()
         if response.text and writer not in response.judgments
     }
-    return replace(entry, responses=entry.responses | waiting)
+    return replace(entry, responses={**entry.responses, **waiting})
 
 
 def add_plan(
