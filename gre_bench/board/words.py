@@ -331,4 +331,4 @@ def too_short(papers: int) -> str:
 
 def other_signature(metrics: Sequence[str]) -> str:
     """Returns a warning that results of planted flaws under *metrics* were scored otherwise than the board."""
-    return f"{', '.join(metrics)} was scored under another signature than this board: make the study again"
+    return f"{', '.join(metrics)} was scored otherwise than the board: by another LM, prompt or writer of judgments"

@@ -137,5 +137,6 @@ def line(results: Results | None) -> str:
         why = f"fewer than two have all scores of {few}" if few else "no model has reviewed them"
         return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
-    told = f"correctness: {results['papers']} papers with planted flaws, which {who} tells of (nats, 95% above zero)"
-    return f"{told}; {other_signature(unlike)}" if (unlike := results.get("unlike")) else told
+    warning = f"; {other_signature(unlike)}" if (unlike := results.get("unlike")) else ""
+    measured = f"correctness: {results['papers']} papers with planted flaws"
+    return f"{measured}, which {who} tells of (nats, 95% above zero){warning}"

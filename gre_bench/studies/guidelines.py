@@ -352,8 +352,8 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
     """Returns the conditions called *names*; without names, that without a guideline and one for each of *files*.
 
-    *files*: name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read, and for the
-    guideline of a rubric that is not a checklist of ten good and ten bad questions.
+    *files*: name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read, or whose
+    rubric is not a checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():

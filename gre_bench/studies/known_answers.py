@@ -170,8 +170,8 @@ def exactness(trials: Sequence[Trial]) -> list[Row]:
 def coverage(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric, quantity and kind of interval: how often the interval contains the true value.
 
-    *verdict*: ``inside`` if this share is within 2 percentage points of the nominal level, ``outside`` if it is further
-    off by more than two standard errors, else ``unsure``.
+    *verdict*: ``inside`` within 2 percentage points of the nominal level, ``outside`` if it is further off by more than
+    two standard errors, else ``unsure``.
     """
     rows = []
     intervals = (interval for trial in trials for interval in trial.covered)

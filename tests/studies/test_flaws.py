@@ -18,7 +18,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
-from gre_bench.store.queries import SAMPLE
+from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
     RECORD,
     FlawStudy,
@@ -170,7 +170,9 @@ def bare(folder):
 
 def test_the_board_tells_what_was_measured(made, tmp_path):
     state, _, study, _, _, results = made
-    assert correctness_of(Store(state, study.source)) == results | {"unlike": []}
+    assert correctness_of(Store(state, study.source)) == results | {"unlike": ["gem"]}, (
+        "rules wrote these judgments, not those of the board"
+    )
     assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
     assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
 
@@ -197,12 +199,16 @@ def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
 
 def test_results_of_another_signature_are_marked_on_the_board(state):
     (file,) = state.glob("editions/*/correctness.json")
-    results = json.loads(file.read_text())
-    file.write_text(json.dumps(results | {"signatures": {"gem": "0" * 16}}))
-    marked = correctness_of(Store(state, EDITION))
+    store, results = Store(state, EDITION), json.loads(file.read_text())
+    (signature,) = store.read(CURRENT_SIGNATURES)
+    file.write_text(json.dumps(results | {"signatures": {"gem": signature["signature_id"]}}))
+    same = correctness_of(store)
+    assert same and same["unlike"] == []
+    file.write_text(json.dumps(results))
+    marked = correctness_of(store)
     assert marked and marked["unlike"] == ["gem"]
     row = next(row for row in marked["rows"] if row["candidate"] == "scripted-plain-100")
-    warning = "gem was scored under another signature than this board: make the study again"
+    warning = "gem was scored otherwise than the board: by another LM, prompt or writer of judgments"
     assert line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
     assert warning in call("leaderboard", EDITION, "--details", "--state", state)[1]
 

@@ -151,6 +151,10 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _grade_of(name: str, decision: float | Problem) -> Grade:
+    return Grade(name, None, decision) if isinstance(decision, Problem) else Grade(name, decision)
+
+
 def panel_of(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
@@ -197,10 +201,7 @@ def panel_of(
         except SettingsError as error:
             panel.weights[rule] = {}
             decisions = [Problem("no_panel", str(error))] * len(due)
-        grades = tuple(
-            Grade(name, None, each) if isinstance(each, Problem) else Grade(name, each)
-            for name, each in zip(due, decisions, strict=True)
-        )
+        grades = tuple(map(_grade_of, due, decisions))
         different = len({grade.value for grade in grades if grade.value is not None})
         title = f"panel of {len(panel.weights[rule])}, {rule} weights"
         excluded = dict.fromkeys(names, "exam_question") | dict(material.lacks)
@@ -218,10 +219,12 @@ def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Te
         if text.player:
             by_group.setdefault(text.group, []).append(text)
     pairs = [
-        TextPair(f"{one.item_id} {two.item_id}", one.source, one.player, two.player, one.text, two.text)
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
         for group in by_group.values()
-        for one, two in combinations(group, 2)
-        if one.player != two.player
+        for first, second in combinations(group, 2)
+        if first.player != second.player
     ]
     if not pairs:
         raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
