@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -53,6 +54,6 @@ class Claim(strict.NamedEntry, frozen=True):
         return self
 
 
-def claims() -> list[Claim]:
-    """Returns the claims of ``data/claims.toml`` in order; raises `SettingsError` for a wrong entry."""
-    return list(strict.read_entries(resource("data", "claims.toml"), "claims file", "claim", Claim).values())
+def claims(path: Path | None = None) -> list[Claim]:
+    """Returns the claims of *path* (None: ``data/claims.toml``) in order; raises `SettingsError` for a wrong entry."""
+    return list(strict.read_entries(path or resource("data", "claims.toml"), "claims file", "claim", Claim).values())

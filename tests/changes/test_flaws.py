@@ -92,7 +92,7 @@ ELSEWHERE = "The epochs, images and constants of sparse encoders and decoders ar
     ("number", f"The p-value is 0.01 for the encoder, and the constant of the sparse decoder is 0.01 in the proofs.\n\n{ELSEWHERE}", "nowhere", "no passage"),
     ("comparison", f"Sparse training outperforms dense training of encoders, as is known (Smith, 2019), for decoders.\n\n{ELSEWHERE}", "nowhere", "no passage"),
     # an omission of which the rest of the paper speaks, and malpractice that the paper admits already
-    ("limitation", f"{TEXT}\nThe limitations of the encoder and of sparse gradients are discussed at length by the authors of the decoder.\n", "not_clean", ""),
+    ("limitation", f"{TEXT}\nThe limitations of the encoder and of sparse gradients are discussed at length by the authors of the decoder.\n", "not_clean", "so that nothing else speaks of it"),
     ("limitation", f"{TEXT}\n## 5 Limitations of the encoder\n", "not_clean", "so that nothing else speaks of it"),
     ("best-seed", TEXT.replace("here.", "here. We report the best of five seeds.", 1), "not_clean", "something like it already"),
 ])  # fmt: skip

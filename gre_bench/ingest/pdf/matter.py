@@ -198,8 +198,8 @@ def drop_contents(rows: Sequence[Row], text_type: Type) -> None:
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
-    The entries end before running text, a row too long for an entry, a heading that repeats the words of an entry, or
-    that of another table.
+    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
+    words of an entry, and before the heading of another table.
     """
     names: set[str] = set()
     last = first
