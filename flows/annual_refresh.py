@@ -96,8 +96,8 @@ def scorable(job: Job) -> Job:
 def usable(job: Job) -> Job:
     """Returns *job* with the full names of its candidates (``model`` → ``.../model``), if it can be run.
 
-    Raises `SettingsError` for an impossible job, such as a new edition without sources or a short name that fits
-    several candidates, and `SourceError` for a missing source file.
+    Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
+    several candidates. Raises `SourceError` for a missing source file.
     """
     store, sources = job.store, job.settings.sources
     if job.limit is not None and job.limit < 1:
@@ -164,7 +164,7 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
     """Imports the settings' sources and draws the sample before the block runs; yields notes for the run's summary.
 
-    If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted, so that the next run can
+    If the block raises a `GreBenchError` other than `Paused`, a sample drawn here is deleted. The next run can then
     draw it with other settings.
     """
     if job.retry_failed:

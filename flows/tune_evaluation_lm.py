@@ -142,9 +142,9 @@ def _register(
 ) -> list[str]:
     """Writes beside the model in *folder* what it was learnt from; returns one line for each origin that is unknown.
 
-    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* (None for a model as
-    its makers published it) and of the judgments' writers by rule. If any of these is unknown, the model gets no
-    register.
+    This includes the papers *kept* aside, on which it was chosen, and the registers of its *base* and of the judgments'
+    writers by rule. If any of these is unknown, the model gets no register. *base*: None for a model as its makers
+    published it.
     """
     papers = [*learnt, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]

@@ -211,14 +211,14 @@ def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried
 
     *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
-    found = []
+    verdicts = []
     for metric, signature in signatures.items():
         rows = [row for row in effects if row["metric"] == metric]
-        found.append({
+        verdicts.append({
             "metric": metric,
             "title": recipe_of(metric).title,
             "signature_id": signature.signature_id,
             "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
             "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
         })  # fmt: skip
-    return found
+    return verdicts

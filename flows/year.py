@@ -104,8 +104,8 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
     *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
-    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked or the key
-    that is to sign the release cannot be used.
+    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked, or if the
+    release's key cannot be used.
     """
     check_models(job.settings)
     key_of(job.settings.release.sign, job.state)

@@ -117,8 +117,8 @@ def understand(
     - *candidates*: (name, file or folder or logs of their reviews); without a name, the rows name their candidates.
     - *writer*: who wrote the judgments, where the files do not say.
 
-    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used, and
-    `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
+    Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used.
+    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
     """
     for name, _ in candidates:
         if name is not None:

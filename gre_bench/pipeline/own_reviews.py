@@ -88,6 +88,7 @@ def _read(
     store: Store, file: Path, name: str, writer: str | None, replace: bool, reading: ColumnNames
 ) -> tuple[Imported, list[Review], list[Review]]:
     """Reads *file* as `import_candidate` does; returns its content, the stored reviews by *name*, and the others."""
+    own_name(name)
     if not store.rows(queries.CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     known = known_reviews(store)

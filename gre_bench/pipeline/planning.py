@@ -66,8 +66,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings, holds papers that ``edition.only`` does not list, or gives roles to reviews that ``edition.not_human``
-    lists.
+    settings, has papers that ``edition.only`` lacks, or gives roles to reviews that ``edition.not_human`` lists.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):

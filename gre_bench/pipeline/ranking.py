@@ -99,8 +99,8 @@ def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tup
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
     """Computes and stores, for each of *signatures*, what its board shows besides mean scores; earlier values go.
 
-    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score (an
-    estimate for reviews as long as the human ones), and its costs.
+    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
+    its costs. The length-controlled score is an estimate for reviews as long as the human ones.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -241,9 +241,8 @@ def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[s
     """Returns the cost of the *texts* of one candidate: numbers of requested and of unusable texts, tokens, and USD.
 
     *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``. Tokens and USD are None
-    if *texts* has none of that kind, because these were then imported, or if a reply came without a count of tokens.
-    USD is None if a price is unknown. A text by rule costs nothing; one from the reply archive costs what its request
-    once cost.
+    if *texts* has none of that kind, which were then imported, or if a reply has no count of tokens. USD is None if a
+    price is unknown. A text by rule costs nothing; one from the reply archive costs what its request once cost.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

@@ -104,7 +104,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
     Of a folder of several snapshots, the newest of the edition's venue and year is copied. Raises `SettingsError` if
-    *sources* also name notes, PDFs or texts, and `SourceError` if there is no snapshot, or if it is damaged or of
+    *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or if it is damaged or of
     another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:

@@ -155,8 +155,8 @@ def conclude(
     - ``fault``: the evaluation LM misbehaved.
     """
     store.copy_for_readers()
-    of = {"signature_ids": work.signature_ids, "candidates": None if every_candidate else work.candidates}
-    metrics, reasons = store.rows(queries.PROGRESS, **of), store.rows(queries.REASONS, **of)
+    shown = {"signature_ids": work.signature_ids, "candidates": None if every_candidate else work.candidates}
+    metrics, reasons = store.rows(queries.PROGRESS, **shown), store.rows(queries.REASONS, **shown)
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)
     outcome, message = "done", ""

@@ -132,7 +132,7 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks torch and the devices that torch finds.
 
-    Missing torch is a problem only if the evaluation LM or the embedder needs it, and a missing GPU only if the
+    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is one only if the
     settings name the device cuda.
     """
     from gre_bench.lm.catalog import dtype_of

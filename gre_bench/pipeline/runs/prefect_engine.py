@@ -243,8 +243,8 @@ def lost(error: BaseException) -> bool:
 def await_server(error: BaseException | None = None) -> None:
     """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
 
-    There is no wait if *error*, which ended the flow, shows that the server was lost, for which Prefect has already
-    waited, or that the run was stopped by hand.
+    There is no wait if *error*, which ended the flow, shows that the run was stopped by hand, or that the server was
+    lost: Prefect has then already waited.
     """
     if not (api := _api()):
         return

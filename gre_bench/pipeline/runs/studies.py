@@ -1,7 +1,7 @@
 """Keeps a running study within its budget, shows its state, and estimates what it still has to pay for.
 
-A study has no edition and no store. Its spending is logged under its name, all replies are in the reply archive, so a
-study that is stopped at a limit loses nothing, and ``status.json`` in its folder states how it is doing.
+A study has no edition and no store. Its spending is logged under its name, and ``status.json`` in its folder states
+how it is doing. All replies are in the reply archive, so a study that is stopped at a limit loses nothing.
 """
 
 from __future__ import annotations

@@ -72,8 +72,9 @@ def _digest_of_copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    None if these do not decide what the job does: the evaluation LM runs on a server, failed texts are tried again, the
-    job is a validation, or an installed package adds a metric, an LM or a change, whose code may be anywhere.
+    None if these do not decide what the job does. That is so if the evaluation LM runs on a server, failed texts are
+    tried again, or the job is a validation. It is also so if an installed package adds a metric, an LM or a change,
+    whose code may be anywhere.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere or extended():
