@@ -54,7 +54,7 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
         raise StoreError(f"edition {key}: cannot write in {file.parent}: {error.strerror}") from None
     try:
         deadline = time.monotonic() + max(wait_s, SETTLE_S)
-        while not _taken(handle):
+        while not _locked(handle):
             if time.monotonic() >= deadline:
                 raise LockedError(f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it")
             time.sleep(0.2)
@@ -80,7 +80,7 @@ def is_held(file: Path) -> bool:
         return False
 
 
-def _taken(handle: int) -> bool:
+def _locked(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -60,29 +60,20 @@ def _tell(event: str, **more: Any) -> None:
 
 
 def _timed_signing() -> list[float]:
-    """Returns a list that receives the seconds of signing, when a run waits for its first worker; the null LM adds
-    none.
-    """
-    from gre_bench.pipeline.runs import workers
+    """Returns a list that receives the seconds for which a run waits for its first worker; the null LM adds none."""
+    from gre_bench.pipeline.runs.workers import Workers
 
     taken: list[float] = []
-    steps_apart = workers.Workers._distributed_steps
+    sign = Workers._signed_by_worker
 
-    def timed(self: Any) -> Any:
-        steps = steps_apart(self)
-        sign = steps.sign_metrics
+    def timed(self: Any, *values: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return sign(self, *values)
+        finally:
+            taken.append(time.perf_counter() - began)
 
-        def sign_metrics(*values: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return sign(*values)
-            finally:
-                taken.append(time.perf_counter() - began)
-
-        steps.sign_metrics = sign_metrics
-        return steps
-
-    workers.Workers._distributed_steps = timed
+    Workers._signed_by_worker = timed
     return taken
 
 

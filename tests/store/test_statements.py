@@ -144,6 +144,8 @@ def named_in_code() -> tuple[set[str], set[str]]:
                     steps |= constants(query)
                 case ast.Tuple(elts=[ast.Constant(value=str(name)), _]):
                     steps.add(name)
+                case ast.Attribute(value=ast.Name(id="queries"), attr=name) if name in constants_of:
+                    read.add(constants_of[name])
                 case ast.ImportFrom(module="gre_bench.store.queries"):
                     read |= {constants_of[alias.name] for alias in node.names if alias.name in constants_of}
     return read - {"content-length"}, steps
