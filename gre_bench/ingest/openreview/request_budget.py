@@ -170,7 +170,7 @@ def _rolled(limit: Limit, now: float) -> Limit:
 def _merged(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
     """Returns the limit that a response *stated*, combined with what is known from the same source *name*.
 
-    A refusal states only when its window ends, so the window's start is taken from the known limit, which recorded our
+    A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
     first request in the window. If both belong to one window, the smaller number of remaining requests is used: other
     processes may have requests under way that the service has not counted yet.
     """

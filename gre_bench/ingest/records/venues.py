@@ -111,8 +111,8 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     def ai_of(self, names: Iterable[str]) -> str | None:
         """Returns the AI reviewer that *names*, the invitation and signatures of a note, name first; None for none."""
-        told = (ai for name in names for pattern, ai in self.ai_reviewers if fnmatchcase(name, pattern))
-        return next(told, None)
+        named = (ai for name in names for pattern, ai in self.ai_reviewers if fnmatchcase(name, pattern))
+        return next(named, None)
 
     @model_validator(mode="after")
     def _is_of_one_mind(self) -> Venue:
