@@ -1,8 +1,8 @@
 """Reads rated texts of other studies: summaries with human scores, and reviews that LMs wrote elsewhere.
 
 Summaries have the format of the Eval4NLP 2023 shared task, to test examiners against. Columns: the source text
-(``SRC``), its summary (``HYP``), and the human ``Score`` of the summary, if any. The ``id`` of the source and the author
-of the summary (``model_id``) are optional.
+(``SRC``), its summary (``HYP``), and the human ``Score`` of the summary, if any. The ``id`` of the source and the
+author of the summary (``model_id``) are optional.
 
 Rated reviews and the human ratings of the same papers lie in one folder:
 
