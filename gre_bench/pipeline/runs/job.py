@@ -77,8 +77,7 @@ class Progress:
         if self._log is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        entry = {"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more}
-        entry |= {name: masked(value, self._secrets) for name, value in entry.items() if isinstance(value, str)}
+        entry = self._clean({"at": at, "edition": self.store.key, "run": self.run_id, "event": event, **more})
         try:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("a", encoding="utf-8") as file:
@@ -86,6 +85,14 @@ class Progress:
         except OSError:
             self._log = None
         self.status["log"] = self._log and str(self._log)
+
+    def _clean(self, value: Any) -> Any:
+        """Returns *value* without secrets, however deep they lie."""
+        if isinstance(value, dict):
+            return {name: self._clean(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._clean(part) for part in value]
+        return masked(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
         """Starts the stage *name*; *metrics*: rows with a metric's numbers of pairs by state, shown from now on."""
