@@ -251,20 +251,8 @@ def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
 
 
 PIECES = [
-    "Although ",
-    "the paper ",
-    ", ",
-    ". ",
-    "because ",
-    "It is unclear ",
-    "whether ",
-    "x\n",
-    "$",
-    '"',
-    "a ",
-    "novel ",
-    "I ",
-]
+    "Although ", "the paper ", ", ", ". ", "because ", "It is unclear ", "whether ", "x\n", "$", '"', "a ", "novel ", "I ",
+]  # fmt: skip
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([1, 2]))
