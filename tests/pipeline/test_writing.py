@@ -14,14 +14,14 @@ from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, SourceError
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs import spending
-from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
 from gre_bench.store.queries import PAPERS
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT, SIXTEEN
-from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
+from tests.flows.refreshing import EDITION, assert_same, demo, query, tables, use, with_papers_read
 from tests.forks import CONTEXT
 from tests.pipeline.runs import killed
 from tests.scripted_lms import OverlapLM
@@ -326,6 +326,16 @@ def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_
     assert failed == [("review", "refused", "I [secret] this.")]
     stages = {line["stage"] for line in lines if line["event"] == "stage"}
     assert {"importing", "writing reviews by scripted", "scoring"} <= stages
+
+
+def test_a_secret_is_masked_however_deep_it_lies(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", "cannot review")
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"), recorded(store, "test", demo(), shown=False) as progress:
+        progress.tell("odd", parts={"of": ["I cannot review this."]})
+        progress.end("done")
+    (log,) = (tmp_path / "logs").iterdir()
+    assert "cannot review" not in log.read_text() and "I [secret] this." in log.read_text()
 
 
 def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):
