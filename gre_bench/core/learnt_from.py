@@ -30,6 +30,7 @@ FILE = "learnt_from.txt"
 INCLUDED = {
     "cache-ngram-2": resource("data", "evaluation_lm", "cache-ngram-2"),
     "gem-smollm2": resource("data", "evaluation_lm", "gem-smollm2"),
+    "gem-smollm2-2": resource("data", "evaluation_lm", "gem-smollm2-2"),
     "rule-judgments-3": resource("data", "judgments"),
 }
 """Name of an artefact that comes with the program → its folder."""

@@ -87,9 +87,7 @@ def front(
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
         # After keywords, the body begins at the next numbered or introducing heading.
-        numbered = (index for index in heads if NUMBER.match(rows[index].text)
-                    or INTRODUCTION.fullmatch(bare(rows[index].text)))  # fmt: skip
-        first = next((index for index in numbered if index >= closing), closing)
+        first = next((index for index in heads if index >= closing and _opens(rows[index])), closing)
     running = prose(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
@@ -105,6 +103,10 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
             return index
     notes.append("the end of the abstract is not marked")
     return min(opening + 40, len(rows))
+
+
+def _opens(heading: Row) -> bool:
+    return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(bare(heading.text)))
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
