@@ -28,7 +28,8 @@ from gre_bench.core.urls import base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """Paths that may also be the name of a pretrained model."""
-_SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
+_LOGIN = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
+_SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 
 
@@ -146,28 +147,21 @@ class SourceSettings(_Group, frozen=True):
 
 
 class FetchSettings(_Group, frozen=True):
-    """How OpenReview is queried.
-
-    Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret).
-    """
+    """How OpenReview is queried."""
 
     host: str | None = _field(None, "host to use instead of the venue's", pattern=r"^https?://[^/]+$")
-    username: str = _field("env:OPENREVIEW_USERNAME", "env:NAME or block:NAME with the user name", pattern=_SECRET)
-    password: str = _field("env:OPENREVIEW_PASSWORD", "env:NAME or block:NAME with the password", pattern=_SECRET)
-    token: str = _field(
-        "env:OPENREVIEW_TOKEN", "env:NAME or block:NAME with a token, instead of name and password", pattern=_SECRET
-    )
-    mfa_code: str = _field("env:OPENREVIEW_MFA_CODE", "env:NAME or block:NAME with a one-time code", pattern=_SECRET)
-    totp_secret: str = _field(
-        "env:OPENREVIEW_TOTP_SECRET",
-        "env:NAME or block:NAME with the secret that generates one-time codes",
-        pattern=_SECRET,
+    login: str = _field(
+        "env:OPENREVIEW",
+        "where the secrets of the login are: env:NAME, for the variables NAME_USERNAME, NAME_PASSWORD, NAME_TOKEN, "
+        "NAME_MFA_CODE and NAME_TOTP_SECRET; block:NAME, for the Prefect Secret blocks NAME-username and so on",
+        pattern=_LOGIN,
     )
     when_paused: Literal["wait", "exit"] = _field(
         "wait", "what to do when the service allows no more requests: wait, or end the command"
     )
-    timeout_s: float = _field(60.0, "seconds between bytes of an answer; a connection has 10 at most", gt=0)
-    whole_s: float = _field(900.0, "seconds for a complete answer", gt=0)
+    timeout_s: float = _field(
+        60.0, "seconds between bytes of an answer; a connection has 10 at most, an answer 15 times as many", gt=0
+    )
     attempts: int = _field(5, "tries of a request whose fault may pass", ge=1, le=20)
     backoff_s: float = _field(2.0, "seconds before the second try, doubled for each further one", ge=0)
     page: int = _field(1000, "submissions per request, with their replies", ge=1, le=1000)
@@ -180,6 +174,13 @@ class FetchSettings(_Group, frozen=True):
     @classmethod
     def _host_is_plain(cls, host: str | None) -> str | None:
         return None if host is None else base_url(host)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Each secret of the login, and where it is: ``env:LOGIN_TOTP_SECRET`` or ``block:login-totp-secret``."""
+        if self.login.startswith("env:"):
+            return {name: f"{self.login}_{name.upper()}" for name in _SECRETS}
+        return {name: f"{self.login}-{name.replace('_', '-')}" for name in _SECRETS}
 
 
 class WritingSettings(_Group, frozen=True):
@@ -244,7 +245,6 @@ class EmbedderSettings(_Group, frozen=True):
 
     backend: str = _field("hashed-ngrams", "kind of embedder: hashed-ngrams or sentence-transformers")
     folder: Path | None = _field(None, "sentence-transformers: model folder, or a name from gre-bench models list")
-    device: Literal["auto", "cpu", "cuda"] = _field("auto", "sentence-transformers: device")
 
 
 class ScoringSettings(_Group, frozen=True):
@@ -298,20 +298,15 @@ class ValidationSettings(_Group, frozen=True):
     level: Literal["review", "judgments"] = _field(
         "review", "what to change: reviews (their judgments are then written again), or judgments"
     )
-    completion: str = _field("rule", "writer that completes deleted sentences")
-    abstract_only: str = _field("rule", "writer that reviews abstracts")
-    rephrase: tuple[str, str] = _field(("rule", "rule-2"), "the two writers that rephrase")
-    elongation: str = _field("rule", "writer of the one-line strengths and weaknesses")
+    makers: dict[Literal["completion", "abstract_only", "rephrase_1", "rephrase_2", "elongation"], str] = _field(
+        {}, "writers that make changes, by change; default: rule, and rule-2 for rephrase_2"
+    )
     splitter: Literal["authors", "linguistic"] = _field("authors", "how reviews are split into sentences")
     headings: tuple[str, ...] | None = _field(None, "headings of the reviews; default: the venue's")
     seed: int = _field(0, "seed of random choices in changes, and of the bootstrap", ge=0, le=2**31 - 1)
     resamples: int = _field(10_000, "resamples of the bootstrap by paper", ge=200, le=1_000_000)
     together_with: tuple[str, ...] = _field(
         (), "further editions in the state whose pairs count too, such as ICLR-2023"
-    )
-    margin: float = _field(0.1, "a manipulation passes if the 95% interval of its effect size d ends below this", gt=0)
-    smallest: float = _field(
-        0.2, "a degradation fails if the 95% interval of its effect size d excludes a fall of this size", gt=0
     )
 
 

@@ -317,7 +317,7 @@ def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
     folder = located(settings.folder, "embedder")
-    embedder = SentenceEmbedder.open(folder, settings.device)
+    embedder = SentenceEmbedder.open(folder)
     refuse_changed(folder, embedder.identity.digest)
     return embedder
 

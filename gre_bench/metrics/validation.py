@@ -105,7 +105,7 @@ def change_effects(
     results: dict[str, ChangeResult] = {}
     for change, (result, plain, lost) in trials.items():
         if plain:
-            results[change] = _judged(result, change, plain, lost, adjusted.get(change), settings)
+            results[change] = _judged(result, change, plain, lost, adjusted.get(change))
         elif CHANGES[change].source != "ours" or not all(row["state"] == "excluded" for row in after[change]):
             results[change] = result
     return results
@@ -172,14 +172,12 @@ def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
         return None
 
 
-def _judged(
-    result: ChangeResult, change: str, plain: Effect, lost: int, p_holm: float | None, settings: ValidationSettings
-) -> ChangeResult:
+def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm: float | None) -> ChangeResult:
     family = CHANGES[change].family
     if family == "degradation":
-        verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
+        verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0)
     else:
-        verdict = manipulation_verdict(plain, settings.margin)
+        verdict = manipulation_verdict(plain)
     if verdict == "pass" and result.pairs < ENOUGH * (result.pairs + lost):
         # Lost pairs are not a random sample: they may be those that the change affects most.
         verdict = "undecided"

@@ -45,9 +45,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
             raise SettingsError(f"validation.changes: leave out {name}: {why_not}")
-    first, other = settings.validation.rephrase
+    first, other = (maker(settings.validation, f"rephrase_{number}") for number in (1, 2))
     if first == other and {"rephrase_1", "rephrase_2"} <= set(chosen):
-        raise SettingsError(f"validation.rephrase names {first} twice: rephrasing needs two different writers")
+        raise SettingsError(f"validation.makers names {first} for both: rephrasing needs two different writers")
     return {name: candidate_of(name, level) for name in CHANGES if name in chosen}
 
 
@@ -97,10 +97,7 @@ def _unmixed(change: str, edition: str, before: str, now: str) -> None:
 
 def maker(settings: ValidationSettings, change: str) -> str:
     """Returns who makes *change*: ``rule``, or the name of the writer in *settings* for this change."""
-    task = CHANGES[change].task
-    if task == "rephrase":
-        return settings.rephrase[0 if change == "rephrase_1" else 1]
-    return getattr(settings, task) if task else "rule"
+    return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
 
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:

@@ -39,15 +39,14 @@ class NamedLMs:
 
 def named_lms(settings: Settings) -> NamedLMs:
     """Returns the LMs that *settings* name for their metrics and a validation."""
-    writing, validation = settings.writing, settings.validation
+    writing = settings.writing
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
-    changers = (validation.completion, validation.abstract_only, *validation.rephrase, validation.elongation)
     judge = writing.judgments
     return NamedLMs(
         [name for name in writing.candidates if not by_rule(name)],
         None if judge is None or by_rule(judge) else judge,
         writing.assw if any(recipe.synopsis == "assw" for recipe in recipes) and not by_rule(writing.assw) else None,
-        [name for name in changers if not by_rule(name)],
+        [name for name in settings.validation.makers.values() if not by_rule(name)],
         settings.scoring.examiner if any(recipe.asks == "writer" for recipe in recipes) else None,
     )
 

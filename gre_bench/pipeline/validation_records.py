@@ -29,7 +29,7 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.metrics.scoring import signed_writer
 from gre_bench.pipeline.learnt import Learnt
-from gre_bench.stats.effects import Verdict, overall
+from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
 from gre_bench.store import Store, now
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import RuleTextWriter
@@ -83,11 +83,9 @@ def write_validation_record(
     changes = {row["change"]: row["verdict"] for row in effects} | changes
     wanting = [f"{name} ({verdict})" for name, verdict in changes.items() if verdict != "pass"]
     papers = min((row["papers"] for row in effects if row["d"] is not None), default=0)
-    rules = settings.model_dump(mode="json", include={"level", "splitter", "seed", "resamples", "margin", "smallest"})
+    rules = settings.model_dump(mode="json", include={"level", "splitter", "seed", "resamples"})
+    rules |= {"margin": MARGIN, "smallest": SMALLEST}
     detail = f"passes {len(changes) - len(wanting)} of {len(changes)} changes on {papers} papers"
-    usual = ValidationSettings()
-    unusual = [f"{name} {rules[name]}" for name in ("margin", "smallest") if rules[name] != getattr(usual, name)]
-    detail += f" by {', '.join(unusual)}" if unusual else ""
     detail += f"; {counted(len(learnt.papers), 'learnt paper')} left out" if learnt.papers else ""
     unread = [name for name, register in learnt.registers.items() if register == "unknown"]
     detail += f"; unknown what {' and '.join(unread)} was learnt from" if unread else ""

@@ -34,7 +34,7 @@ from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.client import masked
 from gre_bench.ingest.openreview.client import Login, OpenReview
-from gre_bench.ingest.openreview.fetching import SECRETS, budget_file, origin
+from gre_bench.ingest.openreview.fetching import budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.rosters import named_lms
@@ -66,7 +66,7 @@ REPLY = 64_000
 """Bytes of an archived reply, whose prompt holds the paper."""
 LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 HEALTH_S = 10.0
-ONE_TRY = FetchSettings(timeout_s=10.0, whole_s=30.0, attempts=1)
+ONE_TRY = FetchSettings(timeout_s=10.0, attempts=1)
 OURS = {"deployments": {"tags": {"all_": ["gre-bench"]}}}
 SAME_PREFECT = "install the same on both (constraints.txt names it); an older server refuses requests of a newer client"
 DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.yaml"
@@ -152,7 +152,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("gpu", "ok", f"{device.name}, {device.free / GIB:.1f} of {device.memory / GIB:.1f} GiB free")
     if torch.devices:
         return
-    if needed and "cuda" in (lm.device, settings.embedder.device):
+    if lm.backend in TORCH_BACKENDS and lm.device == "cuda":
         todo = "install a driver and a torch for CUDA, or set device to auto or cpu"
         yield Finding("gpu", "problem", "none, and the settings ask for cuda", todo)
     elif lm.backend in TORCH_BACKENDS:
@@ -465,13 +465,14 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
 
     fetch, sources = settings.fetch, settings.sources
     has_sources = any((sources.notes, sources.snapshot, sources.papers, sources.reviews))
-    login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
+    login = Login(**{name: secret(place) for name, place in fetch.secrets.items()})
+    user, password = fetch.secrets["username"], fetch.secrets["password"]
     if login.token:
-        account = f"a token in {fetch.token}"
+        account = f"a token in {fetch.secrets['token']}"
     elif login.username and login.password:
-        account = f"an account in {fetch.username} and {fetch.password}"
+        account = f"an account in {user} and {password}"
     elif login.username or login.password:
-        todo = f"set both {fetch.username} and {fetch.password}"
+        todo = f"set both {user} and {password}"
         yield Finding("OpenReview", "problem", "half a login: a user name without a password, or the reverse", todo)
         return
     elif not fetch.host:

@@ -122,17 +122,12 @@ def _work(experiment: Experiment) -> tuple[list[Asking], float]:
 
 
 def _validation(experiment: Experiment, settings: Settings, changes: dict[str, str]) -> Iterator[Asking]:
-    validation, items, review = settings.validation, experiment.items, REVIEW_TOKENS + PROMPT_TOKENS
-    makers = {
-        "completion": Asking("completion", validation.completion, items, review, REVIEW_TOKENS),
-        "abstract_only": Asking(
-            "abstract_only", validation.abstract_only, items, SYNOPSIS_TOKENS + PROMPT_TOKENS, REVIEW_TOKENS
-        ),
-        "rephrase_1": Asking("rephrase_1", validation.rephrase[0], items, review, REVIEW_TOKENS),
-        "rephrase_2": Asking("rephrase_2", validation.rephrase[1], items, review, REVIEW_TOKENS),
-        "elongation": Asking("elongation", validation.elongation, 2 * items, review, ONE_LINE),
-    }
-    yield from (request for name, request in makers.items() if name in changes and not by_rule(request.name))
+    items = experiment.items
+    for change, name in settings.validation.makers.items():
+        if change in changes and not by_rule(name):
+            text = SYNOPSIS_TOKENS if change == "abstract_only" else REVIEW_TOKENS
+            times, reply = (2, ONE_LINE) if change == "elongation" else (1, REVIEW_TOKENS)
+            yield Asking(change, name, times * items, text + PROMPT_TOKENS, reply)
     yield from _judged(settings, experiment.items * (3 + len(changes)))
     yield from _examined(settings, experiment.items * (1 + len(changes)))
 

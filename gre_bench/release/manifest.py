@@ -36,8 +36,7 @@ LARGEST = 2**28
 """The most bytes of a manifest, its list of digests and its signature."""
 _AGAIN = "get the release again from where it came"
 _NOT_PUBLISHED = "(not published)"
-_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code",
-                     "sign"}  # fmt: skip
+_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "login", "sign"}
 
 
 def _line(text: str) -> str:

@@ -218,30 +218,33 @@ Verdict = Literal["pass", "fail", "undecided"]
 ChangeKind = Literal["degradation", "manipulation"]
 
 
-def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2) -> Verdict:
+SMALLEST, MARGIN = 0.2, 0.1
+"""The smallest fall of a degraded review that counts, and the largest tolerated rise of a manipulated one, in d."""
+
+
+def degradation_verdict(effect: Effect, p_holm: float) -> Verdict:
     """Returns the verdict on a degradation from its *effect* on the scores.
 
     - *pass*: the score falls, and *p_holm* is below 5%.
-    - *fail*: the interval of d lies above −*smallest*, so the score does not fall by as much as *smallest*.
+    - *fail*: the interval of d lies above −`SMALLEST`, so the score does not fall by as much.
 
     *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
-    writer. *smallest* is in standard deviations, the unit of d.
+    writer.
     """
     if effect.value < 0 and p_holm < ALPHA:
         return "pass"
-    return "fail" if effect.low > -smallest else "undecided"
+    return "fail" if effect.low > -SMALLEST else "undecided"
 
 
-def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
+def manipulation_verdict(effect: Effect) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    It passes if the interval of d lies below *margin*, the largest rise that is tolerated, and fails if it lies at or
-    above. A metric passes only if every manipulation passes. This is an intersection-union test, so no correction for
-    several tests is needed.
+    It passes if the interval of d lies below `MARGIN`, and fails if it lies at or above. A metric passes only if every
+    manipulation passes. This is an intersection-union test, so no correction for several tests is needed.
     """
-    if effect.high < margin:
+    if effect.high < MARGIN:
         return "pass"
-    return "fail" if effect.low >= margin else "undecided"
+    return "fail" if effect.low >= MARGIN else "undecided"
 
 
 def paper_rule(kind: ChangeKind, effect: Effect) -> Verdict:

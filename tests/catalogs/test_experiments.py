@@ -35,9 +35,7 @@ def test_a_file_is_what_its_command_reads_and_names_models_that_are_known(name):
     elif one.command != "study guidelines quality":
         settings = load(Path(one.name))
         writing, asked = settings.writing, settings.validation
-        by_lms = {writing.judgments, *writing.candidates} | (
-            {*asked.rephrase} if one.command == "study validate" else set()
-        )
+        by_lms = {writing.judgments, *writing.candidates, *asked.makers.values()}
         assert by_lms <= set(models) and settings.edition.papers == one.items
         assert settings.evaluation_lm.quantisation == "nf4"
     assert set(one.published) <= {*published.tables(), *TABLES}

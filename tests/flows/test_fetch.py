@@ -355,8 +355,11 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
             fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "other", strict=True)
         loopback.faults = ()
         monkeypatch.delenv("OPENREVIEW_PASSWORD")
-        named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.password=block:openreview-password")
-        with pytest.raises(SettingsError, match="no Prefect Secret block 'openreview-password'"):
+        named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.login=block:openreview")
+        with pytest.raises(SettingsError, match="no Prefect Secret block:openreview-username"):
+            fetch(named, tmp_path / "third")
+        Secret(value=ACCOUNT.username).save("openreview-username")
+        with pytest.raises(SettingsError, match=r"no password \(block:openreview-password\)"):
             fetch(named, tmp_path / "third")
         Secret(value=ACCOUNT.password).save("openreview-password")
         assert fetch(named, tmp_path / "third")["requests"]["notes"] == IDEAL["notes"]

@@ -133,8 +133,8 @@ def test_a_metric_to_which_no_change_applies_is_told_as_undecided(tmp_path):
 def test_no_change_at_all_or_one_rephraser_for_two_is_one_line(tmp_path):
     with pytest.raises(SettingsError, match="names no change"):
         run(tmp_path, "validation.changes=[]")
-    with pytest.raises(SettingsError, match=r"rephrase names rule twice"):
-        run(tmp_path, 'validation.changes=["rephrase_1", "rephrase_2"]', 'validation.rephrase=["rule", "rule"]')
+    with pytest.raises(SettingsError, match=r"makers names rule for both"):
+        run(tmp_path, 'validation.changes=["rephrase_1", "rephrase_2"]', 'validation.makers={rephrase_2="rule"}')
 
 
 def test_a_scored_pair_is_compared_only_with_itself_before_the_change(whole):

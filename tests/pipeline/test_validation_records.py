@@ -88,12 +88,10 @@ def test_a_certificate_says_which_registers_its_papers_were_checked_against_and_
     )
 
 
-def test_a_certificate_says_on_how_many_papers_and_by_which_margin_where_it_is_not_the_usual_one(tmp_path, monkeypatch):
-    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+def test_a_record_says_on_how_many_papers_and_by_which_rules(tmp_path, monkeypatch):
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, seed=5)
     assert made.detail == "passes 1 of 1 changes on 300 papers"
-    lax = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, margin=5.0)
-    assert lax.detail == "passes 1 of 1 changes on 300 papers by margin 5.0"
-    assert (lax.rules["margin"], lax.made_by) == (5.0, {"injection": "rule"})
+    assert (made.rules["margin"], made.rules["seed"], made.made_by) == (0.1, 5, {"injection": "rule"})
 
 
 def test_a_certificate_holds_the_numbers_of_every_effect_and_one_without_them_is_still_read(tmp_path, monkeypatch):

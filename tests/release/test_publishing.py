@@ -83,11 +83,11 @@ def test_all_texts_are_in_a_release_that_is_not_to_be_passed_on(own):
 
 def test_settings_are_published_without_paths_and_addresses():
     given = {"sources": {"notes": "/home/me/notes.jsonl", "text": None}, "evaluation_lm": {"endpoint": "http://10.0.0.1"},
-             "fetch": {"password": "env:X", "host": None}, "edition": {"reference_slots": [1, "/a/b"]}}  # fmt: skip
+             "fetch": {"login": "env:X", "host": None}, "edition": {"reference_slots": [1, "/a/b"]}}  # fmt: skip
     assert public_settings(given) == {
         "sources": {"notes": "notes.jsonl", "text": None},
         "evaluation_lm": {"endpoint": "(not published)"},
-        "fetch": {"password": "(not published)", "host": None},
+        "fetch": {"login": "(not published)", "host": None},
         "edition": {"reference_slots": [1, "b"]},
     }
 

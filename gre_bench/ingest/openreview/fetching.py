@@ -39,7 +39,6 @@ from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
-SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 EMPTY_PAGES = 3
 """Number of empty pages in a row, before the counted end, after which a run stops."""
 IN_A_ROW = 5
@@ -187,9 +186,14 @@ def _run_parts(
     the remaining parts are skipped.
     """
     fetch = request.settings.fetch
-    login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
+    where = fetch.secrets
+    login = Login(**{name: secret(place) for name, place in where.items()})
     if login.username and not login.password and not login.token:
-        raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
+        raise SettingsError(
+            f"there is a user name ({where['username']}) and no password ({where['password']}); set both"
+        )
+    if login == Login() and fetch.login.startswith("block:"):
+        raise SettingsError(f"no Prefect Secret {where['username']} and none {where['token']}; make them: fetch.login")
     client = _opened(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
     before, message, written = Counter(client.transport.sent), "", 0.0
     pauses: list[Paused] = []

@@ -245,8 +245,6 @@ def secrets_of(settings: Settings) -> list[str]:
     names = {"PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", settings.evaluation_lm.key_env}
     with suppress(GreBenchError):  # another check reports a faulty models file
         names |= {model.key_env for model in load_models(settings.writing.models).values()}
-    fetch = settings.fetch
-    for where in (fetch.username, fetch.password, fetch.token, fetch.mfa_code, fetch.totp_secret):
-        names.add(where.removeprefix("env:"))
+    names |= {where.removeprefix("env:") for where in settings.fetch.secrets.values()}
     values = {os.environ.get(name, "").strip() for name in names if name}
     return sorted((value for value in values if len(value) >= SHORTEST_SECRET), key=len, reverse=True)

@@ -30,7 +30,7 @@ NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
-QUICK = FetchSettings(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
+QUICK = FetchSettings(timeout_s=60.0, attempts=3, backoff_s=0.01)
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
@@ -241,8 +241,9 @@ def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, ki
         ({"body": b'{"notes": []}    ', "pause_s": 1.0}, "time"),
     ],
 )
-def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
-    hurried = FetchSettings(timeout_s=0.3, whole_s=0.6, attempts=2, backoff_s=0.01)
+def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says, monkeypatch):
+    monkeypatch.setattr(transport, "WHOLE", 2)
+    hurried = FetchSettings(timeout_s=0.3, attempts=2, backoff_s=0.01)
     with answering(**how) as (host, _), pytest.raises(ServiceDown, match=says):
         OpenReview(2, host, budget, settings=hurried if "pause_s" in how else QUICK).forum("x")
 
@@ -275,7 +276,7 @@ def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
 
 def test_a_host_that_takes_the_connection_and_says_nothing_is_reported_before_the_try_ends(budget, caplog, monkeypatch):
     monkeypatch.setattr(transport, "SILENT_S", 0.05)
-    hurried = FetchSettings(timeout_s=0.4, whole_s=1.0, attempts=2, backoff_s=0.0)
+    hurried = FetchSettings(timeout_s=0.4, attempts=2, backoff_s=0.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(ServiceDown, match=f"nothing answers at {host}: 2 tries"):

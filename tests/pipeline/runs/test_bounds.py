@@ -342,8 +342,8 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
 @pytest.mark.slow
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
-    more = ("validation.changes=['abstract_only', 'rephrase_1']", f"validation.abstract_only={LM}",
-            f"validation.rephrase=['{LM}', 'rule']", "validation.resamples=200",
+    more = ("validation.changes=['abstract_only', 'rephrase_1']", "validation.resamples=200",
+            f"validation.makers={{abstract_only='{LM}', rephrase_1='{LM}'}}",
             "scoring.metrics=['gem', 'lm_examiner']", "writing.candidates=[]")  # fmt: skip
     state, stages = tmp_path / "state", set()
     with scripted_chat() as server:
