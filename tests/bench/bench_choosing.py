@@ -6,8 +6,9 @@
 FILES is what `python -m tests.gpu.training_files` wrote. Papers of the file NEVER, such as notes of OpenReview, are left
 out. For each FOLDER (a model, or an adapter) and set of papers it prints −log P(y) in nats with x of the same paper, with
 x of another paper and without x; and the AUC of same against other paper with its 95% interval by paper. x is the second
-review, y the first and the third; the other paper is half the list away. For each FOLDER after the first it prints the
-gain in AUC over the first. With --judge, the papers are those that judge a finished model, rows 0-299.
+review, y the first and the third; the other paper is half the list away. Beside them stands what is left of the score, as
+d, if x keeps every other line, or if the judgments of the synopsis are in its place. For each FOLDER after the first it
+prints the gain in AUC over the first. With --judge, the papers are those that judge a finished model, rows 0-299.
 
 With --edition it compares two states in which `study validate` scored one edition with two LMs.
 """
@@ -30,6 +31,8 @@ from gre_bench.ingest.records.sampling import evaluation_set
 from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.stats.auc import separation
+from gre_bench.stats.effects import effect
+from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.synopsis import assw_of, assw_text
 
 SETS = (("by_rule", "0:60", "none"), ("by_rule", "0:60", "abstract"), ("by_rule", "0:60", "assw"),
@@ -72,13 +75,17 @@ def sets(
 
 
 def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None]]) -> tuple[np.ndarray, list[str]]:
-    """Returns log P(y) with x of the same paper, of another and without (a row for each y), and the paper of each row."""
+    """Returns log P(y) for each x (a row for each y), and the paper of each row.
+
+    x is of the same paper, of another, none, every other line of the first, and if there is a synopsis, its judgments.
+    """
     totals, ids = [], []
     for place, (paper_id, (first, second, third), synopsis) in enumerate(papers):
         other = papers[(place + len(papers) // 2) % len(papers)][1][1]
+        texts = [second, other, None, "\n".join(second.splitlines()[::2])]
+        texts += [judgments_of(synopsis) or None] if synopsis else []
         for y in (first, third):
-            asked = [Prediction(x, synopsis, y) for x in (second, other, None)]
-            totals.append([answer.total for answer in lm.logprob(asked)])
+            totals.append([answer.total for answer in lm.logprob([Prediction(x, synopsis, y) for x in texts])])
             ids.append(paper_id)
     return np.array(totals), ids
 
@@ -141,10 +148,13 @@ def main() -> None:
         lm = open_lm(load(None, tuple(f"evaluation_lm.{one}" for one in named)).evaluation_lm)
         for name, papers in sets(asked.files, asked.never, asked.papers, JUDGING if asked.judge else SETS):
             totals, ids = scored(lm, papers)
-            same, strange, alone = totals.T
+            same, strange, alone, *changed = totals.T
             auc = separation((same - alone).tolist(), ids, (strange - alone).tolist(), ids)
             losses = " / ".join(f"{-each.mean():.1f}" for each in totals.T)
             line = f"{len(papers)} papers, −log P {losses}, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
+            for change, answer in zip(("half", "synopsis"), changed, strict=False):
+                d = effect((same - alone).tolist(), (answer - alone).tolist(), ids, resamples=1000, seed=0)
+                line += f", d {change} {d.value:+.2f} ({d.low:+.2f}, {d.high:+.2f})"
             scores = np.stack([same - alone, strange - alone], axis=1)
             if name in first:
                 line += f"; against {asked.folders[0]}: {gain(first[name], scores, ids)}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains the adapter `gem-smollm2-2` on this machine, in two stages: OUT/1, and OUT/2, which is the adapter.
+# Trains the adapter `gem-smollm2-2` on this machine.
 #
 #   tests/gpu/train.sh FILES NEVER OUT
 #
@@ -8,9 +8,7 @@
 # `gre-bench models get smollm2-135m` must have been run. A killed run goes on where its last checkpoint was.
 #
 # A batch is one paper's, so a review is a target in one to three steps of a pass. In batches of mixed papers it is in up to
-# nine, and the adapter learns the reviews by heart. The first stage has no contrast: it learns to predict reviews, most of
-# them in GPT-4o's words, at half the cost of a step. Without the second, an LM that reads more from the abstract leaves less
-# for a review to tell, and GEM-S tells reviews apart less well.
+# nine, and the adapter learns the reviews by heart.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=$1 never=$2 out=$3
@@ -31,14 +29,9 @@ if [ "${#left_out[@]}" -lt 4 ]; then
     echo "$never has no notes and no papers to leave out" >&2
     exit 2
 fi
-stage() { # number, model, rows by rule, learning rate, steps, further settings
-    "$python" -m gre_bench.cli.app models tune lm --no-prefect --model "$2" \
-        --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:902 \
-        --judgments "$files/by_rule.parquet" --train "$3" --choose 0:2 --papers-file "$files/papers.jsonl" \
-        "${left_out[@]}" --out "$out/$1" --set device=$device --set dtype=$dtype \
-        --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set share_prefixes=true --set accumulation=1 \
-        --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 \
-        --set "learning_rate=$4" --set "max_steps=$5" "${@:6}"
-}
-stage 1 smollm2-135m 60:140 2e-3 320 --set batch=9
-stage 2 "$out/1" 60:240 1e-3 80 --set contrast=0.3
+exec "$python" -m gre_bench.cli.app models tune lm --no-prefect --model smollm2-135m \
+    --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:902 \
+    --judgments "$files/by_rule.parquet" --train 60:140 --choose 0:2 --papers-file "$files/papers.jsonl" \
+    "${left_out[@]}" --out "$out" --set device=$device --set dtype=$dtype \
+    --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set share_prefixes=true --set batch=9 --set accumulation=1 \
+    --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 --set learning_rate=2e-3 --set max_steps=320
