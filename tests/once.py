@@ -34,6 +34,9 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
             beside = shared / f".{name}"
             shutil.rmtree(beside, ignore_errors=True)
             beside.mkdir()
+            before = dict(os.environ)
             make(beside)
+            os.environ.clear()  # such as PREFECT_HOME, which would name a folder that is gone
+            os.environ.update(before)
             beside.rename(done)
     return done

@@ -444,9 +444,10 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
 
-    An override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Raises `SettingsError`
-    for a wrong setting.
+    An override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Settings in *tree* that
+    this version lacks are left out: another version may have recorded them. Raises `SettingsError` for a wrong setting.
     """
+    tree = {group: _of_this_version(group, values) for group, values in tree.items() if group in Settings.model_fields}
     overridden = {text.partition("=")[0] for text in overrides}
     files, snapshot = {"sources.notes", "sources.pdfs", "sources.texts"}, {"sources.snapshot"}
     replaced = (files if overridden & snapshot else set()) | (snapshot if overridden & files else set())
@@ -456,6 +457,13 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
     for override in overrides:
         _override(tree, override)
     return parse(tree)
+
+
+def _of_this_version(group: str, values: Any) -> Any:
+    kind = Settings.model_fields[group].annotation
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(values, dict)):
+        return values
+    return {name: value for name, value in values.items() if name in kind.model_fields}
 
 
 # Of commands that read no settings file: the defaults of one group, changed by overrides of this group alone.

@@ -91,12 +91,14 @@ def test_a_malformed_edition_key_is_refused(key):
         settings.edition_parts(key)
 
 
-def test_a_recorded_setting_that_does_not_exist_is_refused():
+def test_a_recorded_setting_that_another_version_had_is_left_out_and_a_given_one_refused():
     stored = settings.load(None).model_dump(mode="json")
     assert settings.load_over(stored) == settings.load(None)
     stored["evaluation_lm"]["mixture"] = None
+    stored["gone"] = {"some": 1}
+    assert settings.load_over(stored) == settings.load(None)
     with pytest.raises(SettingsError, match="unknown setting evaluation_lm.mixture"):
-        settings.load_over(stored)
+        settings.load_over(stored, ("evaluation_lm.mixture=2",))
 
 
 def test_a_new_snapshot_replaces_recorded_notes_and_new_notes_a_recorded_snapshot():

@@ -242,7 +242,7 @@ def test_a_pooler_that_no_embedding_is_made_of_may_lack(model):
 
 def test_settings_open_the_embedder_and_keep_it_open(models, tmp_path):
     assert open_embedder(EmbedderSettings()).identity.name == "hashed-ngrams"
-    given_folder = EmbedderSettings(backend="sentence-transformers", folder=models["plain"], device="cpu")
+    given_folder = EmbedderSettings(backend="sentence-transformers", folder=models["plain"])
     assert open_embedder(given_folder) is open_embedder(given_folder)
     settings = tmp_path / "run.toml"
     settings.write_text('[embedder]\nbackend = "sentence-transformers"\nfolder = "models/stella"\n')
