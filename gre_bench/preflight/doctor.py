@@ -476,7 +476,7 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("OpenReview", "problem", "half a login: a user name without a password, or the reverse", todo)
         return
     elif not fetch.host:
-        todo = "export OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or name notes or a snapshot in the settings"
+        todo = f"set {user} and {password}, or name notes or a snapshot in the settings"
         if has_sources:
             yield Finding("OpenReview", "ok", "no login, and these settings need none")
         else:

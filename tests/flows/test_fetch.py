@@ -356,7 +356,7 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
         loopback.faults = ()
         monkeypatch.delenv("OPENREVIEW_PASSWORD")
         named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.login=block:openreview")
-        with pytest.raises(SettingsError, match="no Prefect Secret block:openreview-username"):
+        with pytest.raises(SettingsError, match="no block:openreview-username and no block:openreview-token"):
             fetch(named, tmp_path / "third")
         Secret(value=ACCOUNT.username).save("openreview-username")
         with pytest.raises(SettingsError, match=r"no password \(block:openreview-password\)"):

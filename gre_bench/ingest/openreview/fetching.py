@@ -193,7 +193,7 @@ def _run_parts(
             f"there is a user name ({where['username']}) and no password ({where['password']}); set both"
         )
     if login == Login() and fetch.login.startswith("block:"):
-        raise SettingsError(f"no Prefect Secret {where['username']} and none {where['token']}; make them: fetch.login")
+        raise SettingsError(f"there is no {where['username']} and no {where['token']}; make such a Prefect Secret")
     client = _opened(request.origin, str(budget_file(Path(request.state)).resolve()), login, fetch)
     before, message, written = Counter(client.transport.sent), "", 0.0
     pauses: list[Paused] = []
