@@ -28,6 +28,7 @@ from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.record import writing
 from gre_bench.tuning.settings import TuningSettings
 from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
+from gre_bench.writing.rules.judgments import judgments_of_passage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,8 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
         raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
+    if job.settings.contrast:
+        learnt = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in learnt]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
     training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
@@ -236,6 +239,14 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
         )
         for paper_id, items in papers.items()
     ]
+
+
+def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
+    """Returns *paper* with the judgments of a passage of its text, if that is *known*, as long as its reviews' are."""
+    if not (known and known.text):
+        return paper
+    size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
+    return replace(paper, passage=judgments_of_passage(known.text, size, seed))
 
 
 def _with_synopses(

@@ -29,7 +29,6 @@ from gre_bench.core.resources import resource
 FILE = "learnt_from.txt"
 INCLUDED = {
     "cache-ngram-2": resource("data", "evaluation_lm", "cache-ngram-2"),
-    "gem-smollm2": resource("data", "evaluation_lm", "gem-smollm2"),
     "gem-smollm2-2": resource("data", "evaluation_lm", "gem-smollm2-2"),
     "rule-judgments-3": resource("data", "judgments"),
 }

@@ -44,7 +44,8 @@ _BUCKET = 50
 class JudgedPaper:
     """A paper to train on: the judgments of each of its reviews, one string per review, and kind of synopsis → text.
 
-    *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments.
+    *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments. *passage*: the
+    judgments of a passage of the paper's own text, if contrast is to use it.
     """
 
     paper_id: str
@@ -52,6 +53,7 @@ class JudgedPaper:
     synopses: Mapping[SynopsisKind, str] = field(default_factory=dict)
     reviews: tuple[str, ...] = ()
     writers: frozenset[str] = frozenset()
+    passage: str = ""
 
     @property
     def texts(self) -> PaperTexts:
@@ -64,7 +66,7 @@ class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect.
 
     *group*: with contrast, the place of the paper and metric, and that of the reply asked for with a review; -1 without
-    a review. *wrong*: whether that review is of another paper. The reply is then compared, and not learnt.
+    a review. *wrong*: whether that review is a rival (see `rivals`). The reply is then compared, and not learnt.
     """
 
     ids: tuple[int, ...]
@@ -88,11 +90,12 @@ def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
 
 
 def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
-    """Returns for each of *papers* the judgments of *count* reviews of other papers, judged by the same writers.
+    """Returns for each of *papers* the judgments of *count* texts that are no review of it.
 
-    They are hard to tell from its own: all but one are of the `_NEAR` papers with the most similar words (cosine of
-    TF-IDF), and those of like length. The last, if there are two or more, is of any paper. Where the others have fewer
-    distinct judgments, there are fewer.
+    They are hard to tell from its own reviews. All but one are reviews by the same writers: of the `_NEAR` papers with
+    the most similar words (cosine of TF-IDF), those of like length. The last, if there are two or more, is the paper's
+    passage: it names the topic, and says nothing as a review. A paper without one gets a review of any paper. Where the
+    others have fewer distinct judgments, there are fewer.
     """
     from scipy.sparse import csr_array
 
@@ -124,6 +127,9 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
             draw.sample(texts, min(_POOL, len(texts))),
             key=lambda text, size=size: abs(math.log((len(text) + 1) / (size + 1))),
         )[: max(1, count - 1)]
+        if count > 1 and paper.passage:
+            rival_texts.append((*some, paper.passage))
+            continue
         for other in draw.sample(peers.tolist(), min(_POOL, len(peers))) if count > 1 else ():
             strange = sorted({*papers[other].judgments} - {*paper.judgments, *some})
             if papers[other].paper_id != paper.paper_id and strange:
@@ -152,8 +158,9 @@ def predictions(
     excluded: Counter[str] = Counter()
     ready = []
     for paper in papers:
-        texts = (prepared(text, form, ascii_fold) for text in paper.judgments)
-        ready.append(replace(paper, judgments=tuple(text for text in texts if yields(text, form))))
+        passage, *texts = (prepared(text, form, ascii_fold) for text in (paper.passage, *paper.judgments))
+        usable = tuple(text for text in texts if yields(text, form))
+        ready.append(replace(paper, judgments=usable, passage=passage if yields(passage, form) else ""))
     for paper, strange in zip(ready, rivals(ready, others, seed) if others else repeat(()), strict=False):
         usable = list(paper.judgments)
         if len(usable) < REVIEWS:

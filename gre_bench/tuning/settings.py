@@ -84,9 +84,12 @@ class TuningSettings(BaseModel):
     contrast: float = Field(
         default=0.0,
         ge=0,
-        description="weight of telling a review of the paper from reviews of like papers; a batch is one paper then",
+        description="weight of telling a review of the paper from those of like papers and from a passage of its text; "
+        "a batch is one paper then",
     )
-    contrast_others: int = Field(default=2, ge=1, description="reviews of other papers that each reply is asked with")
+    contrast_others: int = Field(
+        default=2, ge=1, description="reviews of other papers, or a passage, that each reply is asked with"
+    )
     contrast_temperature: float = Field(
         default=5.0, gt=0, description="nats by which an even choice between two reviews becomes one of 1 to 2.7"
     )

@@ -23,6 +23,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.tune_evaluation_lm import judged_papers
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.pipeline.runs.prefect_engine import isolate_server
+from gre_bench.tuning.pairs import rivals
 from gre_bench.tuning.settings import load
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -148,6 +149,28 @@ def test_a_mistake_is_one_line_and_leaves_nothing(tuned, tmp_path: Path, argumen
     assert (code, said) == (BAD_INPUT, "")
     assert why in error and "\n" not in error
     assert not (tmp_path / "out").exists()
+
+
+def test_with_contrast_a_paper_whose_text_is_known_has_a_passage_of_it_as_a_rival(tuned, place, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "gre_bench.tuning.pairs.rivals", lambda papers, *how: asked.append(papers) or rivals(papers, *how)
+    )
+    clause = (
+        "The comparison is unconvincing because the baselines are weak, the evaluation is limited to one small dataset"
+    )
+    text = f"{clause}, and we could not run more of it within the time that we had for this paper."
+    write(
+        place / "passages.jsonl",
+        [{"paper_id": f"p{paper}", "abstract": "We study parts.", "text": text} for paper in (0, 1)],
+    )
+    how = ("contrast=0.3", "share_prefixes=true", "max_steps=2", 'metrics=["gem"]')
+    more = [part for one in how for part in ("--set", one)]
+    code, _, error = tuned("--train", "0:4", "--papers-file", "passages.jsonl", *more)
+    assert code == DONE, error
+    (papers,) = asked
+    assert [bool(paper.passage) for paper in papers] == [True, True, False, False]
+    assert papers[0].passage.startswith("The reviewer criticizes")
 
 
 def test_a_folder_with_another_model_is_refused(tuned) -> None:

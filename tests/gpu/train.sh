@@ -7,8 +7,10 @@
 # paper of a file there is learnt: notes of OpenReview (*.notes.jsonl.gz) and lists of papers (*.papers.jsonl).
 # `gre-bench models get smollm2-135m` must have been run. A killed run goes on where its last checkpoint was.
 #
-# A batch is one paper's, so a review is a target in one to three steps of a pass. In batches of mixed papers it is in up to
-# nine, and the adapter learns the reviews by heart.
+# The first stage learns to predict reviews. A batch is one paper's, so a review is a target in one to three steps of a pass.
+# In batches of mixed papers it is in up to nine, and the adapter learns the reviews by heart. The second stage goes on from
+# the first, and also learns to tell a review of the paper from one of a like paper and from a passage of the paper's text.
+# The adapter is the mean of both.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=$1 never=$2 out=$3
@@ -29,9 +31,16 @@ if [ "${#left_out[@]}" -lt 4 ]; then
     echo "$never has no notes and no papers to leave out" >&2
     exit 2
 fi
-exec "$python" -m gre_bench.cli.app models tune lm --no-prefect --model smollm2-135m \
-    --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:902 \
-    --judgments "$files/by_rule.parquet" --train 60:140 --choose 0:2 --papers-file "$files/papers.jsonl" \
-    "${left_out[@]}" --out "$out" --set device=$device --set dtype=$dtype \
-    --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set share_prefixes=true --set batch=9 --set accumulation=1 \
-    --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 --set learning_rate=2e-3 --set max_steps=320
+stage() { # MODEL OUT ROWS-BY-RULE SETTING...
+    local settings=()
+    for setting in "${@:4}"; do settings+=(--set "$setting"); done
+    "$python" -m gre_bench.cli.app models tune lm --no-prefect --model "$1" \
+        --judgments "$files/by_gpt4o.parquet" --train 300:900 --choose 900:902 \
+        --judgments "$files/by_rule.parquet" --train "$3" --choose 0:2 --papers-file "$files/papers.jsonl" \
+        "${left_out[@]}" --out "$2" --set device=$device --set dtype=$dtype \
+        --set 'metrics=["gem","gem_s_abstract","gem_s_assw"]' --set share_prefixes=true --set batch=9 \
+        --set accumulation=1 --set max_tokens=1400 --set save_every=20 --set evaluate_every=0 "${settings[@]}"
+}
+stage smollm2-135m "$out-1" 60:140 learning_rate=2e-3 max_steps=320
+stage "$out-1" "$out-2" 60:500 learning_rate=1e-3 max_steps=140 contrast=0.2 seed=43
+"$python" -m tests.gpu.mean "$out-1" "$out-2" 0.5 "$out"

@@ -12,10 +12,12 @@ from xml.etree import ElementTree
 import pytest
 
 torch = pytest.importorskip("torch", reason="tuning needs the extra `lm`")
+load_file = pytest.importorskip("safetensors.torch", reason="tuning needs the extra `lm`").load_file
 if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: only where it is used
     pytest.skip("tuning needs the extra `lm`", allow_module_level=True)
 
 from gre_bench.core.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
+from gre_bench.core.learnt_from import PaperTexts, read_register, write_register  # noqa: E402
 from gre_bench.core.records import SpanLogprob  # noqa: E402
 from gre_bench.core.settings import EditionSettings, EvaluationLMSettings, Settings, ValidationSettings  # noqa: E402
 from gre_bench.lm import weights as opening  # noqa: E402
@@ -27,6 +29,7 @@ from gre_bench.tuning import fine_tuning, record, trainer  # noqa: E402
 from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
 from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
 from gre_bench.tuning.settings import TuningSettings  # noqa: E402
+from tests.gpu.mean import write_mean  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 PAPERS = [
@@ -303,6 +306,25 @@ def test_training_that_starts_from_an_adapter_goes_on_from_its_weights(base: Pat
     assert same["asked"]["start"] == opening.folder_digest(adapter[0])
     more = tune(adapter[0], tmp_path / "more")
     assert more["loss"]["last step"] < adapter[1]["loss"]["last step"]
+
+
+def test_the_mean_of_two_adapters_lies_between_them_and_says_of_whom_it_is(adapter, tmp_path: Path) -> None:
+    first, second = shutil.copytree(adapter[0], tmp_path / "first"), tmp_path / "second"
+    tune(first, second, max_steps=3, learning_rate=1e-2)
+    for number, folder in enumerate((first, second)):
+        write_register(folder, [PaperTexts(f"p{number}")])
+    ends = [load_file(folder / opening.ADAPTER_WEIGHTS) for folder in (first, second)]
+    for weight in (0.0, 0.25, 1.0):
+        write_mean(first, second, weight, mean := tmp_path / f"mean-{weight}")
+        for name, tensor in load_file(mean / opening.ADAPTER_WEIGHTS).items():
+            assert torch.allclose(tensor, (1 - weight) * ends[0][name] + weight * ends[1][name], atol=1e-3)
+    assert [span.total for span in scores(tmp_path / "mean-1.0")] == [span.total for span in scores(second)]
+    register = read_register(mean, "mean")
+    assert register.problem is None and register.entries == PaperTexts("p0").entries | PaperTexts("p1").entries
+    of = [opening.folder_digest(folder) for folder in (first, second)]
+    assert json.loads((mean / "training.json").read_text())["mean"] == {"of": of, "weight of the second": 1.0}
+    with pytest.raises(ValueError, match="did not start from"):
+        write_mean(second, first, 0.5, tmp_path / "none")
 
 
 def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path, adapter, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
@@ -97,6 +99,19 @@ def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same
         assert len(texts) == count
         assert all(of[text].writers == paper.writers and of[text] is not paper for text in texts)
         assert {topic[text] for text in texts[: max(1, count - 1)]} == {topic[paper.judgments[0]]}
+
+
+def test_a_passage_of_the_paper_is_the_last_rival_in_place_of_a_review_of_any_paper() -> None:
+    passage = "The reviewer appreciates a passage of its own.\n\nA stray line."
+    with_one = [replace(PAPERS[0], passage=passage), *PAPERS[1:]]
+    without, found = rivals(PAPERS, 2, seed=7), rivals(with_one, 2, seed=7)
+    assert found[0] == (without[0][0], passage) and found[1:] == without[1:]
+    assert rivals(with_one, 1, seed=7)[0] == rivals(PAPERS, 1, seed=7)[0]
+    asked, _, places = predictions(with_one, ["gem"], 7, "strict", others=2)
+    strange = [prediction.x for prediction, (lesson, wrong) in zip(asked, places, strict=True) if wrong and not lesson]
+    assert strange.count(passage.split("\n")[0]) == 3  # prepared like every other text
+    silent = [replace(PAPERS[0], passage="It has no judgment."), *PAPERS[1:]]
+    assert predictions(silent, ["gem"], 7, others=2) == predictions(PAPERS, ["gem"], 7, others=2)
 
 
 def test_a_paper_of_two_writers_is_no_rival_of_itself_and_one_alone_has_none() -> None:

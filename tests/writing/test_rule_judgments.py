@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.judgments import OPENINGS, is_judgment
 from gre_bench.writing.rules.claims import LONGEST_LINE
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import judgments_of, judgments_of_passage
 
 
 def lines(review: str) -> list[str]:
@@ -144,3 +144,17 @@ def test_a_quarter_of_a_megabyte_is_written_in_seconds(piece):
 def test_a_review_that_stands_wholly_under_summary_is_judged_all_the_same():
     text = "Summary\n=====\nThe paper proposes a new bound. The experiments are convincing. The proof of lemma 2 is unclear."
     assert [line.split()[2] for line in judgments_of(text).splitlines()][-2:] == ["appreciates", "criticizes"]
+
+
+def test_a_passage_is_judged_from_a_place_after_the_beginning_until_it_is_long_enough():
+    said = "The {} baseline is weak and the evaluation of {} is unconvincing" + ", as we show in these experiments" * 4
+    words = [f"topic{chr(97 + index)}" for index in range(20)]
+    text = "\n\n".join(f"{said.format(word, word)}." for word in words)
+    found = {seed: judgments_of_passage(text, 100, seed) for seed in range(30)}
+    assert found[1] == judgments_of_passage(text, 100, 1) and len(set(found.values())) > 5
+    assert all(is_judgment(line) for each in found.values() for line in each.splitlines())
+    first = [min((words.index(word) for word in words if word in each), default=20) for each in found.values()]
+    assert min(first) >= 4
+    longer = judgments_of_passage(text, 600, 1)
+    assert longer.startswith(found[1]) and len(longer) > len(found[1])
+    assert judgments_of_passage("", 100, 1) == judgments_of_passage("A few words.", 100, 1) == ""

@@ -8,6 +8,7 @@ the information. First persons, connectives and citations are left out. List mar
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,6 +48,9 @@ _ARGUES = 8
 _ALIKE = 0.7
 """Share of common content words above which two lines say nearly the same."""
 
+_PASSAGE = 25
+"""Number of words from which a paragraph of a paper is prose."""
+
 _COMPARED = 100
 """Number of earlier lines with which a line is compared."""
 
@@ -84,6 +88,21 @@ def judgments_of(review: str) -> str:
     unsorted = [replace(clause, kind="other") for clause in clauses]
     lines = _lines(model, unsorted, _PLAIN)
     return "\n".join(lines or (_lines(model, unsorted, _SURE) if len(clauses) >= _ARGUES else []))
+
+
+def judgments_of_passage(text: str, size: int, seed: int) -> str:
+    """Returns the judgments of consecutive paragraphs of *text*, *size* characters or a little more, or fewer at its end.
+
+    Where they begin depends on *seed*; never in the first fifth, where a paper has its abstract and introduction.
+    """
+    paragraphs = [part for part in re.split(r"\n\s*\n", text) if len(part.split()) >= _PASSAGE]
+    first = random.Random(f"passage {seed} {text[:200]}").randrange(len(paragraphs) // 5, len(paragraphs) or 1)
+    lines: list[str] = []
+    for paragraph in paragraphs[first:]:
+        lines += judgments_of(paragraph).splitlines()
+        if sum(map(len, lines)) >= size:
+            break
+    return "\n".join(lines)
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
