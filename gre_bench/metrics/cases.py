@@ -194,8 +194,6 @@ def _pair(
 def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
     if kind == "none":
         return None
-    if kind == "abstract" and kind not in entry.synopses:
-        return entry.paper.abstract or Lack("no_abstract")
     if kind == "paper":
         return entry.paper.whole if entry.paper.text else Lack("no_text")
     return entry.synopses.get(kind, Lack(f"no_{kind}"))

@@ -328,7 +328,7 @@ def import_graded(
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain set, and with the prompt (unless named) and the parts of a synopsis of the domain.
+    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis of the domain, unless named.
 
     If the settings name no domain, that of an imported file is used. Raises `SettingsError` for an unknown domain.
     """
@@ -338,10 +338,9 @@ def in_domain(job: Job) -> Job:
         imported = [row["domain"] for row in store.read_mended(queries.IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
     domain = domain_of(edition.domain)
-    defaults: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
-    if "prompt" not in scoring.model_fields_set:
-        defaults["prompt"] = domain.predict
-    update = {"edition": edition, "scoring": scoring.model_copy(update=defaults)}
+    defaults: dict[str, Any] = {"prompt": domain.predict, "synopsis_of": domain.synopsis_of}
+    unnamed = {name: value for name, value in defaults.items() if name not in scoring.model_fields_set}
+    update = {"edition": edition, "scoring": scoring.model_copy(update=unnamed)}
     return replace(job, settings=job.settings.model_copy(update=update))
 
 

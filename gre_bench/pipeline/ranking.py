@@ -1,4 +1,6 @@
-"""Computes and stores what a board shows besides mean scores: exposures, rank statistics, lengths and costs.
+"""Computes and stores what a board shows besides mean scores and ranks: exposures, rank statistics, lengths and costs.
+
+Mean scores and ranks themselves are computed by the view ``sql/views/boards.sql``.
 
 An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
 order of the candidates is: a refresh deletes them before it changes scores, and computes them again at its end.

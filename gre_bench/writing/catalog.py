@@ -131,7 +131,8 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
     models = load_models(writer_context.models)
     model, guideline = guided(name)
     if model not in models:
-        raise SettingsError(f"no writer {name!r}; {did_you_mean(name, (*NAMES, *models))}")
+        where = f" in {writer_context.models}" if writer_context.models else ""
+        raise SettingsError(f"no writer {name!r}{where}; {did_you_mean(name, (*NAMES, *models))}")
     chosen = models[model].sampled(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, HttpWriter)
     judging = domain_of(writer_context.domain).judgments

@@ -25,6 +25,7 @@ def entries(count: int = 4, abstract: str | None = "An abstract."):
             response(f"h{n}", judged=f"The reviewer questions {n}."),
             (response(f"a{n}"), response(f"b{n}")),
             {"m": response(f"m{n}")},
+            {"abstract": abstract} if abstract else {},
         )
         for n in range(count)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they
     assert found["human"].difference_p_holm is None and found["a"].difference_p_holm < 1e-6
     tests = {(test.first, test.second): test for test in pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])}
     test = tests.get((first, second)) or tests[second, first]
-    assert found[first].more_papers == papers_needed(test, 0.05) - 40
+    # Of six tests this one is the least sure, and Holm's correction counts it alone.
+    assert found[first].more_papers == papers_needed(replace(test, counted=1), 0.05) - 40
     assert found["human"].more_papers is None
     assert {row.tests for row in found.values()} == {6}
 

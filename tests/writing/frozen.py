@@ -176,8 +176,8 @@ def problems(found: dict[str, str], known: dict[str, str]) -> list[str]:
     if found[CORPUS] != known.get(CORPUS):
         return [f"the corpus has changed: see that no writer has, on the corpus as it was, then run {COMMAND}"]
     lines = [
-        f"the output of {name} has changed: signatures need another name for it (WRITER in its module, or version in "
-        f"gre_bench/changes/catalog.py); give it one and run {COMMAND}"
+        f"the output of {name} has changed: mend it, if that was not meant; if it was, signatures need another name for it "
+        f"(WRITER in its module, or version in gre_bench/changes/catalog.py): give it one and run {COMMAND}"
         for name in found if known.get(name, found[name]) != found[name]
     ]  # fmt: skip
     lines += [f"{name} is not recorded: run {COMMAND}" for name in found if name not in known]

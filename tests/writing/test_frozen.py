@@ -60,7 +60,11 @@ KNOWN = {CORPUS: "0", "rule-1": "a", "other-1": "b"}
     ("found", "said", "written"),
     [
         (KNOWN, None, KNOWN),
-        (KNOWN | {"rule-1": "c"}, "the output of rule-1 has changed: signatures need another name", None),
+        (
+            KNOWN | {"rule-1": "c"},
+            "the output of rule-1 has changed: mend it, if that was not meant; if it was, signatures need another",
+            None,
+        ),
         ({CORPUS: "0", "rule-2": "c", "other-1": "b"}, "rule-2 is not recorded", {"rule-2": "c", "other-1": "b"}),
         ({CORPUS: "0", "rule-2": "c", "other-1": "d"}, "the output of other-1 has changed", None),
         ({CORPUS: "1", "rule-1": "c", "other-1": "d"}, "the corpus has changed", {"rule-1": "c", "other-1": "d"}),

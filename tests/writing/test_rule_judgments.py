@@ -44,6 +44,7 @@ TWO = ["appreciates the elegant proof.", "criticizes the insufficient data."]
         ("Clarity: good", ["appreciates the good clarity."]),
         ("Clarity:\npoor", ["criticizes the poor clarity."]),
         ("The proof is elegant. The data are insufficient.", TWO),
+        ("The nice experiments are insufficient.", ["criticizes the insufficient nice experiments."]),
         ("The proof is quite elegant, but the data are insufficient.", TWO),
         ("While the proof is elegant, the data are insufficient.", TWO),
         ("Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards", ["appreciates the fast queues.", "criticizes leaks on ARM boards."]),

@@ -58,7 +58,8 @@ def show(explanation: Why, store: Store) -> None:
         say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['score']:+.4f}, {rank}")
     say(
         f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:16]}, "
-        f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}"
+        f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}, "
+        f"synopsis: {signature['synopsis_writer']}"
     )
     run = explanation.run
     say(f"scored by run {run['run_id']} ({run['command']}, version {run['code_version']})")
@@ -69,7 +70,7 @@ def show(explanation: Why, store: Store) -> None:
             say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
     for index, detail in enumerate(explanation.details):
         before = explanation.details[index - 1] if index else {}
-        _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "moved")})
+        _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if explanation.paper:
         say("")
     for row in (*([explanation.paper] if explanation.paper else ()), *explanation.reviews):
@@ -116,6 +117,7 @@ def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
         if tokens_shown:
             say(f"  {title} most: {tokens_shown}")
     texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
+    texts += [("the synopsis (s)", detail["synopsis"])] if detail["synopsis"] and fresh["synopsis"] else []
     texts += [("the reference (y)", detail["y"])]
     if detail["moved"] and fresh["moved"]:
         texts += [("the candidate's review of another paper", detail["moved"])]

@@ -104,7 +104,11 @@ def show_leaderboard(
             _basis(own, signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    legend = [f"{column.head}: {column.meaning}" for column in COLUMNS[2:6]]
+    legend = [
+        f"{column.head}: {column.meaning}"
+        for column in COLUMNS[2:6]
+        if column.head != "above chance" or any(row["above_chance"] is not None for row in boards[first])
+    ]
     legend.insert(0, f"{COLUMNS[0].head}: {COLUMNS[0].meaning.partition(',')[0]}")
     if recipe_of(by_id[first]["metric"]).unit != "nats":
         legend[1] = "score: mean ± half a 90% interval"
