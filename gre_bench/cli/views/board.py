@@ -104,17 +104,20 @@ def show_leaderboard(
             _basis(own, signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    legend = [
-        f"{column.head}: {column.meaning}"
-        for column in COLUMNS[2:6]
-        if column.head != "above chance" or any(row["above_chance"] is not None for row in boards[first])
-    ]
-    legend.insert(0, f"{COLUMNS[0].head}: {COLUMNS[0].meaning.partition(',')[0]}")
-    if recipe_of(by_id[first]["metric"]).unit != "nats":
-        legend[1] = "score: mean ± half a 90% interval"
+    legend = _legend(boards[first])
     if every and any(row["metric"].startswith("gem_s_assw") for row in rows):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
     say("; ".join(legend), style="dim")
+
+
+def _legend(rows: Sequence[LeaderboardRow]) -> list[str]:
+    """Returns what each column of the board *rows* means; of scores above chance only if it has any."""
+    rank, _, score, *others = COLUMNS[:6]
+    in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
+    legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
+    legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
+    chance = any(row["above_chance"] is not None for row in rows)
+    return legend + [f"{one.head}: {one.meaning}" for one in others if chance or one.head != "above chance"]
 
 
 def show_headline(store: Store) -> None:
