@@ -117,7 +117,8 @@ def _legend(rows: Sequence[LeaderboardRow]) -> list[str]:
     legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
     legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
     chance = any(row["above_chance"] is not None for row in rows)
-    return legend + [f"{one.head}: {one.meaning}" for one in others if chance or one.head != "above chance"]
+    others = [column for column in others if chance or column.head != "above chance"]
+    return legend + [f"{column.head}: {column.meaning}" for column in others]
 
 
 def show_headline(store: Store) -> None:
