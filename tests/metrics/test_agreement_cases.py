@@ -20,7 +20,8 @@ def response(review_id, judgments="The reviewer suggests {}."):
 
 def item(paper_id, *ids, grades=None, abstract=None):
     grades = {one: float(place) for place, one in enumerate(ids)} if grades is None else grades
-    return GradedItem(Paper(paper_id, abstract=abstract), tuple(response(one) for one in ids), grades)
+    synopses = {"abstract": abstract} if abstract else {}
+    return GradedItem(Paper(paper_id, abstract=abstract), tuple(response(one) for one in ids), grades, synopses)
 
 
 def scored(planned, values):

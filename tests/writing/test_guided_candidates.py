@@ -52,5 +52,5 @@ def test_the_name_of_a_candidate_is_taken_apart_at_a_shipped_condition_only():
 def test_only_a_known_model_reviews_under_a_guideline(writer_context):
     assert writes_reviews("scripted@arr", writer_context[0])
     assert not writes_reviews("scripted@nope", writer_context[0]) and not writes_reviews("other@arr", writer_context[0])
-    with pytest.raises(SettingsError, match="no writer 'other@arr'; known: "):
+    with pytest.raises(SettingsError, match=r"no writer 'other@arr' in .*models.toml; known: "):
         text_writer("other@arr", writer_context[0])
