@@ -43,4 +43,4 @@ stage() { # MODEL OUT ROWS-BY-RULE SETTING...
 }
 stage smollm2-135m "$out-1" 60:140 learning_rate=2e-3 max_steps=320
 stage "$out-1" "$out-2" 60:500 learning_rate=1e-3 max_steps=140 contrast=0.2 seed=43
-"$python" -m tests.gpu.mean "$out-1" "$out-2" 0.5 "$out"
+[ -e "$out" ] || "$python" -m tests.gpu.mean "$out-1" "$out-2" 0.5 "$out"

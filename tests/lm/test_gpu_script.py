@@ -56,7 +56,7 @@ def test_the_adapter_is_trained_in_two_stages_and_is_the_mean_of_both(tmp_path: 
     (never := tmp_path / "never").mkdir()
     for name in ("a.notes.jsonl.gz", "b.papers.jsonl"):
         (never / name).touch()
-    (out := tmp_path / "out").mkdir()
+    out = tmp_path / "out"
     assert asked_by("train.sh", tmp_path, tmp_path, never, out) == [
         "models tune lm", "models tune lm", f"mean {out}-1 {out}-2 0.5 {out}",
     ]  # fmt: skip
