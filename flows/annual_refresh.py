@@ -230,7 +230,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     progress.stage("publishing")
     for signature in work.signatures.values():
         store_separation(store, signature, work.learnt)
-    store_validation_records(store, job.state, work.signature_ids)
+    store_validation_records(store, job.state, list(work.signatures.values()))
     store_rank_statistics(store, job, _signed(work), progress.run_id)
     run.show_leaderboard(store.key, store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids))
     return conclude(

@@ -159,7 +159,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
         elif effects:
             name, validation = name_of(store, beside), job.settings.validation
             write_validation_record(job.state, name, signature, effects, untried(job.settings), validation, learnt)
-    store_validation_records(store, job.state, work.signature_ids)
+    store_validation_records(store, job.state, list(work.signatures.values()))
     return rows
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import HUMAN
+from gre_bench.core.records import HUMAN, signature_of
 from gre_bench.core.settings import Settings, edition_of, parse
 from gre_bench.flows.annual_refresh import refresh, write_ahead
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
@@ -146,7 +146,7 @@ def scored(job: YearJob, run: Steps) -> Summary:
 
 def validated(job: YearJob, run: Steps) -> Summary:
     """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
-    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
+    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
@@ -163,7 +163,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
     ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
     ``hidden`` those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
-    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
+    board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)

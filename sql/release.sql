@@ -312,3 +312,14 @@ limit 1;
 -- adds one run to an edition that is loaded from a release: the release's name, date, settings and program
 insert into runs (run_id, command, started_at, ended_at, outcome, settings, code_version)
 values ($name, 'refresh', $at, $at, 'done', $settings, $version);
+
+-- name: plan_of_others
+-- gives the pairs of evaluation LMs and writers of which the release shows no board to a run before its own
+update plan
+set run_id = $other
+where signature_id not in (
+    select own.signature_id
+    from signatures own
+    join signatures shown using (evaluation_lm, lm_digest, dtype, engine_version, writer)
+    where shown.signature_id in (select signature_id from read_parquet($shown))
+);

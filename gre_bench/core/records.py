@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 CandidateKind = Literal["human", "model", "control", "change", "graded"]
 SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper"]
@@ -173,6 +174,21 @@ class Signature:
     def signature_id(self) -> str:
         """The signature's id: the first 16 hex digits of the SHA-256 of all fields."""
         return _signature_id(self)
+
+    @property
+    def validated_as(self) -> Signature:
+        """Returns the signature under which a validation counts for this one: without what only rounds its scores.
+
+        That is the precision of the evaluation LM's weights, and what the engine's version says of the machine after
+        its name: how the work is divided, on which device, and Python's Unicode tables.
+        """
+        engine = re.split("[,+]", self.engine_version)[0]
+        return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
+
+
+def signature_of(row: Mapping[str, Any]) -> Signature:
+    """Returns the signature of which *row* is a row of a store: its fields, beside its id."""
+    return Signature(**{name: value for name, value in row.items() if name != "signature_id"})
 
 
 @cache

@@ -1,9 +1,10 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
 There is one JSON file per signature and edition, in the folder ``validations`` of the state or, as shipped, of the
-folder ``data``. An edition that is scored under a record's signature shows its verdict; a metric without a record that
-passes is unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a
-failure if one of them fails, else a pass if one of them passes.
+folder ``data``. An edition that is scored under a record's signature shows its verdict; so does one whose signature
+differs only in what rounds scores (`Signature.validated_as`). A metric without a record that passes is unvalidated. If
+an edition's own validation is undecided, records of other editions decide: the verdict is a failure if one of them
+fails, else a pass if one of them passes.
 
 The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided: no change failed, but for
 some there were too few papers, or no way to make them; such a board is marked as unvalidated. The setting
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Signature, digest
+from gre_bench.core.records import Signature, digest, signature_of
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.core.strict import load_json
@@ -104,28 +105,32 @@ def write_validation_record(
     return record
 
 
-def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
+def store_validation_records(store: Store, state: Path, signatures: Sequence[Signature]) -> None:
     """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run."""
-    records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
-    columns = ("signature_id", "verdict", "edition", "detail")
-    rows = [{name: getattr(record, name) for name in columns}
-            | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]  # fmt: skip
-    store.write(("clear_validations", {"signature_ids": list(signature_ids)}), ("put_validations", rows))
+    records = {signed.signature_id: validation_record(state, signed, store.key) for signed in signatures}
+    rows = [{"signature_id": name} | {column: getattr(record, column) for column in ("verdict", "edition", "detail")}
+            | {"validated_at": datetime.fromisoformat(record.validated_at)}
+            for name, record in records.items() if record]  # fmt: skip
+    store.write(("clear_validations", {"signature_ids": list(records)}), ("put_validations", rows))
 
 
-def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
-    """Returns the validation record that decides about a signature in *edition*; None if there is none.
+def validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
+    """Returns the validation record that decides about *signature* in *edition*; None if there is none.
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest record that fails decides,
-    else the newest that passes, else the newest undecided one. Of one edition, the record in *state* goes before the
-    shipped one. Raises `StoreError` for a damaged file.
+    else the newest that passes, else the newest undecided one. Of one edition, the record of this signature goes
+    before one that only rounds otherwise, and one in *state* before the shipped one. Raises
+    `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
-    for folder in (SHIPPED, state / "validations"):
-        for file in (*folder.glob(f"{signature_id}.json"), *folder.glob(f"*/{signature_id}.json")):
-            record = _read(file)
-            by_edition[record.edition] = record
-    return _deciding(by_edition.values(), edition)
+    exact: dict[str, ValidationRecord] = {}
+    for record in _records(state):
+        if record.signature_id == signature.signature_id:
+            exact[record.edition] = record
+        elif (other := signature_of(record.signature)).validated_as == signature.validated_as:
+            detail = f"{record.detail}; scored there by {other.engine_version} in {other.dtype}"
+            by_edition[record.edition] = replace(record, detail=detail)
+    return _deciding((by_edition | exact).values(), edition)
 
 
 def shipped(edition: str) -> list[ValidationRecord]:
@@ -148,15 +153,15 @@ def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> Valid
     return min(records, key=weight, default=None)
 
 
-def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def verdicts(state: Path, edition: str, signatures: Iterable[Signature]) -> list[dict[str, Any]]:
     """Returns a row with metric, signature_id, verdict and detail for each of *signatures*, those of a board.
 
     The verdict is that of `validation_record`, or ``missing`` if there is no record.
     """
     return [
-        {"metric": row["metric"], "signature_id": row["signature_id"]}
-        | _known(validation_record(state, row["signature_id"], edition))
-        for row in signatures
+        {"metric": signed.metric, "signature_id": signed.signature_id}
+        | _known(validation_record(state, signed, edition))
+        for signed in signatures
     ]
 
 
@@ -165,7 +170,7 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
 
     The names of metric, evaluation LM and writer are compared, not whole signatures, which need the LM's weights.
     """
-    records = [_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json")]
+    records = _records(state)
     rows: list[dict[str, Any]] = []
     for metric in settings.scoring.metrics:
         scorer, writer = _names(settings, metric)
@@ -214,6 +219,11 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
     if writer and by_rule(writer):
         writer = RuleTextWriter(writer).identity("judgments")
     return scorer, signed_writer(recipe, writer or "") or None
+
+
+def _records(state: Path) -> list[ValidationRecord]:
+    """Returns all records: first those that ship, then those in *state*, which go before them."""
+    return [_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json")]
 
 
 def _read(file: Path) -> ValidationRecord:

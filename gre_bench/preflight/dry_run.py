@@ -58,8 +58,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
             to_buy = bill.rows(load_models(job.settings.writing.models))
             papers = [paper for paper in sampled_papers(copy, job.limit) if paper.text]
             fit = fit_rows(job.settings, trial.writer_context, papers)
-            signed = [{"metric": name, "signature_id": work.signatures[name].signature_id}
-                      for name in job.settings.scoring.metrics if name in work.signatures]  # fmt: skip
+            signed = [work.signatures[name] for name in job.settings.scoring.metrics if name in work.signatures]
             return {
                 "edition": copy.key,
                 "papers": work.papers,

@@ -14,7 +14,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of, specific_of
-from gre_bench.core.records import Signature
+from gre_bench.core.records import signature_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.snapshot import may_publish
@@ -272,9 +272,8 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     store_rank_statistics(store, Job(Settings(), Path()), signatures, "")
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
     for row in signatures:
-        fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
         if row["signature_id"] not in unseparated:
-            store_separation(store, Signature(**fields), Learnt(0, {}))
+            store_separation(store, signature_of(row), Learnt(0, {}))
     for name, key in STATISTICS.items():
         skipped = {"run_id", *((OF_CATALOGUE | (OF_TEXTS if withheld else set())) if name == "profiles" else ())}
         kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]

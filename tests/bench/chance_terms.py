@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -146,11 +146,17 @@ def told_apart(
     return counts
 
 
-def rows(store: Store, stance: str | None = None, lm: str = "cache-ngram") -> Iterator[list[str]]:
-    """Head and rows of the table, for every metric of the board that has scores above chance."""
+def rows(
+    store: Store, stance: str | None = None, lm: str = "cache-ngram", lms: Sequence[str] = ()
+) -> Iterator[list[str]]:
+    """Head and rows of the table, for every metric of the board that has scores above chance.
+
+    *lms*: evaluation LMs whose scores are taken in place of the board's.
+    """
     yield ["contrasts told apart by", "score", "by chance", "above chance"]
     planned = store.read(PLANNED_SIGNATURES)
-    for signature in shown_signatures(store, None):
+    shown = [row for row in planned if row["evaluation_lm"] in lms and row["chance"] == "none"]
+    for signature in shown or shown_signatures(store, None):
         if (specific_id := specific_of(signature, planned)) is None:
             continue
         names = models_of(store, signature)

@@ -1,6 +1,8 @@
 """Prints a table of docs/iclr2022.md from the release that comes with the program.
 
-python -m tests.bench.iclr2022_table reviewers | quis | facts | contrasts | at-length | chance | stability
+    python -m tests.bench.iclr2022_table TABLE [EVALUATION_LM]
+
+TABLE: reviewers, quis, facts, contrasts, at-length, chance, stability; or questions or orders, of both evaluation LMs.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from gre_bench.board.words import p_value
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.resources import resource
 from gre_bench.release.loading import load_release, release_named
-from gre_bench.reports.contrasts import compare_contrasts
-from gre_bench.reports.signatures import shown_signatures
+from gre_bench.reports.contrasts import compare_contrasts, compare_lms
 from gre_bench.store import INCLUDED_EDITION, Store
-from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, SEPARATION
+from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, PLANNED_SIGNATURES, SEPARATION, SignatureRow
 from tests.bench import chance_terms
 
 METRICS = ("gem", "gem_s_abstract")
+LMS = ("cache-ngram-2", "gem-smollm2-2")
 CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
 
 
@@ -35,9 +37,15 @@ def half(row: dict[str, Any], name: str) -> str:
     return "" if value is None or high is None or high == value else f"{signed(value, 1)} ±{high - value:.1f}"
 
 
-def reviewers(store: Store, group: str | None) -> Iterator[list[str]]:
+def signatures_of(store: Store, lm: str) -> list[SignatureRow]:
+    """The signatures of the `METRICS` by the evaluation LM *lm*."""
+    rows = {row["metric"]: row for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
+    return [rows[metric] for metric in METRICS]
+
+
+def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
     """Rows of the board's *group*, GEM-S first in order: scores, and above chance for the main group."""
-    signatures = {row["metric"]: row["signature_id"] for row in shown_signatures(store, None)}
+    signatures = {row["metric"]: row["signature_id"] for row in signatures_of(store, lm)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures.values()))
     by = {(row["signature_id"], row["candidate"]): row for row in rows}
     own = [row for row in rows if row["signature_id"] == signatures["gem_s_abstract"] and row["group_name"] == group]
@@ -53,26 +61,52 @@ def interval(part: dict[str, Any] | None, value: str = "difference") -> str:
     return f"{signed(part[value])} ({signed(part['low'])}, {signed(part['high'])})" if part else ""
 
 
-def contrasts(state: Path, at_length: bool) -> Iterator[list[str]]:
+def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
     """Rows of the contrasts under GEM-S (abstract): differences and their parts, or those at equal length."""
     report = compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)
     heads = ["one slope", "own slopes", "lengths overlap", "p of both"] if at_length else [
         "difference", "p", "detectable", "of it by chance", "above chance"]  # fmt: skip
     yield ["GEM-S (abstract)", *heads]
     for row in report["contrasts"]:
-        if row["metric"] == "gem_s_abstract" and at_length:
+        if row["evaluation_lm"] != lm or row["metric"] != "gem_s_abstract":
+            continue
+        if at_length:
             part = row["at_length"]
             told = (part["why_not"] and "not told") or p_value(part["p_holm"])
             forms = (interval(part[name], "value") for name in ("common", "own"))
             yield [row["question"], *forms, f"{part['overlap']:.2f}", told]
-        elif row["metric"] == "gem_s_abstract":
+        else:
             parts = interval(row["chance"]), interval(row["above_chance"])
             yield [row["question"], interval(row), p_value(row["p_holm"]), f"{row['detectable']:.2f}", *parts]
 
 
-def facts(store: Store, state: Path) -> Iterator[list[str]]:
+def questions(state: Path) -> Iterator[list[str]]:
+    """Rows of the contrasts under GEM-S (abstract), by each evaluation LM, corrected over both metrics."""
+    by: dict[str, dict[str, str]] = {}
+    for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
+        if row["metric"] == "gem_s_abstract":
+            told = f"{interval(row)}, p {p_value(row['p_holm'])}"
+            by.setdefault(row["question"], {})[row["evaluation_lm"]] = told
+    yield ["GEM-S (abstract)", *(f"`{lm}`" for lm in LMS)]
+    yield from ([question, *(own[lm] for lm in LMS)] for question, own in by.items())
+
+
+def orders(state: Path) -> Iterator[list[str]]:
+    """What the two evaluation LMs make of the order of all candidates."""
+    found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, METRICS)["evaluation_lms"]}
+    rows = [found[metric] for metric in METRICS]
+    yield ["of ten candidates", *(recipe_of(metric).title for metric in METRICS)]
+    rho = [(row["agreement"]["spearman"], row["agreement"]["low"], row["agreement"]["high"]) for row in rows]
+    yield ["Spearman's ρ between the orders (90%)", *(f"{each:.2f} ({low:.2f}, {high:.2f})" for each, low, high in rho)]
+    sure = {"both": "both", "only_first": f"`{LMS[0]}` only", "only_second": f"`{LMS[1]}` only", "neither": "neither"}
+    for key, who in sure.items():
+        yield [f"of 45 differences, told by {who}", *(str(row["order"][key]) for row in rows)]
+    yield ["told by both, and contradicting", *(str(len(row["order"]["contradict"])) for row in rows)]
+
+
+def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
     """How much was scored, how well it tells papers apart, and how many contrasts are significant."""
-    signatures = shown_signatures(store, None)
+    signatures = signatures_of(store, lm)
     pairs = [store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in signatures]
     ids = [row["signature_id"] for row in signatures]
     apart = {row["signature_id"]: row for row in store.read(SEPARATION, signature_ids=ids)}
@@ -95,9 +129,10 @@ def facts(store: Store, state: Path) -> Iterator[list[str]]:
            *(str(sum(not row["why_not"] and row["p_holm"] < ALPHA for row in each)) for each in lengths)]  # fmt: skip
 
 
-def order(state: Path) -> Iterator[list[str]]:
+def stability(state: Path, lm: str) -> Iterator[list[str]]:
     """Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
-    found = compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["stability"]
+    found = [row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["stability"]
+             if row["evaluation_lm"] == lm]  # fmt: skip
     yield ["Spearman's ρ between", *(recipe_of(row["metric"]).title for row in found)]
     titles = {"papers": "two halves of the papers", "references": "one reference of each paper and the others"}
     for split, title in titles.items():
@@ -111,13 +146,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
         store = load_release(release_named(INCLUDED_EDITION), state)
+        lm = sys.argv[2] if len(sys.argv) == 3 else LMS[0]
         tables = {
-            "reviewers": lambda: reviewers(store, None), "quis": lambda: reviewers(store, "quis"),
-            "facts": lambda: facts(store, state),
-            "contrasts": lambda: contrasts(state, False), "at-length": lambda: contrasts(state, True),
-            "chance": lambda: chance_terms.rows(store), "stability": lambda: order(state),
+            "reviewers": lambda: reviewers(store, lm, None), "quis": lambda: reviewers(store, lm, "quis"),
+            "facts": lambda: facts(store, state, lm),
+            "contrasts": lambda: contrasts(state, lm, False), "at-length": lambda: contrasts(state, lm, True),
+            "chance": lambda: chance_terms.rows(store, lms=(lm,)), "stability": lambda: stability(state, lm),
+            "questions": lambda: questions(state), "orders": lambda: orders(state),
         }  # fmt: skip
-        if len(sys.argv) != 2 or sys.argv[1] not in tables:
+        if len(sys.argv) not in (2, 3) or sys.argv[1] not in tables or lm not in LMS:
             raise SystemExit(__doc__)
         head, *rows = tables[sys.argv[1]]()
         for row in (head, ["---"] * len(head), *rows):

@@ -320,7 +320,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
     (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
 
     def look() -> str:
-        return json.dumps(asdict(validation_records.validation_record(tmp_path, SIGNED.signature_id)))
+        return json.dumps(asdict(validation_records.validation_record(tmp_path, SIGNED)))
 
     assert look() == json.dumps(asdict(made))
     for _ in noticed(file, count, 12, look, "validate again"):

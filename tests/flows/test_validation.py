@@ -10,12 +10,14 @@ import pytest
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.records import signature_of
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
@@ -160,12 +162,14 @@ def test_boards_say_what_became_of_the_validation_and_leave_changes_out(validate
 def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(once_validated, validated):
     summary = once_validated[1]
     signature_id = summary["verdicts"][0]["signature_id"]
-    made = validation_record(validated, signature_id)
+    signed = signature_of(next(row for row in Store(validated, EDITION).read(CURRENT_SIGNATURES)
+                               if row["signature_id"] == signature_id))  # fmt: skip
+    made = validation_record(validated, signed)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
     (validated / "validations" / f"{signature_id}.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
-        validation_record(validated, signature_id)
+        validation_record(validated, signed)
 
 
 def test_a_pilot_certifies_nothing(tmp_path):

@@ -16,6 +16,7 @@ from prefect.client.orchestration import get_client
 from gre_bench.api import leaderboard
 from gre_bench.cli import app
 from gre_bench.core.errors import LMError, SettingsError, SourceError
+from gre_bench.core.records import signature_of
 from gre_bench.core.rosters import roster_file
 from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback import Limit
@@ -240,7 +241,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
         assert chat.count == asked, "something was bought twice"
     assert summary["outcome"] == "done" and summary["stages"]["score"]["scored_now"] == 0
     (board,) = Store(state, EDITION).read(CURRENT_SIGNATURES)
-    assert validation_record(state, board["signature_id"], EDITION).edition == EDITION
+    assert validation_record(state, signature_of(board), EDITION).edition == EDITION
     assert (state / "releases" / "SAMPLE-2026-latest" / "index.html").is_file()
     assert history(state, None, None, ["human"])["rows"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -39,7 +41,7 @@ def granted(state, edition, verdict, at, monkeypatch, learnt=Learnt(0, {}), **se
 
 
 def counts(state, edition=None):
-    found = validation_record(state, SIGNED.signature_id, edition)
+    found = validation_record(state, SIGNED, edition)
     return found.edition, found.verdict
 
 
@@ -76,6 +78,34 @@ def test_the_newest_validation_of_one_edition_takes_the_place_of_the_older_one_a
     assert counts(tmp_path) == ("Z-2020", "fail")
 
 
+def test_a_verdict_holds_on_another_device_and_in_another_precision_and_for_no_other_weights(tmp_path, monkeypatch):
+    lm = LMIdentity("lm", "0" * 64, "trie-2, 1024 tokens on cpu", dtype="bfloat16")
+
+    def signed(**other):
+        return signature(recipe_of("gem"), replace(lm, **other), ScoringSettings(), "rule")
+
+    monkeypatch.setattr(sys.modules[__name__], "SIGNED", signed())
+    granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    for other in ({"engine_version": "trie-2, 16384 tokens on cuda"}, {"engine_version": "trie-2", "dtype": "float32"}):
+        found = validation_record(tmp_path, signed(**other))
+        assert found.verdict == "pass"
+        assert found.detail.endswith("; scored there by trie-2, 1024 tokens on cpu in bfloat16")
+    assert "scored there" not in validation_record(tmp_path, SIGNED).detail
+    for other in ({"digest": "1" * 64}, {"quantisation": "nf4"}, {"engine_version": "trie-3, 1024 tokens on cpu"}):
+        assert validation_record(tmp_path, signed(**other)) is None
+
+
+def test_the_record_of_the_very_signature_goes_before_one_that_is_rounded_otherwise(tmp_path, monkeypatch):
+    lm = LMIdentity("cache-ngram", "0" * 64, "cache-ngram-1+unicode-14.0.0", dtype="float64")
+    for version, verdict, at in (("14.0.0", "pass", 1), ("15.1.0", "fail", 2)):
+        own = replace(lm, engine_version=f"cache-ngram-1+unicode-{version}")
+        own = signature(recipe_of("gem"), own, ScoringSettings(), "rule")
+        monkeypatch.setattr(sys.modules[__name__], "SIGNED", own)
+        granted(tmp_path, "A-2024", verdict, at, monkeypatch)
+        assert counts(tmp_path) == ("A-2024", verdict)
+    assert validation_record(tmp_path, signature(recipe_of("gem"), lm, ScoringSettings(), "rule")).verdict == "pass"
+
+
 def test_a_certificate_says_which_registers_its_papers_were_checked_against_and_how_many_it_left_out(
     tmp_path, monkeypatch
 ):
@@ -101,7 +131,7 @@ def test_a_certificate_holds_the_numbers_of_every_effect_and_one_without_them_is
     assert kept["effects"] == made.effects and set(kept["effects"]["injection"]) == set(EFFECT)
     assert (made.effects["injection"]["d"], made.effects["injection"]["papers"]) == (0.0, 300)
     file.write_text(json.dumps({name: value for name, value in kept.items() if name not in ("effects", "sha256")}))
-    assert validation_record(tmp_path, SIGNED.signature_id).effects == {}
+    assert validation_record(tmp_path, SIGNED).effects == {}
 
 
 @pytest.mark.parametrize("wrong", ["{", "[]", '{"signature_id": "x"}', "null"])
@@ -110,7 +140,7 @@ def test_a_damaged_certificate_is_one_line(tmp_path, monkeypatch, wrong):
     file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
     file.write_text(wrong)
     with pytest.raises(StoreError, match="is damaged; remove it"):
-        validation_record(tmp_path, SIGNED.signature_id)
+        validation_record(tmp_path, SIGNED)
 
 
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):

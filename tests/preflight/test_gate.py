@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
 
+from gre_bench.core.records import Signature
 from gre_bench.core.settings import load
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import expected_verdicts, gate, verdicts
@@ -84,7 +86,7 @@ def test_a_record_counts_for_its_evaluation_lm_and_writer_only(tmp_path, overrid
 
 def test_what_is_expected_by_name_is_what_the_signature_says_and_no_record_is_said(tmp_path, known):
     settings = load(None, ("writing.judgments=rule", "scoring.metrics=['gem']"))
-    board = [{"metric": "gem", "signature_id": file.stem} for file in known.rglob("*.json")]
+    board = [Signature(**json.loads(file.read_text())["signature"]) for file in known.rglob("*.json")]
     (failed,) = (row for row in verdicts(tmp_path, "ICLR-2025", board) if row["verdict"] == "fail")
     assert expected_verdicts(settings, tmp_path) == [{name: failed[name] for name in ("metric", "verdict", "detail")}]
     shutil.rmtree(known)
