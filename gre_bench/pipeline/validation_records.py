@@ -232,6 +232,7 @@ def _read(file: Path) -> ValidationRecord:
         if content.pop("sha256", digest(content)) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         record = ValidationRecord(**content)
+        signature_of(record.signature)
         datetime.fromisoformat(record.validated_at)
         if record.verdict not in ("pass", "fail", "undecided") or record.signature_id != file.stem:
             raise ValueError(f"{file} is none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -141,6 +141,14 @@ def test_a_damaged_certificate_is_one_line(tmp_path, monkeypatch, wrong):
     file.write_text(wrong)
     with pytest.raises(StoreError, match="is damaged; remove it"):
         validation_record(tmp_path, SIGNED)
+
+
+def test_a_certificate_whose_signature_has_other_fields_is_one_line(tmp_path, monkeypatch):
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
+    file.write_text(json.dumps(asdict(replace(made, signature=made.signature | {"of_no_version": "x"}))))
+    with pytest.raises(StoreError, match="is damaged; remove it"):
+        validation_record(tmp_path, replace(SIGNED, lm_digest="1" * 64))
 
 
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):
