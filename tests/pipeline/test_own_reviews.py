@@ -32,6 +32,7 @@ from tests.flows.refreshing import (
     run,
     tables,
     use,
+    with_papers_read,
 )
 from tests.scripted_lms import OverlapLM
 
@@ -194,6 +195,17 @@ def test_the_end_of_a_name_is_enough_where_it_is_the_only_one(state):
     assert found == [("openai/gpt-4o",)]
     told = line("refresh", "--no-prefect", "-e", EDITION, "--candidate", "twin")
     assert "twin may be a/twin or b/twin: name one of them in full" in told
+
+
+def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path, monkeypatch, state):
+    assert own_reviews.limit_of(Store(state, EDITION)) is None
+    pilot = tmp_path / "pilot"
+    monkeypatch.setenv("GRE_BENCH_STATE", str(pilot))
+    run(with_papers_read(pilot), "writing.judgments=rule", "scoring.metrics=['gem']", limit=4)
+    assert own_reviews.limit_of(Store(pilot, EDITION)) == 4
+    assert rank(written("mine.csv", rows_of()))[0] == DONE
+    scored = "select count(distinct paper_id) from scores where candidate_id = 'm' and value is not null"
+    assert query(pilot, scored) == [(4,)]
 
 
 def test_a_misspelt_candidate_is_told_with_the_nearest_first(state):

@@ -76,6 +76,17 @@ def test_a_study_under_its_alias_stands_beside_the_printed_cell(tmp_path):
     assert "1 of 1 do" in " ".join(shown.output.split())
 
 
+def test_conditions_that_a_table_lacks_stand_beside_it_only_if_all_are_asked_for(tmp_path):
+    rmse = {"rmse": {"value": 2.5, "low": 2.0, "high": 3.0}}
+    outcomes = [
+        {"model": "qwen/qwen3-30b-a3b", "condition": name, "closeness": rmse} for name in ("arr", "good+rubric")
+    ]
+    (tmp_path / "study.json").write_text(json.dumps({"outcomes": outcomes}))
+    asked = str(tmp_path), "002_table1", tmp_path
+    assert [figure.item for figure in run_study(*asked).figures] == ["arr"]
+    assert [figure.item for figure in run_study(*asked, every=True).figures] == ["arr", "good+rubric"]
+
+
 def test_what_is_no_such_study_is_one_line(tmp_path):
     with pytest.raises(SettingsError, match="no study dev of examiners under .*; name it, its folder"):
         run_study("dev", "001_table5", tmp_path)
