@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pymupdf
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
 from gre_bench.ingest.pdf.matter import front
-from gre_bench.ingest.pdf.paragraphs import Paragraph, drop_debris, joined, type_of, words_of
+from gre_bench.ingest.pdf.paragraphs import Paragraph, Type, drop_debris, joined, reads_as_prose, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import Finding, PdfText, totals
 from tests.conftest import ROOT, real, script
@@ -318,3 +319,18 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
     assert abstract == " ".join(sentences)
     assert [row.fate for row in made_up] == [None, *["kept"] * 6, None, None]
     assert any("no heading" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "gap", "is_prose"),
+    [
+        ("we train the model on a set of images and report the mean of five runs in the table", 10.0, 0.5, True),
+        ("we train the model on a set of images and report the mean", 10.0, 0.5, False),  # thirteen words
+        ("the mean of the a 0.9312 0.8421 0.7711 0.6612 0.5513 of the a in b to c on d 0.4418 0.3321", 10.0, 0.5, False),
+        ("we train the model on a set of images and report the mean of five runs in the table", 7.0, 0.5, False),
+        ("accuracy precision recall baseline ours resnet vgg densenet adam sgd dropout batch depth width epochs", 10.0, 0.5, False),
+    ],
+)  # fmt: skip
+def test_rows_are_prose_if_they_are_enough_words_of_the_running_text(text, size, gap, is_prose):
+    row = SimpleNamespace(text=text, size=size, gap=gap)
+    assert reads_as_prose([row], Type(10.0, 12.0)) is is_prose  # pyright: ignore[reportArgumentType]
