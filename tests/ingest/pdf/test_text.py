@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -334,3 +335,24 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
 def test_rows_are_prose_if_they_are_enough_words_of_the_running_text(text, size, gap, is_prose):
     row = SimpleNamespace(text=text, size=size, gap=gap)
     assert reads_as_prose([row], Type(10.0, 12.0)) is is_prose  # pyright: ignore[reportArgumentType]
+
+
+def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abstract():
+    def row(text: str, y: float, column: int) -> Row:
+        left = 72 + 240 * column
+        bold = text in ("Abstract", "1 Introduction")
+        width = 60 if bold else 228
+        return Row(text, left, y, left + width, y + 10, 10, 10, bold, False, 0, 0, left, left + 228, column)
+
+    found = front(
+        [
+            row("Abstract", 100, 0),
+            row("We train a small model on reviews, and measure what a", 112, 0),
+            row("Copyright 2024 by the authors of this paper", 700, 0),
+            row("review of it tells of another one.", 100, 1),
+            row("1 Introduction", 140, 1),
+            row("Reviews of papers are long.", 152, 1),
+        ],
+        Type(10.0, 12.0), Counter(), [800.0], [],
+    )  # fmt: skip
+    assert found == "We train a small model on reviews, and measure what a review of it tells of another one."
