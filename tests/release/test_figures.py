@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.release.figures import CHARACTER, LINE, POINT, SHAPES, drawn, families, placed, write_figures
-from gre_bench.release.pages.board import Board, Entry, across, as_csv, page_of, ticks
+from gre_bench.release.pages.board import Board, Entry, across, as_csv, page_of, span_of, ticks
 from gre_bench.reports.publishing import plot_table, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
@@ -199,3 +199,10 @@ def test_a_board_is_a_figure_of_its_main_group_best_first():
     picture = drawn((Board("gem", "GEM", "nats", entries),)).files()["gem_scores"]
     places = [picture.index(f">{name}<") for name in ("human", "better", "worse")]
     assert places == sorted(places) and "apart" not in picture
+
+
+@given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), max_size=8))
+def test_an_axis_holds_zero_and_all_values_with_a_margin_on_both_sides(values):
+    low, high = span_of(values)
+    assert all(low < value < high for value in (0.0, *values))
+    assert high - low <= 1.2 * (max((*values, 0.0)) - min((*values, 0.0)) or 1.0)
