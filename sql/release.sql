@@ -314,12 +314,23 @@ insert into runs (run_id, command, started_at, ended_at, outcome, settings, code
 values ($name, 'refresh', $at, $at, 'done', $settings, $version);
 
 -- name: plan_of_others
--- gives the pairs of evaluation LMs and writers of which the release shows no board to a run before its own
+-- gives the pairs under signatures of which the release shows no board to a run before its own, but for the specific form of
+-- a shown one, which gives its scores above chance
 update plan
 set run_id = $other
 where signature_id not in (
     select own.signature_id
     from signatures own
-    join signatures shown using (evaluation_lm, lm_digest, dtype, engine_version, writer)
+    join signatures shown using (
+        prompt_sha256, evaluation_lm, lm_digest, dtype, quantisation, attention, template_digest, writer, synopsis_writer,
+        form, text_cut, ascii_fold, engine_version
+    )
     where shown.signature_id in (select signature_id from read_parquet($shown))
+      and own.metric in (shown.metric, shown.metric || '_specific')
 );
+
+-- name: run_of_others
+-- adds the run of these pairs, if there are any
+insert into runs (run_id, command, started_at, ended_at, outcome, settings, code_version)
+select $name, 'refresh', $at::timestamptz - interval 1 second, $at, 'done', $settings, $version
+where exists (select 1 from plan where run_id = $name);

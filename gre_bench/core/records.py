@@ -142,6 +142,10 @@ class Case:
         return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
 
 
+_OF_THE_MACHINE = re.compile(r", (?:\d+ tokens|one text) on [a-z]+$|\+unicode-[\d.]+$")
+"""The end of an engine's version that says how and where it computed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Everything that a score depends on besides its texts. Scores of different signatures are never mixed.
@@ -179,16 +183,17 @@ class Signature:
     def validated_as(self) -> Signature:
         """Returns the signature under which a validation counts for this one: without what only rounds its scores.
 
-        That is the precision of the evaluation LM's weights, and what the engine's version says of the machine after
-        its name: how the work is divided, on which device, and Python's Unicode tables.
+        That is the precision of the evaluation LM's weights, and what the engine's version says of the machine: how the
+        work is divided, on which device, and Python's Unicode tables.
         """
-        engine = re.split("[,+]", self.engine_version)[0]
+        engine = _OF_THE_MACHINE.sub("", self.engine_version)
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
 
 
 def signature_of(row: Mapping[str, Any]) -> Signature:
     """Returns the signature of which *row* is a row of a store: its fields, beside its id."""
-    return Signature(**{name: value for name, value in row.items() if name != "signature_id"})
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
+    return Signature(**fields | {"chance": row.get("chance") or "none"})
 
 
 @cache

@@ -118,19 +118,21 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
     """Returns the validation record that decides about *signature* in *edition*; None if there is none.
 
     The edition's own record decides if its verdict is pass or fail. Otherwise the newest record that fails decides,
-    else the newest that passes, else the newest undecided one. Of one edition, the record of this signature goes
-    before one that only rounds otherwise, and one in *state* before the shipped one. Raises
-    `StoreError` for a damaged file.
+    else the newest that passes, else the newest undecided one. Of one edition, a record in *state* goes before a
+    shipped one, then that of this signature before one that only rounds otherwise. Raises `StoreError` for a damaged
+    file.
     """
     by_edition: dict[str, ValidationRecord] = {}
-    exact: dict[str, ValidationRecord] = {}
-    for record in _records(state):
-        if record.signature_id == signature.signature_id:
-            exact[record.edition] = record
-        elif (other := signature_of(record.signature)).validated_as == signature.validated_as:
-            detail = f"{record.detail}; scored there by {other.engine_version} in {other.dtype}"
-            by_edition[record.edition] = replace(record, detail=detail)
-    return _deciding((by_edition | exact).values(), edition)
+    for folder in (SHIPPED, state / "validations"):
+        for exact in (False, True):
+            for record in _records(folder):
+                other = signature_of(record.signature)
+                if exact and other == signature:
+                    by_edition[record.edition] = record
+                elif not exact and other.validated_as == signature.validated_as:
+                    how = f"{record.detail} (by {other.engine_version} in {other.dtype})"
+                    by_edition[record.edition] = replace(record, detail=how)
+    return _deciding(by_edition.values(), edition)
 
 
 def shipped(edition: str) -> list[ValidationRecord]:
@@ -170,7 +172,7 @@ def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
 
     The names of metric, evaluation LM and writer are compared, not whole signatures, which need the LM's weights.
     """
-    records = _records(state)
+    records = [record for folder in (SHIPPED, state / "validations") for record in _records(folder)]
     rows: list[dict[str, Any]] = []
     for metric in settings.scoring.metrics:
         scorer, writer = _names(settings, metric)
@@ -221,9 +223,10 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
     return scorer, signed_writer(recipe, writer or "") or None
 
 
-def _records(state: Path) -> list[ValidationRecord]:
-    """Returns all records: first those that ship, then those in *state*, which go before them."""
-    return [_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json")]
+def _records(folder: Path) -> list[ValidationRecord]:
+    """Returns the records in *folder*, the newest last."""
+    records = [_read(file) for file in sorted(folder.glob("**/[!.]*.json"))]
+    return sorted(records, key=lambda record: datetime.fromisoformat(record.validated_at).timestamp())
 
 
 def _read(file: Path) -> ValidationRecord:
@@ -232,9 +235,11 @@ def _read(file: Path) -> ValidationRecord:
         if content.pop("sha256", digest(content)) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         record = ValidationRecord(**content)
-        signature_of(record.signature)
-        datetime.fromisoformat(record.validated_at)
-        if record.verdict not in ("pass", "fail", "undecided") or record.signature_id != file.stem:
+        signed = signature_of(record.signature)
+        datetime.fromisoformat(record.validated_at).timestamp()
+        texts = [record.edition, record.detail, *(asdict(signed) | {"ascii_fold": ""}).values()]
+        known = record.verdict in ("pass", "fail", "undecided") and all(isinstance(text, str) for text in texts)
+        if not known or not record.signature_id == file.stem == signed.signature_id:
             raise ValueError(f"{file} is none")
         return record
     except (OSError, ValueError, TypeError, AttributeError, SourceError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,7 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
         other = f"{given['name']}, other evaluation LMs"
         shown = str(tables["signatures_shown"])
         connection.execute(statement("release", "plan_of_others"), {"other": other, "shown": shown})
-        before = datetime.fromisoformat(given["at"]) - timedelta(seconds=1)
-        connection.execute(statement("release", "run_of_a_release"), run | {"name": other, "at": before})
+        connection.execute(statement("release", "run_of_others"), run | {"name": other})
         connection.execute(statement("release", "run_of_a_release"), run)
         for view in VIEWS:
             connection.execute(statement("views", view))

@@ -156,6 +156,8 @@ def rows(
     yield ["contrasts told apart by", "score", "by chance", "above chance"]
     planned = store.read(PLANNED_SIGNATURES)
     shown = [row for row in planned if row["evaluation_lm"] in lms and row["chance"] == "none"]
+    if lms and not shown:
+        raise SystemExit(f"{store.key} has no scores by {', '.join(lms)}")
     for signature in shown or shown_signatures(store, None):
         if (specific_id := specific_of(signature, planned)) is None:
             continue

@@ -89,21 +89,40 @@ def test_a_verdict_holds_on_another_device_and_in_another_precision_and_for_no_o
     for other in ({"engine_version": "trie-2, 16384 tokens on cuda"}, {"engine_version": "trie-2", "dtype": "float32"}):
         found = validation_record(tmp_path, signed(**other))
         assert found.verdict == "pass"
-        assert found.detail.endswith("; scored there by trie-2, 1024 tokens on cpu in bfloat16")
-    assert "scored there" not in validation_record(tmp_path, SIGNED).detail
-    for other in ({"digest": "1" * 64}, {"quantisation": "nf4"}, {"engine_version": "trie-3, 1024 tokens on cpu"}):
+        assert found.detail.endswith(" (by trie-2, 1024 tokens on cpu in bfloat16)")
+    assert "(by" not in validation_record(tmp_path, SIGNED).detail
+    others = (
+        "trie-3, 1024 tokens on cpu",
+        "trie-2, examiner a#1",
+        "trie-2, sampling 7",
+        "one-by-one-1, one text on cpu",
+    )
+    for other in ({"digest": "1" * 64}, {"quantisation": "nf4"}, *({"engine_version": version} for version in others)):
         assert validation_record(tmp_path, signed(**other)) is None
 
 
-def test_the_record_of_the_very_signature_goes_before_one_that_is_rounded_otherwise(tmp_path, monkeypatch):
+def test_ones_own_record_goes_first_then_that_of_the_very_signature_then_the_newest(tmp_path, monkeypatch):
     lm = LMIdentity("cache-ngram", "0" * 64, "cache-ngram-1+unicode-14.0.0", dtype="float64")
-    for version, verdict, at in (("14.0.0", "pass", 1), ("15.1.0", "fail", 2)):
-        own = replace(lm, engine_version=f"cache-ngram-1+unicode-{version}")
-        own = signature(recipe_of("gem"), own, ScoringSettings(), "rule")
-        monkeypatch.setattr(sys.modules[__name__], "SIGNED", own)
-        granted(tmp_path, "A-2024", verdict, at, monkeypatch)
-        assert counts(tmp_path) == ("A-2024", verdict)
-    assert validation_record(tmp_path, signature(recipe_of("gem"), lm, ScoringSettings(), "rule")).verdict == "pass"
+
+    def under(unicode, verdict, at):
+        own = replace(lm, engine_version=f"cache-ngram-1+unicode-{unicode}")
+        monkeypatch.setattr(
+            sys.modules[__name__], "SIGNED", signature(recipe_of("gem"), own, ScoringSettings(), "rule")
+        )
+        if verdict:
+            granted(tmp_path, "A-2024", verdict, at, monkeypatch)
+
+    under("15.1.0", "fail", 2)
+    under("14.0.0", "pass", 1)
+    assert counts(tmp_path) == ("A-2024", "pass")
+    under("16.0.0", None, None)
+    assert counts(tmp_path) == ("A-2024", "fail"), "the newest of those that round otherwise"
+    (tmp_path / "validations").rename(tmp_path / "shipped")
+    under("15.0.0", "pass", 1)
+    under("14.0.0", None, None)
+    assert counts(tmp_path) == ("A-2024", "pass")
+    under("15.1.0", None, None)
+    assert counts(tmp_path) == ("A-2024", "pass"), "one's own, though the shipped one is of this very signature"
 
 
 def test_a_certificate_says_which_registers_its_papers_were_checked_against_and_how_many_it_left_out(
@@ -143,12 +162,24 @@ def test_a_damaged_certificate_is_one_line(tmp_path, monkeypatch, wrong):
         validation_record(tmp_path, SIGNED)
 
 
-def test_a_certificate_whose_signature_has_other_fields_is_one_line(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "wrong", [{"of_no_version": "x"}, {"engine_version": 5}, {"engine_version": None}, {"metric": "gem_raw"}]
+)
+def test_a_certificate_with_another_signature_than_its_name_says_is_one_line(tmp_path, monkeypatch, wrong):
     made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
     file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
-    file.write_text(json.dumps(asdict(replace(made, signature=made.signature | {"of_no_version": "x"}))))
+    file.write_text(json.dumps(asdict(replace(made, signature=made.signature | wrong))))
+    for wanted in (SIGNED, replace(SIGNED, lm_digest="1" * 64)):
+        with pytest.raises(StoreError, match="is damaged; remove it"):
+            validation_record(tmp_path, wanted)
+
+
+def test_a_certificate_whose_edition_is_no_text_is_one_line(tmp_path, monkeypatch):
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
+    file.write_text(json.dumps(asdict(made) | {"edition": ["A-2024"]}))
     with pytest.raises(StoreError, match="is damaged; remove it"):
-        validation_record(tmp_path, replace(SIGNED, lm_digest="1" * 64))
+        validation_record(tmp_path, SIGNED)
 
 
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):
