@@ -193,7 +193,8 @@ class Signature:
 def signature_of(row: Mapping[str, Any]) -> Signature:
     """Returns the signature of which *row* is a row of a store: its fields, beside its id."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
-    return Signature(**fields | {"chance": row.get("chance") or "none"})
+    fields["chance"] = row.get("chance") or "none"
+    return Signature(**fields)
 
 
 @cache
