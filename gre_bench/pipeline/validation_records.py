@@ -124,14 +124,11 @@ def validation_record(state: Path, signature: Signature, edition: str | None = N
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
-        for exact in (False, True):
-            for record in _records(folder):
-                other = signature_of(record.signature)
-                if exact and other == signature:
-                    by_edition[record.edition] = record
-                elif not exact and other.validated_as == signature.validated_as:
-                    how = f"{record.detail} (by {other.engine_version} in {other.dtype})"
-                    by_edition[record.edition] = replace(record, detail=how)
+        for record in sorted(_records(folder), key=lambda record: record.signature_id == signature.signature_id):
+            other = signature_of(record.signature)
+            if other.validated_as == signature.validated_as:
+                how = "" if other == signature else f" (by {other.engine_version} in {other.dtype})"
+                by_edition[record.edition] = replace(record, detail=record.detail + how)
     return _deciding(by_edition.values(), edition)
 
 

@@ -94,7 +94,7 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
                     connection.execute(
                         f"update {table} set {column} = ${key} where {column} is null", {key: given[key]}
                     )
-        other = f"{given['name']}, other evaluation LMs"
+        other = f"{given['name']}, other signatures"
         shown = str(tables["signatures_shown"])
         connection.execute(statement("release", "plan_of_others"), {"other": other, "shown": shown})
         connection.execute(statement("release", "run_of_others"), run | {"name": other})
