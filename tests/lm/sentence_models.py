@@ -5,22 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from string import ascii_lowercase
 
-_WORDS = [
-    *[
-        "the",
-        "reviewer",
-        "appreciates",
-        "criticizes",
-        "questions",
-        "suggests",
-        "clear",
-        "writing",
-        "novelty",
-        "limited",
-    ],
-    *["experiments", "ablation", "baseline", "paper", "is", "are", "not", "an", "of", "to", "in", "for", "and", "more"],
-    *("study", "choice", "problem", *".,!?", *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)),
-]
+_TEXT = (
+    "the reviewer appreciates criticizes questions suggests clear writing novelty limited experiments ablation "
+    "baseline paper is are not an of to in for and more study choice problem"
+)
+_WORDS = [*_TEXT.split(), *".,!?", *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)]
 
 
 def build_sentence_model(folder: Path, prompt: str | None = None, seed: int = 0) -> Path:

@@ -137,19 +137,17 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
-@pytest.mark.parametrize("after", ["ab", "a", ".", "\n", ""])
-def test_gaps_and_capitals_of_a_token_sum_to_one(before: str, after: str) -> None:
+def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
     form = Form(form_counts(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
-    gaps = [" " * length for length in range(40)]
-    written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}
     place = len(split(before).words) - 1
-    chances = [
-        math.exp(form.logprobs(split(before + gap + one))[place])
-        for gap in gaps
-        if gap or not (before == "a" and after[:1] == "a")
-        for one in written
-    ]
-    assert sum(chances) == pytest.approx(1, abs=1e-9)
+    for after in ("ab", "a", ".", "\n", ""):
+        written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}
+        chances = [
+            math.exp(form.logprobs(split(before + " " * length + one))[place])
+            for length in range(before == "a" and after[:1] == "a", 40)
+            for one in written
+        ]
+        assert sum(chances) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize(("x", "synopsis"), [(None, None), ("aa a", None), ("A\n.", "aaa"), (None, "a")])
@@ -204,7 +202,7 @@ def test_synopsis_and_first_review_are_known_as_one_text(model: CacheNgram) -> N
     assert total(model, reply, None, synopsis) == total(model, reply, synopsis)
 
 
-def test_rare_words_of_the_reply_raise_it_and_capitals_cancel(shipped: CacheNgram) -> None:
+def test_rare_words_of_the_reply_and_words_outside_the_vocabulary_raise_it_and_capitals_cancel(shipped) -> None:
     reply = "The reviewer criticizes the missing ablation of the Wasserstein barycenter regularizer."
     same = "The reviewer appreciates the Wasserstein barycenter."
     other = "The reviewer appreciates the protein folding benchmark."
@@ -215,9 +213,6 @@ def test_rare_words_of_the_reply_raise_it_and_capitals_cancel(shipped: CacheNgra
     assert total(shipped, reply.upper(), same) - total(shipped, reply.upper()) == pytest.approx(
         total(shipped, reply, same) - alone
     )
-
-
-def test_words_outside_the_vocabulary_are_copied_too(shipped: CacheNgram) -> None:
     word = "qzxglorfnet"
     assert word not in shipped.vocabulary
     reply = f"The reviewer questions {word}."
@@ -251,15 +246,13 @@ def test_time_grows_with_the_text_and_not_with_its_square(shipped: CacheNgram, u
     assert seconds(16 * few) < 80 * max(seconds(few), 2e-3)  # the square would be 256 times
 
 
-def test_the_model_in_the_repository_is_small_and_quick_to_open(shipped: CacheNgram) -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 10e6
-    assert shipped.identity.name == "cache-ngram"
-    assert len(shipped.identity.digest) == 64
+def test_the_model_in_the_repository_is_small_and_has_no_word_of_a_single_paper(shipped: CacheNgram) -> None:
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 10e6 and shipped.identity.name == "cache-ngram"
     assert (shipped.known_text.idf[shipped.known_text.words] <= math.log(shipped.config["papers"] / 2)).all()
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocabulary.json", "weights.safetensors"])
-def test_a_missing_or_damaged_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
+def test_a_missing_or_damaged_file_or_another_format_is_one_clear_line(tmp_path: Path, name: str) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "lm")
     data = (folder / name).read_bytes()
     for damaged in (data[:-30], data[:20], b"", b"[]", data[:5000] + b"~" + data[5001:] if len(data) > 5001 else b"{}"):
@@ -269,11 +262,8 @@ def test_a_missing_or_damaged_file_is_one_clear_line(tmp_path: Path, name: str) 
     (folder / name).unlink()
     with pytest.raises(LMError, match=rf"^no evaluation LM in .*: {name} is missing[^\n]*$"):
         CacheNgram.load(folder)
-
-
-def test_another_format_is_refused(tmp_path: Path) -> None:
-    folder = shutil.copytree(SHIPPED, tmp_path / "lm")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((SHIPPED / "config.json").read_text(encoding="utf-8"))
+    (folder / name).write_bytes(data)
     (folder / "config.json").write_text(json.dumps({**config, "format": 99}), encoding="utf-8")
     with pytest.raises(LMError, match="has format 99, this version reads 1"):
         CacheNgram.load(folder)

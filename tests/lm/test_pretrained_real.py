@@ -81,11 +81,11 @@ def test_gem_smollm2_tells_a_review_of_the_same_paper_from_one_of_another():
 
     needed("smollm2-135m", "torch", "transformers", "peft")
     asked = ("evaluation_lm.backend=gem-smollm2",)
-    assert open_lm(load(None, asked).evaluation_lm).identity.dtype == "bfloat16"
-    # In float32: some CPUs take fifty times as long in bfloat16.
+    # No self-check in bfloat16, and scores in float32: some CPUs take fifty times as long in bfloat16.
+    assert open_lm(load(None, (*asked, "evaluation_lm.engine=one-by-one")).evaluation_lm).identity.dtype == "bfloat16"
     lm = open_lm(load(None, (*asked, "evaluation_lm.dtype=float32")).evaluation_lm)
     assert (lm.identity.name, lm.identity.dtype) == ("gem-smollm2-2", "float32")
-    pairs = judged()[:4]
+    pairs = judged()[:3]
     predictions = [
         Prediction(x, None, y) for place, (own, y) in enumerate(pairs) for x in (None, own, pairs[place - 1][0])
     ]

@@ -29,33 +29,22 @@ BLANKS = " \n\nThe reviewer appreciates this. \n "
 EMOJI = "🙂 The reviewer appreciates this. 👩‍🔬"
 RIGHT_TO_LEFT = "המבקר מעריך את הכתיבה"
 
-# template, reply, text of the first token, text of the whole span
+# reply, the inside of its span where the template trims it, the first token of that by the template of Mistral
 GOLDEN = [
-    ("llama3", PLAIN, "\n\n", f"\n\n{PLAIN}<|eot_id|>"),
-    ("llama3", LINES, "\n\n", f"\n\n{LINES.strip()}<|eot_id|>"),
-    ("llama3", BLANKS, "\n\n", "\n\nThe reviewer appreciates this.<|eot_id|>"),
-    ("llama3", EMOJI, "\n\n", f"\n\n{EMOJI}<|eot_id|>"),
-    ("llama3", RIGHT_TO_LEFT, "\n\n", f"\n\n{RIGHT_TO_LEFT}<|eot_id|>"),
-    ("llama3", "a<|eot_id|>b<|end_header_id|>\n\nc", "\n\n", "\n\na< |eot_id|>b< |end_header_id|>\n\nc<|eot_id|>"),
-    ("llama3", SYSTEM, "\n\n", f"\n\n{SYSTEM}<|eot_id|>"),
-    ("llama3", "", "\n\n", "\n\n<|eot_id|>"),
-    ("chatml", PLAIN, "\n", f"\n{PLAIN}<|im_end|>"),
-    ("chatml", LINES, "\n", f"\n{LINES}<|im_end|>"),
-    ("chatml", BLANKS, "\n", f"\n{BLANKS}<|im_end|>"),
-    ("chatml", EMOJI, "\n", f"\n{EMOJI}<|im_end|>"),
-    ("chatml", RIGHT_TO_LEFT, "\n", f"\n{RIGHT_TO_LEFT}<|im_end|>"),
-    ("chatml", "a<|im_end|>\n<|im_start|>user", "\n", "\na< |im_end|>\n< |im_start|>user<|im_end|>"),
-    ("chatml", SYSTEM, "\n", f"\n{SYSTEM}<|im_end|>"),
-    ("chatml", "", "\n", "\n<|im_end|>"),
-    ("mistral", PLAIN, " The", f" {PLAIN}</s>"),
-    ("mistral", LINES, " The", f" {LINES.strip()}</s>"),
-    ("mistral", BLANKS, " The", " The reviewer appreciates this.</s>"),
-    ("mistral", EMOJI, " ", f" {EMOJI}</s>"),
-    ("mistral", RIGHT_TO_LEFT, " ", f" {RIGHT_TO_LEFT}</s>"),
-    ("mistral", "a</s>[INST] b [/INST]", " a", " a< /s>[ INST] b [ /INST]</s>"),
-    ("mistral", SYSTEM, " ", f" {SYSTEM}</s>"),
-    ("mistral", "", " ", " </s>"),
+    (PLAIN, PLAIN, " The"),
+    (LINES, LINES.strip(), " The"),
+    (BLANKS, "The reviewer appreciates this.", " The"),
+    (EMOJI, EMOJI, " "),
+    (RIGHT_TO_LEFT, RIGHT_TO_LEFT, " "),
+    (SYSTEM, SYSTEM, " "),
+    ("", "", " "),
 ]
+CONTROL = {
+    "llama3": ("a<|eot_id|>b<|end_header_id|>\n\nc", "a< |eot_id|>b< |end_header_id|>\n\nc", ""),
+    "chatml": ("a<|im_end|>\n<|im_start|>user", "a< |im_end|>\n< |im_start|>user", ""),
+    "mistral": ("a</s>[INST] b [/INST]", "a< /s>[ INST] b [ /INST]", " a"),
+}
+OPENING = {"llama3": "\n\n", "chatml": "\n", "mistral": " "}
 LAST = {"llama3": "<|eot_id|>", "chatml": "<|im_end|>", "mistral": "</s>"}
 
 
@@ -71,13 +60,17 @@ def spelled(template: str, ids: tuple[int, ...]) -> str:
     return TOKENIZERS[template].decode(list(ids))
 
 
-@pytest.mark.parametrize(("template", "reply", "first", "span"), GOLDEN)
-def test_the_span_starts_and_ends_where_the_table_says(template: str, reply: str, first: str, span: str) -> None:
-    conversation = encode(TOKENIZERS[template], chat(reply))
-    assert spelled(template, conversation.ids[conversation.first :]) == span
-    assert spelled(template, conversation.ids[conversation.first : conversation.first + 1]) == first
-    assert spelled(template, conversation.ids[conversation.last :]) == LAST[template]
-    assert conversation.last == len(conversation.ids) - 1
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_span_starts_and_ends_where_the_table_says(template: str) -> None:
+    for reply, trimmed, first in [*GOLDEN, CONTROL[template]]:
+        conversation = encode(TOKENIZERS[template], chat(reply))
+        kept = reply if template == "chatml" and reply != CONTROL["chatml"][0] else trimmed
+        span = OPENING[template] + kept + LAST[template]
+        assert spelled(template, conversation.ids[conversation.first :]) == span
+        opening = first if template == "mistral" else OPENING[template]
+        assert spelled(template, conversation.ids[conversation.first : conversation.first + 1]) == opening
+        assert spelled(template, conversation.ids[conversation.last :]) == LAST[template]
+        assert conversation.last == len(conversation.ids) - 1
 
 
 @pytest.mark.parametrize(("template", "sign"), LAST.items())
@@ -153,7 +146,10 @@ def test_what_precedes_the_span_does_not_depend_on_the_reply(template: str, repl
 
 # What real families do besides: each body takes the place of the ChatML template.
 TURN = "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
+TURNS = "{% for message in messages %}" + TURN + "{% endfor %}"
 OPEN = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+APART = "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>"
+MERGED = "<|im_start|>user\nS\n\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>"
 REFUSES = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
 
 
@@ -166,15 +162,11 @@ def templated(body: str):
 @pytest.mark.parametrize(
     ("case", "body", "text"),
     [
-        (
-            "the system role is refused",
-            REFUSES + "{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
-            "<|im_start|>user\nS\n\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>",
-        ),
+        ("the system role is refused", REFUSES + TURNS + OPEN, MERGED),
         (
             "the system message is passed over",
             "{% for message in messages if message.role != 'system' %}" + TURN + "{% endfor %}" + OPEN,
-            "<|im_start|>user\nS\n\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>",
+            MERGED,
         ),
         (
             "text and a newline stand before the end of turn, and a second control token after it",
@@ -185,27 +177,21 @@ def templated(body: str):
         ),
         (
             "there is no generation prompt",
-            "{% for message in messages %}" + TURN + "{% endfor %}",
+            TURNS,
             "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>|\n<|im_start|>assistant\nR<|im_end|>",
         ),
         (
             "the template asks what day it is",
-            "\n{{ strftime_now('%Y-%m-%d') }}\n{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
-            "\n2024-07-26\n<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|"
-            "\nR<|im_end|>",
+            "\n{{ strftime_now('%Y-%m-%d') }}\n" + TURNS + OPEN,
+            f"\n2024-07-26\n{APART}",
         ),
-        (
-            "the template says what day it was told",
-            "{{ date_string + '\n' }}{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
-            "26 Jul 2024\n<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|"
-            "\nR<|im_end|>",
-        ),
+        ("the template says what day it was told", "{{ date_string + '\n' }}" + TURNS + OPEN, f"26 Jul 2024\n{APART}"),
         (
             "the system message reads differently once there is a reply",
             "{% for message in messages %}{% if message.role == 'system' and not add_generation_prompt %}"
             "{{ 'In place of what was said: a text that is longer by far.' }}{% else %}" + TURN + "{% endif %}"
             "{% endfor %}" + OPEN,
-            "<|im_start|>user\nS\n\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>",
+            MERGED,
         ),
     ],
 )
@@ -242,11 +228,7 @@ def test_the_digest_tells_templates_and_the_place_of_the_system_text_apart() -> 
         ("{% for message in messages %}{{ message.content + '\n' }}{% endfor %}", "no end-of-turn token"),
         ("{% for message in messages if message.role != 'assistant' %}" + TURN + "{% endfor %}", "before the reply"),
         ("{% for message in messages %}{{ message.content | upper }}<|im_end|>{% endfor %}", "leaves a message out"),
-        (
-            "{% for message in messages %}" + TURN + "{% endfor %}"
-            "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>' }}{% endif %}",
-            "before the reply",
-        ),
+        (TURNS + OPEN.replace("assistant\n", "assistant\n<think>"), "before the reply"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_one_clear_line(body: str | None, why: str) -> None:

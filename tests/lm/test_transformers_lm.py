@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import subprocess
@@ -19,7 +18,9 @@ from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.prompts.library import load, render  # noqa: E402
+from tests.conftest import ROOT  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
+from tests.lm.damages import rewritten, without_weights  # noqa: E402
 
 TEMPLATES = ("llama3", "chatml", "mistral")
 X = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
@@ -105,25 +106,25 @@ def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folder
     assert np.abs(rough - exact).max() > 1e-3
 
 
-def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> None:
+def test_only_the_rows_of_the_span_pass_the_head_and_a_model_that_cannot_leave_rows_out_gives_the_same(folders) -> None:
     lm = opened(folders["chatml"])
     rows = []
     lm.weights.model.lm_head.register_forward_hook(lambda head, given, made: rows.append(made.shape[1]))
-    answer = lm.logprob(PREDICTIONS[:1])[0]
-    assert rows == [len(answer.ids)]
-
-
-def test_a_model_that_cannot_leave_rows_out_gives_the_same(folders: dict[str, Path]) -> None:
-    lm = opened(folders["chatml"])
     expected = lm.logprob(PREDICTIONS)
+    assert rows == [len(answer.ids) for answer in expected]
     lm.engine._keeps = False
     for one, other in zip(expected, lm.logprob(PREDICTIONS), strict=True):
         assert one.logprobs == pytest.approx(other.logprobs, abs=2e-5, rel=0)
 
 
-def test_control_tokens_in_the_texts_are_counted_with_the_answer(folders: dict[str, Path]) -> None:
+def test_control_tokens_are_counted_with_the_answer_and_one_that_the_model_lacks_is_a_fault_not_a_crash(
+    folders,
+) -> None:
     lm = opened(folders["llama3"])
     assert lm.logprob([Prediction("a<|eot_id|>", None, "b<|eot_id|>c<|begin_of_text|>")])[0].escaped == 3
+    lm.template.tokenizer.add_tokens(["\N{SNOWMAN}"])
+    answer = lm.logprob([Prediction("\N{SNOWMAN}", None, Y)])[0]
+    assert isinstance(answer, SpanError) and answer.broken
 
 
 def test_the_identity_says_what_was_opened_and_how(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -178,57 +179,32 @@ def test_running_out_of_memory_is_worth_another_try_and_leaves_the_neighbours_al
     assert len(kept) == 3 and all(one == other for one, other in kept)
 
 
-def test_a_tokenizer_of_a_larger_model_is_a_fault_not_a_crash(folders: dict[str, Path]) -> None:
-    lm = opened(folders["llama3"])
-    lm.template.tokenizer.add_tokens(["\N{SNOWMAN}"])
-    answer = lm.logprob([Prediction("\N{SNOWMAN}", None, Y)])[0]
-    assert isinstance(answer, SpanError) and answer.broken
-
-
-def without(file: str):
-    return lambda folder: (folder / file).unlink()
-
-
-def lacking_a_weight(folder: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    del weights["model.layers.1.mlp.up_proj.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def of_another_size(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
-
-
-def needing_foreign_code(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    foreign = {"AutoConfig": "foreign.Config", "AutoModelForCausalLM": "foreign.Model"}
-    config |= {"model_type": "foreign", "auto_map": foreign}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "foreign.py").write_text("raise SystemExit('this code ran')")
+FOREIGN = {
+    "model_type": "foreign",
+    "auto_map": {"AutoConfig": "foreign.Config", "AutoModelForCausalLM": "foreign.Model"},
+}
 
 
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
         (shutil.rmtree, "there is no such folder"),
-        (without("config.json"), "no config.json"),
-        (without("model.safetensors"), r"no \*.safetensors"),
-        (without("chat_template.jinja"), "no chat template"),
-        (without("tokenizer.json"), "its tokenizer cannot be read"),
+        *((lambda folder, file=file: (folder / file).unlink(), line) for file, line in [
+            ("config.json", "no config.json"), ("model.safetensors", r"no \*.safetensors"),
+            ("chat_template.jinja", "no chat template"), ("tokenizer.json", "its tokenizer cannot be read"),
+        ]),
         (lambda folder: (folder / "config.json").write_text("{"), "cannot be"),
         (lambda folder: (folder / "tokenizer.json").write_text("{"), "its tokenizer cannot be read"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "its weights cannot be loaded"),
         (lambda folder: (folder / "chat_template.jinja").write_text("{{ raise_exception('no') }}"), "chat template"),
-        (lacking_a_weight, "model.layers.1.mlp.up_proj.weight"),
-        (of_another_size, "cannot be loaded|lack"),
-        (needing_foreign_code, "cannot be"),
+        (without_weights("model.safetensors", "model.layers.1.mlp.up_proj.weight".__eq__), "layers.1.mlp.up_proj.weight"),
+        (rewritten("config.json", lambda tree: tree.update(intermediate_size=96)), "cannot be loaded|lack"),
+        (rewritten("config.json", lambda tree: tree.update(FOREIGN)), "cannot be"),
     ],
-)
+)  # fmt: skip
 def test_a_folder_that_cannot_be_used_is_one_clear_line(folders, tmp_path, damage, why):
     folder = shutil.copytree(folders["llama3"], tmp_path / "damaged")
+    (folder / "foreign.py").write_text("raise SystemExit('this code ran')")
     damage(folder)
     with pytest.raises(LMError, match=why) as refusal:
         opened(folder)
@@ -258,7 +234,6 @@ def test_a_missing_library_says_how_to_install_it(folders, monkeypatch, library)
 
 
 def test_importing_the_module_loads_neither_library() -> None:
-    code = "import sys, gre_bench.lm.backends.transformers_lm; print(sorted({'torch', 'transformers', 'jinja2'} & set(sys.modules)))"
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = "import sys, gre_bench.lm.backends.transformers_lm; print({'torch', 'transformers', 'jinja2'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

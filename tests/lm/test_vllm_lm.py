@@ -113,11 +113,6 @@ def test_the_two_ways_to_ask_may_differ_by_what_the_dtype_rounds(folder: Path, d
     assert bool(lm.remarks) == (way == WHOLE)
 
 
-def test_an_unknown_dtype_is_named_with_the_known_ones(folder: Path) -> None:
-    with pytest.raises(LMError, match="'int8' is none of float32, bfloat16, float16"):
-        VLLM.open("http://127.0.0.1:1", folder, revision="r1", dtype="int8")
-
-
 def test_the_identity_is_the_same_whichever_way_the_server_is_asked(folder: Path) -> None:
     identities = set()
     for given in ("yes", "old_runner"):
@@ -142,16 +137,12 @@ def test_a_server_that_stops_scoring_given_tokens_in_mid_run_is_asked_for_all(fo
     assert len(lm.remarks) == 1
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "html", "half"])
-def test_what_passes_by_itself_is_tried_again(folder: Path, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "html", "half", "slow"])
+def test_what_passes_by_itself_is_tried_again_and_what_does_not_pass_is_left_for_the_next_run(folder, fault) -> None:
     with serving(folder, "absent") as (server, lm):
-        server.script = [fault, fault]
-        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
-
-
-@pytest.mark.parametrize("fault", ["429", "503", "reset", "html", "slow"])
-def test_what_does_not_pass_is_left_for_the_next_run(folder: Path, fault: str) -> None:
-    with serving(folder, "absent") as (server, lm):
+        if fault != "slow":
+            server.script = [fault, fault]
+            assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
         server.then = fault
         lm._client.retry_policy = replace(QUICK, attempts=2, timeout_s=0.3 if fault == "slow" else 60.0)
         (answer,) = lm.logprob(PREDICTIONS[:1])
@@ -172,7 +163,11 @@ def test_a_server_says_how_long_to_wait(folder: Path) -> None:
         assert isinstance(answer, SpanError) and "asks to wait 3600 s" in str(answer)
 
 
-def test_neighbours_of_a_fault_are_answered(folder: Path) -> None:
+def test_neighbours_of_a_fault_are_answered_with_no_more_requests_in_flight_than_allowed(folder: Path) -> None:
+    with serving(folder, "absent", parallel=3) as (server, lm):
+        server.until = lambda _: server.peak >= 3
+        lm.logprob(PREDICTIONS)
+    assert server.peak == 3
     spoilt = expected(folder, PREDICTIONS[2]).ids
     with scripted_vllm(
         given="absent", when=lambda ids: "503" if tuple(ids[-len(spoilt) :]) == spoilt else None
@@ -203,13 +198,6 @@ def test_a_server_that_is_down_is_not_asked_for_each_conversation(folder: Path) 
     assert tries[0] <= 3 * 3 and tries[1] <= 2, "patient once, then told at once"
 
 
-def test_no_more_requests_are_in_flight_than_allowed(folder: Path) -> None:
-    with serving(folder, "absent", parallel=3) as (server, lm):
-        server.until = lambda _: server.peak >= 3
-        lm.logprob(PREDICTIONS)
-    assert server.peak == 3
-
-
 UNTRUSTED = {
     "absent": {
         "misaligned": "short shifted bare", "not_finite": "nan nan_500 null text floor", "positive": "positive",
@@ -231,7 +219,7 @@ def test_an_answer_that_cannot_be_trusted_is_a_fault_of_the_lm(folder: Path, giv
     assert (answer.code, answer.broken) == (code, True)
 
 
-def test_a_conversation_too_long_for_the_server_is_finally_refused(folder: Path) -> None:
+def test_a_conversation_too_long_for_the_server_and_one_token_more_is_finally_refused(folder: Path) -> None:
     length = len(expected(folder, PREDICTIONS[0]).ids)
     with serving(folder, "absent", served={"tiny": 2048}) as (server, lm):
         server.script = ["long"]
@@ -242,9 +230,6 @@ def test_a_conversation_too_long_for_the_server_is_finally_refused(folder: Path)
     for answer in (said, known):
         assert isinstance(answer, SpanError)
         assert (answer.code, answer.final, answer.broken) == ("too_long", True, False)
-
-
-def test_the_server_needs_room_for_one_token_more(folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     length = len(ChatTemplate.from_tokenizer(tokenizer).encode(render(PREDICTIONS[0])).ids)
     for context, right in ((length + 1, True), (length, False)):
@@ -259,13 +244,8 @@ def test_a_server_that_closes_its_door_ends_the_run(folder: Path, status: str) -
         server.then = status
         with pytest.raises(LMError, match=status):
             lm.logprob(PREDICTIONS)
-
-
-def test_a_server_that_is_not_there_is_named_with_what_to_do(folder: Path) -> None:
-    with scripted_vllm() as server:
-        url = server.url
-    with one_line(f"no vLLM server at {url}", "evaluation_lm.endpoint", kind=LMError):
-        opened(url, folder)
+    with one_line(f"no vLLM server at {server.url}", "evaluation_lm.endpoint", kind=LMError):
+        opened(server, folder)
 
 
 @pytest.mark.parametrize("fault", ["shifted", "nan", "positive", "all_zero", "logits", "500", "bare"])
@@ -274,15 +254,12 @@ def test_a_server_whose_trial_fails_is_not_opened(folder: Path, fault: str) -> N
         opened(server, folder)
 
 
-def test_the_model_that_is_configured_must_be_the_one_served(folder: Path) -> None:
+def test_the_model_that_is_configured_must_be_the_one_served_and_is_named_without_its_path(folder: Path) -> None:
     with scripted_vllm(served={"one": 512, "other": 512}) as server:
         assert opened(server, folder, model="other").identity.name == "other"
         for name, said in (("third", "does not serve 'third'"), (None, "serves several")):
             with pytest.raises(LMError, match=f"{said}.*one, other"):
                 opened(server, folder, model=name)
-
-
-def test_a_model_served_by_its_path_is_named_without_it(folder: Path) -> None:
     with scripted_vllm(served={"/mnt/models/llama": 2048}) as server:
         assert opened(server, folder).identity.name == "llama"
 
@@ -303,6 +280,8 @@ def test_the_digest_tells_models_apart(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_server_does_not_tell_must_be_stated(folder: Path) -> None:
+    with pytest.raises(LMError, match="'int8' is none of float32, bfloat16, float16"):
+        opened("http://127.0.0.1:1", folder, dtype="int8")
     with pytest.raises(SettingsError, match="evaluation_lm.dtype"):
         open_lm(EvaluationLMSettings(backend="vllm", folder=folder, revision="r1"))
     with pytest.raises(SettingsError, match="evaluation_lm.folder"):
@@ -319,16 +298,13 @@ def test_what_the_server_does_not_tell_must_be_stated(folder: Path) -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://a", "127.0.0.1:8000", "http://", "http://me:secret@host", "http://host/?a=1", "http:// a"]
 )
-def test_an_endpoint_that_is_no_plain_url_is_refused(folder: Path, url: str) -> None:
+def test_an_endpoint_that_is_no_plain_url_is_refused_and_so_is_a_folder_without_a_tokenizer(folder, url) -> None:
     with pytest.raises(SettingsError, match="evaluation_lm.endpoint"):
         opened(url, folder)
-
-
-def test_a_folder_without_a_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for name in ("empty", "absent"):
-        with one_line(name, kind=LMError):
-            opened("http://127.0.0.1:9", tmp_path / name)
+    with one_line("absent", kind=LMError):
+        opened("http://127.0.0.1:9", folder / "absent")
+    with one_line(str(folder.parent), kind=LMError):
+        opened("http://127.0.0.1:9", folder.parent)
 
 
 def test_the_key_comes_from_the_environment_and_is_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
