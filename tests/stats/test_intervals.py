@@ -55,10 +55,6 @@ def test_auc_equals_counting_all_pairs_with_ties_half(x, y):
     assert 0 <= found.low <= found.auc <= found.high <= 1
 
 
-def test_auc_of_separated_samples_is_one():
-    assert separation([2.0, 3.0], "ab", [0.0, 1.0], "ab").auc == 1.0
-
-
 def test_student_quantiles_are_those_of_the_printed_tables():
     by_df = {row["df"]: row for row in intervals.student_quantiles(120)}
     for df, q90, q95 in [(1, 6.314, 12.706), (5, 2.015, 2.571), (30, 1.697, 2.042), (120, 1.658, 1.980)]:
@@ -112,13 +108,13 @@ def test_simulated_coverage_of_the_ordered_separation_is_nominal():
         return (2 * scipy_stats.norm.cdf(0.4 / variance**0.5) + scipy_stats.norm.cdf(0.8 / variance**0.5)) / 3
 
     truth = {False: 5 / 359 * true_auc(2.0) + 354 / 359 * true_auc(2.5), True: true_auc(2.0)}
-    for _ in range(1000):
+    for _ in range(400):
         labels = random.integers(0, 3, len(papers)).astype(float)
         scores = 0.5 * random.normal(size=60)[papers] + random.normal(size=len(papers)) + 0.4 * labels
         for within in hits:
             found = ordered_separation(scores, labels, papers, within)
             hits[within] += found.low <= truth[within] <= found.high
-    assert all(0.93 <= count / 1000 <= 0.97 for count in hits.values()), hits
+    assert all(0.93 <= count / 400 <= 0.97 for count in hits.values()), hits
 
 
 def test_four_papers_by_hand():
@@ -130,18 +126,12 @@ def test_four_papers_by_hand():
     assert (found.low, found.high) == (pytest.approx(4 - half), pytest.approx(4 + half))
 
 
-def test_one_exchange_has_no_test():
+def test_one_exchange_has_no_test_what_is_always_at_chance_has_p_1_and_no_pair_is_no_answer():
     found = above_chance([2.0, 3.0], [1.0, 3.0], ["a", "b"], ["x", "x"])
     assert (found.above, found.low, found.high, found.p, found.swaps) == (2.0, None, None, None, 1)
-
-
-def test_no_pair_is_no_answer():
+    assert above_chance([1.0] * 4, [0.0] * 4, list("abcd"), ["x", "x", "y", "y"]).p == 1.0
     with pytest.raises(ValueError, match="no pair"):
         above_chance([], [], [], [])
-
-
-def test_what_is_always_at_chance_has_p_1():
-    assert above_chance([1.0] * 4, [0.0] * 4, list("abcd"), ["x", "x", "y", "y"]).p == 1.0
 
 
 @given(st.integers(2, 20), st.integers(0, 2**16))

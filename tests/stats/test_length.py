@@ -30,16 +30,13 @@ def board(random: np.random.Generator, papers: int, noise: float = 0.0):
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def test_known_slope_and_known_scores_are_found_exactly_without_noise():
+def test_known_slope_and_known_scores_are_found_exactly_without_noise_and_the_human_score_stays_where_it_is():
     values, tokens, papers, candidates = board(np.random.default_rng(2), 30)
     assert length_slope(values, tokens, papers, candidates=candidates).value == pytest.approx(SLOPE)
     scores = length_controlled(values, tokens, papers, math.exp(5.5), candidates)
     effect = float((5 * np.random.default_rng(1).normal(size=30)).mean())
     for name, quality in QUALITY.items():
         assert scores[name].value == pytest.approx(quality + effect)
-
-
-def test_human_score_stays_where_it_is():
     values, tokens, papers, candidates = board(np.random.default_rng(4), 50, noise=3.0)
     human = [place for place, name in enumerate(candidates) if name == "human"]
     scores = length_controlled(values, tokens, papers, human_length([tokens[k] for k in human]), candidates)

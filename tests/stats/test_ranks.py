@@ -24,17 +24,11 @@ def scored(random: np.random.Generator, means, papers: int, noise: float = 1.0):
     return values.ravel(), where[0].ravel(), [f"c{k}" for k in where[2].ravel()]
 
 
-@pytest.mark.parametrize(
-    ("tables", "shared", "left_out", "spearman"),
-    [((6, 7), 20, 0, (0.926, 0.904, 0.893)), ((7, 10), 18, 2, (0.835, 0.876, 0.882))],
-)
-def test_consistencies_of_the_published_boards_are_the_recomputed_ones(tables, shared, left_out, spearman):
-    for metric, expected in zip(("gem", "gem_s_abstract", "gem_s_assw"), spearman, strict=True):
-        boards = ({one.item: one.value for one in load(f"table{k}") if one.metric == metric} for k in tables)
-        found = consistency(*boards)
-        assert round(found.spearman, 3) == expected
-        assert (found.shared, len(found.left_out)) == (shared, left_out)
-        assert 0 < found.kendall < found.spearman and found.kendall_p < 1e-3
+def test_the_consistency_of_two_published_boards_is_the_recomputed_one():
+    boards = ({one.item: one.value for one in load(f"table{k}") if one.metric == "gem"} for k in (7, 10))
+    found = consistency(*boards)
+    assert (round(found.spearman, 3), found.shared, len(found.left_out)) == (0.835, 18, 2)
+    assert 0 < found.kendall < found.spearman and found.kendall_p < 1e-3
 
 
 def test_far_apart_candidates_have_one_rank_each():
@@ -99,6 +93,7 @@ def test_means_that_differ_by_rounding_share_a_rank():
         (lambda: rank_intervals([1.0, math.nan], "ab", "xy"), "not finite"),
         (lambda: consistency({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}), "three names in common, these have 2"),
         (lambda: consistency({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}), "all scores of a board are equal"),
+        (lambda: agreement([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "ppqq", "abab"), "three names"),
     ],
 )
 def test_boards_that_allow_no_rank_are_an_error_that_says_why(call, says):
@@ -160,9 +155,6 @@ def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
     sure = {(t.first, t.second) if t.difference > 0 else (t.second, t.first) for t in tests[0] if t.p_holm < 0.05}
     assert len(sure) > 5 and set(said.contradict) == sure
     assert (said.both, said.only_first, said.only_second, said.neither) == (0, 0, 0, 15 - len(sure))
-
-
-def test_every_two_candidates_are_counted_once():
     columns, papers, candidates, references = simulation(3, papers=10)
     said = orders(*(pair_tests(column, papers, candidates, references) for column in columns))
     assert said.both + said.only_first + said.only_second + said.neither + len(said.contradict) == 15
@@ -178,8 +170,3 @@ def test_a_lead_is_students_t_by_paper():
     }  # fmt: skip
     assert found["model-2"] == pytest.approx(scipy_stats.ttest_rel(by_paper["model-2"], by_paper["human"]).statistic)
     assert all(math.isfinite(value) for value in found.values())
-
-
-def test_two_candidates_have_no_order_to_correlate():
-    with pytest.raises(ValueError, match="three names"):
-        agreement([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], ["p", "p", "q", "q"], ["a", "b", "a", "b"])
