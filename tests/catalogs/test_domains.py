@@ -40,7 +40,7 @@ def table(tmp_path, old="", new=""):
     return path
 
 
-def test_the_paper_s_three_domains_are_there():
+def test_the_paper_s_three_domains_are_there_with_the_changes_that_each_allows():
     synopses = {domain.name: (domain.synopsis, domain.synopsis_of) for domain in SHIPPED}
     assert synopses == {
         "peer-review": ("abstract", ("abstract",)),
@@ -49,32 +49,19 @@ def test_the_paper_s_three_domains_are_there():
         "proposals": ("abstract", ("abstract",)),
     }
     assert domain_of("proposals").grades == ("C", "B", "A")
-
-
-def test_restaurants_get_random_replacement_and_neither_elongation_nor_abstract_only():
-    yelp = domain_of("yelp")
-    assert "random_replacement" in yelp.changes
-    assert {"elongation", "abstract_only"} <= set(yelp.left_out)
-    assert yelp.why_not("random_replacement") is None
-    assert "no sections" in yelp.why_not("elongation")
-
-
-def test_peer_review_applies_every_change_and_has_the_generic_review_of_the_control():
-    domain = domain_of(PEER_REVIEW)
-    assert set(domain.changes) == set(CHANGES)
-    assert domain.generic == domain_of("review-quality").generic == controls.GENERIC_JUDGMENTS
-    assert (domain.predict, domain.judgments) == ("predict_judgments", "judgments")
+    peers, yelp = domain_of(PEER_REVIEW), domain_of("yelp")
+    assert set(peers.changes) == set(CHANGES)
+    assert peers.generic == domain_of("review-quality").generic == controls.GENERIC_JUDGMENTS
+    assert (peers.predict, peers.judgments) == ("predict_judgments", "judgments")
+    assert "random_replacement" in yelp.changes and yelp.why_not("random_replacement") is None
+    assert {"elongation", "abstract_only"} <= set(yelp.left_out) and "no sections" in yelp.why_not("elongation")
 
 
 @pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
-def test_a_generic_review_has_eight_judgments_with_the_openings_in_the_proportion_of_the_papers_one(domain):
+def test_a_domain_has_a_generic_review_of_the_papers_proportions_and_prompts_that_speak_of_its_item(domain):
     assert count(domain.generic) == (8, 0)
     opened = [line.split()[2] for line in domain.generic.splitlines()]
     assert opened == ["appreciates"] * 3 + ["criticizes"] * 2 + ["questions"] + ["suggests"] * 2
-
-
-@pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
-def test_the_prompts_of_a_domain_speak_of_its_item(domain):
     predict, judgments = load(domain.predict), load(domain.judgments)
     assert domain.item in predict.system and domain.item in judgments.system
     chat = render(Prediction(None, None, "The reviewer suggests a.", domain.predict))
@@ -82,15 +69,12 @@ def test_the_prompts_of_a_domain_speak_of_its_item(domain):
     assert fill(domain.judgments, review="A review.").user == "A review."
 
 
-def test_a_synopsis_is_made_of_the_parts_that_the_domain_names():
+def test_a_synopsis_is_made_of_the_parts_that_the_domain_names_and_a_new_domain_is_an_entry_alone(tmp_path):
     parts = {"title": " T ", "abstract": "A.\n", "categories": "Thai, Bars"}
     assert domain_of("review-quality").synopsis_text(parts) == "T\n\nA."
     assert domain_of("yelp").synopsis_text(parts) == "Thai, Bars"
     assert domain_of("peer-review").synopsis_text({"title": "T", "abstract": "  "}) is None
     assert domain_of("review-quality").synopsis_text({"abstract": "A."}) is None
-
-
-def test_a_new_domain_is_an_entry_and_nothing_else(tmp_path):
     films = domain_of("films", table(tmp_path))
     assert films.synopsis_text({"title": "M", "categories": "crime"}) == "M\n\ncrime"
 
@@ -131,17 +115,14 @@ def test_a_wrong_entry_is_one_line_that_names_it(tmp_path, old, new, part):
     assert "\n" not in str(caught.value)
 
 
-def test_a_change_that_needs_an_abstract_is_refused_where_there_is_none(tmp_path):
-    path = table(tmp_path, 'abstract_only = "no abstract", ', "")
-    path.write_text(path.read_text().replace("changes = [", 'changes = ["abstract_only", '))
-    with pytest.raises(SettingsError, match="change abstract_only needs an abstract, and the synopsis is categories"):
-        domains(path)
-
-
-def test_a_domain_named_twice_is_refused(tmp_path):
+def test_a_domain_named_twice_and_a_change_that_needs_an_abstract_where_there_is_none_are_refused(tmp_path):
     path = table(tmp_path)
     path.write_text(path.read_text() * 2)
     with pytest.raises(SettingsError, match="entry 2: films is already there"):
+        domains(path)
+    path = table(tmp_path, 'abstract_only = "no abstract", ', "")
+    path.write_text(path.read_text().replace("changes = [", 'changes = ["abstract_only", '))
+    with pytest.raises(SettingsError, match="change abstract_only needs an abstract, and the synopsis is categories"):
         domains(path)
 
 

@@ -46,14 +46,11 @@ def test_what_is_stated_of_a_model_names_its_source():
     assert len(told) > 12 and all("2026-" in model.source for model in told)
 
 
-def test_an_alias_means_one_model_however_it_is_written():
+def test_an_alias_means_one_model_however_it_is_written(tmp_path):
     known = known_as()
     assert known["gpt-4o-2024-05-13"] == known["openai/gpt-4o"] == "openai/gpt-4o"
     assert known["orca-13b"] == "open-orca/openorca-platypus2-13b"
     assert set(known.values()) == set(load())
-
-
-def test_an_alias_of_two_models_is_one_line(tmp_path):
     with one_line("'X' names both a and b", kind=SettingsError):
         load(written(tmp_path, {"aliases": '["x"]'}, {"name": '"b"', "aliases": '["X"]'}))
 
@@ -149,9 +146,6 @@ def test_a_mistake_is_one_line_that_names_the_entry_and_repeats_no_secret(tmp_pa
 def test_a_file_of_another_shape_or_with_wrong_limits_is_named(tmp_path, text, part):
     with one_line(part, kind=SettingsError, never=("canary",)):
         load(written(tmp_path, text))
-
-
-def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(SettingsError, match="no models file .*nowhere.toml"):
         load(tmp_path / "nowhere.toml")
 
@@ -159,10 +153,8 @@ def test_a_missing_file_is_named(tmp_path):
 @pytest.mark.parametrize("value", ["", "  ", "two words", "sk-canary\u2009x", "sk-canary\nx"])
 def test_an_unusable_key_is_named_by_its_variable_only(monkeypatch, value):
     monkeypatch.setenv("A_KEY", value)
+    model = Model(name="a", endpoint="http://h/v1", model="m", key_env="A_KEY")
     with one_line("A_KEY", kind=LMError, never=("canary",)):
-        Model(name="a", endpoint="http://h/v1", model="m", key_env="A_KEY").key()
-
-
-def test_a_key_is_read_without_the_blanks_around_it(monkeypatch):
+        model.key()
     monkeypatch.setenv("A_KEY", " sk-1\n")
-    assert Model(name="a", endpoint="http://h/v1", model="m", key_env="A_KEY").key() == "sk-1"
+    assert model.key() == "sk-1", "without the blanks around it"

@@ -45,11 +45,9 @@ def test_a_review_s_score_is_the_mean_over_the_other_reviews_of_its_item():
         ReviewScore("p", "b", 1.0, -1.0, 2, 2),
         ReviewScore("p", "c", 2.0, 0.375, 2, 2),
     ]
-
-
-def test_a_case_holds_the_judgments_of_its_two_reviews_in_their_roles():
-    pair = next(one for one in plan_agreement([item("p", "a", "b")], GEM, "w") if one.candidate_id == "review:a")
-    assert (pair.case.candidate, pair.case.reference) == ("The reviewer suggests a.", "The reviewer suggests b.")
+    assert (planned[0].candidate_id, planned[0].reference_id) == ("review:a", "b")
+    case = planned[0].case
+    assert (case.candidate, case.reference) == ("The reviewer suggests a.", "The reviewer suggests b.")
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5))
@@ -93,9 +91,6 @@ def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
         ReviewScore("p", "c", 3.0, None, 0, 2, "no_judgments"),
         ReviewScore("q", "d", 0.0, None, 0, 0, "no_reference"),
     ]
-
-
-def test_a_pair_that_nobody_scored_yet_is_told():
     items = [item("p", "a", "b")]
     assert {row.reason for row in review_scores(items, plan_agreement(items, GEM, "w"), [])} == {"not_scored"}
 

@@ -139,13 +139,7 @@ def test_precision_and_recall_of_opposite_signs_have_no_harmonic_mean():
 
 
 def test_an_embedder_that_answers_without_numbers_is_broken():
-    class Broken(Plane):
-        def embed(self, sentences, query=False):
-            vectors = super().embed(sentences, query)
-            vectors[[sentence == "c." for sentence in sentences]] = math.nan
-            return vectors
-
-    good, failed = BertScore(Broken(ANGLES), "sig").score(
+    good, failed = BertScore(Plane(ANGLES | {"c.": math.nan}), "sig").score(
         [replace(CASE, candidate="a.", reference="b."), replace(CASE, candidate="a. c.", reference="b.")]
     )
     assert good.value == pytest.approx(0.5)

@@ -28,41 +28,28 @@ def placed(*words: int, item: str = "p{}") -> list[Placed]:
 LENGTHS = st.lists(st.integers(1, 500), min_size=2, max_size=60)
 
 
-@given(LENGTHS, st.integers(0, 5))
-def test_each_review_is_used_once_and_never_where_it_stands(words, seed):
+@given(LENGTHS, st.integers(0, 5), st.randoms(use_true_random=False))
+def test_each_review_is_used_once_elsewhere_in_an_exchange_of_two_or_three_whatever_their_order(words, seed, random):
     reviews = placed(*words)
     found = moves(reviews, seed)
     assert [move.key for move in found] == [review.key for review in reviews]
     assert sorted(move.source for move in found) == sorted(review.key for review in reviews)
     assert all(move.key != move.source for move in found)
-
-
-@given(LENGTHS, st.integers(0, 5))
-def test_two_reviews_change_places_and_three_where_one_is_left_over(words, seed):
-    found = moves(placed(*words), seed)
     sizes = Counter(Counter(move.swap for move in found).values())
     odd = len(words) % 2
     assert (sizes[2], sizes[3]) == (len(words) // 2 - odd, odd) and sizes.total() == len(words) // 2
     source = {move.key: move for move in found}
     for move in found:
         assert source[move.source].swap == move.swap
-
-
-@given(LENGTHS, st.integers(0, 5), st.randoms(use_true_random=False))
-def test_the_moves_depend_on_the_reviews_and_the_seed_and_not_on_their_order(words, seed, random):
-    reviews = placed(*words)
     mixed = reviews.copy()
     random.shuffle(mixed)
-    assert {move.key: move for move in moves(mixed, seed)} == {move.key: move for move in moves(reviews, seed)}
+    assert {move.key: move for move in moves(mixed, seed)} == source
 
 
-def test_reviews_change_places_with_reviews_of_like_length():
+def test_reviews_change_places_with_reviews_of_like_length_and_a_single_one_or_those_of_one_item_with_none():
     reviews = placed(*range(1, 301))
     words = {review.key: review.words for review in reviews}
     assert max(abs(words[move.key] - words[move.source]) for move in moves(reviews, 0)) < 2 * BLOCK
-
-
-def test_a_single_review_has_nowhere_to_go_and_neither_have_reviews_of_one_item():
     assert moves(placed(5), 0) == []
     assert moves([Placed(f"r{n}", "p", frozenset(("p",)), 5) for n in range(4)], 0) == []
 
@@ -96,13 +83,8 @@ def test_a_borrowed_review_never_comes_home_by_being_moved(count, seed):
     given_entries = entries(count)
     for one in moved_responses(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed):
         own = int(one.paper_id[1:])
+        assert one.candidate_id != controls.GENERIC and (one.candidate_id == "m") == (one.response.review_id[0] == "m")
         assert one.response.review_id != {HUMAN: f"h{own}", "m": f"m{own}"}.get(one.candidate_id, f"h{own}")
-
-
-def test_every_candidate_but_the_generic_one_has_its_own_reviews_moved():
-    found = moved_responses(entries(6), CANDIDATES, recipe_of("gem_specific"), "w", 0)
-    assert Counter(one.candidate_id for one in found) == {HUMAN: 6, "m": 6, controls.OTHER_PAPER: 6}
-    assert {one.response.review_id[0] for one in found if one.candidate_id == "m"} == {"m"}
 
 
 def test_changed_reviews_change_places_as_the_human_ones_do():
@@ -137,6 +119,10 @@ def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_pa
     assert [(pair.paper_id, pair.candidate_id, pair.reference_id) for pair in plain] == [
         (pair.paper_id, pair.candidate_id, pair.reference_id) for pair in specific
     ]
+    assert (
+        terms(recipe_of("gem"), plain[0].case, ScoringSettings())[0]
+        == terms(recipe_of("gem_specific"), specific[0].case, ScoringSettings())[0]
+    ), "the conditional on the own review is the one that the metric asks"
     for one, other in zip(plain, specific, strict=True):
         assert one.case.moved is None and other.case.moved
         assert (one.case.candidate, one.case.reference) == (other.case.candidate, other.case.reference)
@@ -155,13 +141,6 @@ def test_a_specific_score_is_the_metric_s_own_less_that_of_the_moved_review():
     for one, other, elsewhere in zip(own, found, by_chance, strict=True):
         assert other.value == pytest.approx(one.value - elsewhere.value)
     assert {score.value for score in found if score.candidate_id == controls.GENERIC} == {0.0}
-
-
-def test_the_conditional_on_the_own_review_is_the_one_that_the_metric_asks():
-    (plain, _), (specific, _) = (
-        terms(recipe_of(name), planned(name)[0].case, ScoringSettings()) for name in ("gem", "gem_specific")
-    )
-    assert plain == specific
 
 
 def test_a_pair_without_a_review_of_another_paper_is_excluded_with_its_reason():
@@ -194,12 +173,9 @@ def test_graded_reviews_are_moved_to_other_items():
     assert candidate_of("p0-1").candidate_id in {pair.candidate_id for pair in pairs}
 
 
-def test_every_gem_has_a_specific_form():
+def test_every_gem_has_a_specific_form_which_settings_plan_beside_it_unless_chance_is_off():
     specific = {name for name, recipe in METRICS.items() if recipe.formula == "specific"}
     assert specific == {f"{name}_specific" for name, recipe in METRICS.items() if recipe.formula == "pmi"}
-
-
-def test_settings_plan_the_specific_form_beside_each_gem_unless_chance_is_off():
     asked = ScoringSettings(metrics=("gem", "bleu", "gem_specific", "gem_raw"))
     assert asked.with_chance == ("gem", "bleu", "gem_specific", "gem_raw", "gem_raw_specific")
     assert ScoringSettings(metrics=("gem", "bleu"), chance=False).with_chance == ("gem", "bleu")

@@ -13,8 +13,7 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import RAW_CUT, LogprobMetric, ask, needed
-from gre_bench.metrics.scoring import signature as signature_of
+from gre_bench.metrics.scoring import RAW_CUT, LogprobMetric, ask, needed, signature
 from gre_bench.metrics.scoring import terms as terms_of
 from tests.scripted_lms import FaultyLM, OverlapLM
 
@@ -28,10 +27,6 @@ def gem(lm, metric="gem", settings=SETTINGS):
 
 def terms(case, settings):
     return terms_of(METRICS["gem"], case, settings)
-
-
-def signature(metric, *rest):
-    return signature_of(METRICS[metric], *rest)
 
 
 def test_score_is_conditional_minus_marginal_in_nats_summed_over_the_reply():
@@ -149,15 +144,15 @@ def test_a_text_of_which_nothing_is_left_is_a_problem_and_not_a_score_of_zero(ch
 
 def test_signatures_differ_by_every_choice_that_moves_a_score():
     lm = OverlapLM().identity
-    found = [
-        signature("gem", lm, SETTINGS, "w"),
-        signature("gem_raw", lm, SETTINGS, "w"),
-        signature("gem_s_abstract", lm, SETTINGS, "w"),
-        signature("gem", lm, SETTINGS, "v"),
-        signature("gem", lm, ScoringSettings(form="strict"), "w"),
-        signature("gem", lm, ScoringSettings(ascii_fold=True), "w"),
-        signature("gem_raw", lm, ScoringSettings(authors_compat=True), "w"),
-        signature("gem", replace(lm, digest="1"), SETTINGS, "w"),
-        signature("gem", replace(lm, dtype="bfloat16"), SETTINGS, "w"),
+    chosen = [
+        ("gem", lm, SETTINGS, "w"),
+        ("gem_raw", lm, SETTINGS, "w"),
+        ("gem_s_abstract", lm, SETTINGS, "w"),
+        ("gem", lm, SETTINGS, "v"),
+        ("gem", lm, ScoringSettings(form="strict"), "w"),
+        ("gem", lm, ScoringSettings(ascii_fold=True), "w"),
+        ("gem_raw", lm, ScoringSettings(authors_compat=True), "w"),
+        ("gem", replace(lm, digest="1"), SETTINGS, "w"),
+        ("gem", replace(lm, dtype="bfloat16"), SETTINGS, "w"),
     ]
-    assert len({item.signature_id for item in found}) == len(found)
+    assert len({signature(METRICS[name], *rest).signature_id for name, *rest in chosen}) == len(chosen)

@@ -127,7 +127,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_with_other_seeds(tmp_path):
         assert {(body["temperature"], body["max_tokens"]) for body in server.requests} == {(0.3, 500)}
 
 
-def test_what_is_never_read_is_missing_and_never_five(tmp_path):
+def test_what_is_never_read_is_missing_and_never_five_and_it_alone_is_asked_for_again(tmp_path):
     good = replace(CASE, candidate_id="c2", candidate="Another.")
     with scripted_chat(write=saying("I would rather not give a number.")) as server:
         metric = examiner(server, tmp_path)
@@ -141,15 +141,14 @@ def test_what_is_never_read_is_missing_and_never_five(tmp_path):
         assert (failed.problem.code, graded.value) == ("unparsable", 5.0)
         assert server.count == 2 + RETRIES
 
+        def answer(body):
+            bad = "bad" in body["messages"][-1]["content"] and body.get("seed") != 2
+            return "Hm." if bad else "<overall_score>6</overall_score>"
 
-def test_only_what_could_not_be_read_is_asked_again(tmp_path):
-    def answer(body):
-        bad = "bad" in body["messages"][-1]["content"] and body.get("seed") != 2
-        return "Hm." if bad else "<overall_score>6</overall_score>"
-
-    cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("good", "bad", "fine")]
-    with scripted_chat(write=answer) as server:
-        assert [score.value for score in examiner(server, tmp_path).score(cases)] == [6, 6, 6]
+        server.write = answer
+        server.requests.clear()
+        cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("fine", "bad", "finer")]
+        assert [score.value for score in metric.score(cases)] == [6, 6, 6]
         assert [body.get("seed") for body in server.requests].count(None) == 3
         assert [body["seed"] for body in server.requests if "seed" in body] == [1, 2]
 

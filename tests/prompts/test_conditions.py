@@ -31,13 +31,10 @@ def test_a_condition_asks_with_its_template_its_guideline_and_the_paper(name):
         assert chosen.guideline == load(f"guideline_{name.removesuffix('+rubric')}").user
 
 
-def test_an_official_text_comes_from_the_user_and_goes_into_the_standard_template():
+def test_an_official_text_or_a_checklist_comes_from_the_user_and_goes_into_its_template():
     chosen = condition("neurips_official", {"neurips_official": "\nBe kind.\n"})
     assert (chosen.kind, chosen.guideline, chosen.template) == ("official", "Be kind.", "guideline_review")
     assert "# Reviewer Guideline\nBe kind.\n\n# Final Output" in chosen.chat("p").user
-
-
-def test_a_checklist_of_ones_own_is_an_imitating_guideline_and_may_have_a_rubric():
     assert condition("mine", {"mine": CHECKLIST}).kind == "imitating"
     assert condition("mine+rubric", {"mine": CHECKLIST}).template == "guideline_rubric"
 

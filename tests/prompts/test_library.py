@@ -14,16 +14,13 @@ from gre_bench.prompts.library import FOLDER, address, load, render
 from tests.prompts.papers import paper
 
 
-def test_the_prediction_prompt_lays_its_parts_out_as_printed():
+def test_the_prediction_prompt_lays_its_parts_out_as_printed_and_what_is_absent_reads_not_available():
     chat = render(Prediction("The reviewer suggests x.", "An abstract.", "reply"))
     assert chat.user == (
         "[Abstract of the paper]\n\nAn abstract.\n\n"
         "[Review judgments from the first reviewer]\n\nThe reviewer suggests x."
     )
     assert chat.reply == "reply"
-
-
-def test_what_is_absent_reads_not_available():
     assert render(Prediction(None, None, "y")).user == (
         "[Abstract of the paper]\n\nNot available\n\n[Review judgments from the first reviewer]\n\nNot available"
     )
@@ -41,14 +38,11 @@ def test_braces_and_field_names_in_a_text_are_left_alone(x, synopsis):
     assert f"\n\n{{x}} {synopsis}\n\n" in chat.user
 
 
-def test_every_prompt_file_loads_and_states_its_source():
+def test_every_prompt_file_loads_and_states_its_source_and_an_unknown_prompt_is_named_with_the_known_ones():
     for path in FOLDER.rglob("*.toml"):
         prompt = load(path.relative_to(FOLDER).with_suffix("").as_posix())
         assert prompt.source
         assert prompt.kind in ("verbatim", "completed", "derived", "own")
-
-
-def test_an_unknown_prompt_is_named_with_the_known_ones():
     with pytest.raises(PromptError, match="no prompt 'nope'; the prompts are: .*predict_judgments"):
         load("nope")
 

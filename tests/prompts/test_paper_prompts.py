@@ -43,9 +43,8 @@ LISTINGS = {
 DERIVED = [name for name in DIGESTS if name.endswith(("_yelp", "_proposals"))]
 
 
-@pytest.mark.parametrize("name", DIGESTS)
-def test_a_prompt_is_the_one_that_signatures_name(name):
-    assert load(name).sha256 == DIGESTS[name]
+def test_the_prompts_are_those_that_signatures_name():
+    assert {name: load(name).sha256 for name in DIGESTS} == DIGESTS
 
 
 @pytest.mark.parametrize("name", LISTINGS)
@@ -56,15 +55,12 @@ def test_a_prompt_states_its_listing_and_takes_one_text(name):
     assert (chat.user, chat.system, chat.reply) == ("{paper} {review} \\1 text", prompt.system, "")
 
 
-def test_an_examiner_reads_the_paper_and_the_review_under_their_headings():
+def test_an_examiner_reads_the_paper_and_the_review_under_their_headings_and_a_field_without_a_value_is_named():
     prompt = load("lm_examiner")
     assert (prompt.kind, prompt.fields) == ("verbatim", ("paper", "review")) and "Appendix D.1 " in prompt.source
     chat = fill("lm_examiner", paper="{review} \\n paper", review="{paper} review")
     assert chat.user == "[Paper]\n\n{review} \\n paper\n\n[Review]\n\n{paper} review"
     assert (chat.system, chat.reply) == (prompt.system, "")
-
-
-def test_a_field_without_a_value_is_named():
     with pytest.raises(PromptError, match=r"prompt 'review' takes \['paper'\], got \['review'\]"):
         fill("review", review="x")
 
@@ -124,15 +120,12 @@ def test_a_derived_prompt_says_so_and_keeps_the_form_of_the_printed_one(name):
         assert mine.system.count("'The reviewer appreciates/criticizes/questions/suggests'") == 2
 
 
-def test_a_restaurant_is_predicted_from_its_categories():
+def test_a_restaurant_is_predicted_from_its_categories_and_a_proposal_s_abstract_is_asked_for_without_a_judgment():
     chat = render(Prediction("The reviewer suggests x.", "Thai, Bars", "reply", "predict_judgments_yelp"))
     assert chat.user == (
         "[Categories of the restaurant]\n\nThai, Bars\n\n"
         "[Review judgments from the first reviewer]\n\nThe reviewer suggests x."
     )
-
-
-def test_the_abstract_of_a_proposal_is_asked_for_without_a_judgment():
     prompt = load("proposal_abstract")
     assert prompt.kind == "own" and "Do not judge it" in prompt.system
     assert fill("proposal_abstract", proposal="{proposal} text").user == "{proposal} text"

@@ -88,24 +88,18 @@ def test_what_repeats_is_flagged_and_kept_as_printed():
     assert all(figure.anomaly == "other_coefficient" for figure in load("table5"))
 
 
-def test_estimated_sizes_are_flagged():
+def test_models_bear_the_names_of_the_models_file_and_estimated_sizes_are_flagged():
+    assert {figure.item for figure in load("table6")} <= set(known_models())
     sizes = {f.item: f for f in load("table6") if f.metric == SIZE}
     assert sizes["openai/gpt-4o"].anomaly == "estimated" and sizes["openai/gpt-4o"].value == 200
     assert sizes["deepseek/deepseek-r1"].anomaly == "" and sizes["deepseek/deepseek-r1"].value == 671
     assert sum(figure.anomaly == "estimated" for figure in sizes.values()) == 9
 
 
-def test_models_bear_the_names_of_the_models_file():
-    assert {figure.item for figure in load("table6")} <= set(known_models())
-
-
-def test_each_anomaly_is_explained():
+def test_each_anomaly_is_explained_and_an_unknown_table_is_one_line():
     readme = (published.FOLDER / "README.md").read_text()
     found = {figure.anomaly for table in SIZES for figure in load(table)} - {""}
     assert found and all(f"`{anomaly}`" in readme for anomaly in found)
-
-
-def test_an_unknown_table_is_one_line():
     with pytest.raises(SettingsError, match="no published table table15; there are: table1, .*, text"):
         load("table15")
 
@@ -185,11 +179,8 @@ def test_the_published_boards_agree_as_recomputed_not_as_the_text_prints(one, ot
     assert tuple(round(row.spearman, 3) for row in rows) == recomputed
     assert tuple(printed_consistency(one, other)[row.metric] for row in rows) == printed
     assert printed_consistency(other, one) == printed_consistency(one, other)
-
-
-def test_models_of_one_board_alone_are_left_out_and_named():
-    row = consistency(load("table7"), load("table10"))[0]
-    assert row.only_first == ("deepseek/deepseek-chat", "deepseek/deepseek-r1") and row.only_second == ()
+    alone = ("deepseek/deepseek-chat", "deepseek/deepseek-r1") if other == "table10" else ()
+    assert (rows[0].only_first, rows[0].only_second) == (alone, ())
 
 
 def board(metric: str, **scores: float) -> list[Figure]:
@@ -221,14 +212,9 @@ def test_missing_benchmark_entries_are_left_out_and_counted():
     (row,) = with_benchmarks(one, {"MMLU": {"a": 10.0, "b": 11.0, "c": 13.0, "stranger": 99.0}})
     assert (row.n, row.left_out, row.spearman) == (3, 1, pytest.approx(1.0))
     assert row.pearson == pytest.approx(1.0)
-
-
-def test_spearman_and_pearson_differ_where_the_relation_is_bent():
+    # Spearman's and Pearson's coefficients differ where the relation is bent, and sizes are no metric.
     (row,) = with_benchmarks(board("gem", a=1.0, b=2.0, c=3.0, d=100.0), {"X": {"a": 1, "b": 2, "c": 3, "d": 4}})
     assert row.spearman == pytest.approx(1.0) and row.pearson < 0.85
-
-
-def test_sizes_are_no_metric():
     assert {row.metric for row in with_benchmarks(load("table6"), {"X": {}})} == {"gem", "gem_s_abstract", "gem_s_assw"}
 
 

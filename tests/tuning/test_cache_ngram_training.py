@@ -124,11 +124,19 @@ def test_the_same_papers_give_the_same_files(trained, tmp_path: Path) -> None:
     assert one == two
 
 
-def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen(trained) -> None:
-    figures = held_out(trained[0], corpus(14, 7))
+def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen_and_fitting_made_them_likelier(trained) -> None:
+    model, papers = trained[0], corpus(14, 7)
+    figures = held_out(model, papers)
     assert figures.pairs == 84
     assert figures.same > 0.5 > 0 > figures.other
     assert figures.auc > 0.8
+    even = CacheNgram(
+        {**model.config, "conditional_weights": [0.25] * 4, "boosts": dict.fromkeys(model.config["boosts"], 0.0)},
+        model.vocabulary,
+        model.arrays,
+        model.alphabet,
+    )
+    assert figures.same > held_out(even, papers).same
 
 
 def test_held_out_figures_are_those_of_the_log_ratios(trained) -> None:
@@ -154,27 +162,12 @@ def test_the_other_paper_of_a_held_out_paper_is_by_the_same_writer_and_never_its
     assert held_out(model, [*papers, *papers]).other > twice.other  # as papers of one writer, each meets itself
 
 
-def test_fitting_makes_the_papers_kept_aside_likelier(trained) -> None:
-    model, papers = trained[0], corpus(8, 2)
-    even = CacheNgram(
-        {**model.config, "conditional_weights": [0.25] * 4, "boosts": dict.fromkeys(model.config["boosts"], 0.0)},
-        model.vocabulary,
-        model.arrays,
-        model.alphabet,
-    )
-    assert held_out(model, papers).same > held_out(even, papers).same
-
-
-def test_no_word_of_a_single_paper_is_shipped(trained) -> None:
-    papers = [*corpus(24, 1), ["The reviewer appreciates zyxomorphism."] * 3]
-    model, _ = train(papers, corpus(8, 2), RECIPE)
+def test_no_word_of_a_single_paper_is_shipped_and_without_papers_kept_aside_some_are_taken() -> None:
+    papers = corpus(24, 1)
+    papers[1] = ["The reviewer appreciates zyxomorphism."] * 3
+    model, figures = train(papers, None, RECIPE)
     assert "zyxomorphism" not in model.vocabulary
     assert "folding" in model.vocabulary
-
-
-def test_without_papers_kept_aside_some_are_taken() -> None:
-    papers = corpus(24, 1)
-    _, figures = train(papers, None, RECIPE)
     assert figures.papers == 4
 
 

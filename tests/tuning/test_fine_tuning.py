@@ -31,6 +31,7 @@ from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
 from gre_bench.tuning.settings import TuningSettings  # noqa: E402
 from tests.gpu.mean import write_mean  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
+from tests.lm.damages import rewritten, without_weights  # noqa: E402
 
 PAPERS = [
     JudgedPaper(theme, tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests")))
@@ -70,15 +71,16 @@ def loss(folder: Path) -> float:
     return -sum(span.total for span in spans) / sum(len(span.ids) for span in spans)
 
 
-def test_an_adapter_lowers_the_loss_on_papers_it_never_saw_and_scores_with_that_loss(base: Path, adapter) -> None:
+def pointed(adapter: Path, base: str) -> None:
+    rewritten("adapter_config.json", lambda tree: tree.update(base_model_name_or_path=base))(adapter)
+
+
+def test_an_adapter_lowers_the_loss_on_papers_it_never_saw_and_is_used_by_naming_its_folder(base, adapter) -> None:
     folder, made = adapter
     assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
     assert made["loss"]["held out before"] == pytest.approx(loss(base), rel=1e-5)
     assert made["loss"]["held out after"] == pytest.approx(loss(folder), rel=1e-5)
-
-
-def test_the_tuned_model_is_used_by_naming_its_folder(base: Path, adapter) -> None:
-    plain, tuned = (TransformersLM.open(folder, device="cpu") for folder in (base, adapter[0]))
+    plain, tuned = (TransformersLM.open(each, device="cpu") for each in (base, folder))
     assert (tuned.identity.name, tuned.identity.quantisation) == ("adapter", "none")
     assert tuned.identity.digest != plain.identity.digest
     assert tuned.identity.template_digest == plain.identity.template_digest
@@ -106,57 +108,30 @@ def test_an_adapter_folder_holds_the_adapter_the_record_and_the_picture(base: Pa
     assert "save_every" not in made["asked"]
     lines = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(7))
-
-
-def test_the_picture_shows_both_losses(adapter) -> None:
-    picture = ElementTree.parse(adapter[0] / "loss.svg")
+    picture = ElementTree.parse(folder / "loss.svg")
     texts = {node.text for node in picture.iter() if node.tag.endswith("text")}
     assert {"step", "nats a token", "training", "held out", "base: lora on 2 papers"} <= texts
     assert not [node for node in picture.iter() if node.tag.endswith("script")]
 
 
 def test_the_digest_covers_adapter_and_base_but_not_where_they_lie(base: Path, adapter, tmp_path: Path) -> None:
-    digest = TransformersLM.open(adapter[0], device="cpu").identity.digest
+    digest = open_weights(adapter[0], device="cpu").digest
     moved_base = shutil.copytree(base, tmp_path / "elsewhere")
     moved = shutil.copytree(adapter[0], tmp_path / "adapter")
     pointed(moved, "../elsewhere")
-    assert TransformersLM.open(moved, device="cpu").identity.digest == digest
-    tensors = moved / "adapter_model.safetensors"
-    tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
-    assert TransformersLM.open(moved, device="cpu").identity.digest != digest
+    assert open_weights(moved, device="cpu").digest == digest
     shutil.rmtree(moved_base)
     with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; write the base's folder"):
-        TransformersLM.open(moved, device="cpu")
-
-
-def test_a_base_other_than_at_training_is_refused(base: Path, adapter, tmp_path: Path) -> None:
-    other = build_chat_model(tmp_path / "other", "llama3", seed=1)
-    moved = shutil.copytree(adapter[0], tmp_path / "adapter")
-    pointed(moved, str(other))
+        open_weights(moved, device="cpu")
+    pointed(moved, str(build_chat_model(tmp_path / "other", "llama3", seed=1)))
     with pytest.raises(LMError, match="is not the one it was trained on"):
         open_weights(moved, device="cpu")
     (moved / "training.json").unlink()
-    without_record = TransformersLM.open(moved, device="cpu").identity.digest
+    on_another_base = open_weights(moved, device="cpu").digest
     pointed(moved, str(base))
-    assert TransformersLM.open(moved, device="cpu").identity.digest != without_record
-
-
-def pointed(adapter: Path, base: str) -> None:
-    config = json.loads((adapter / "adapter_config.json").read_text())
-    (adapter / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": base}))
-
-
-def lacking_a_matrix(folder: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    tensors = load_file(folder / "adapter_model.safetensors")
-    del tensors[sorted(tensors)[0]]
-    save_file(tensors, folder / "adapter_model.safetensors")
-
-
-def of_another_kind(folder: Path) -> None:
-    config = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(config | {"peft_type": "IA3"}))
+    tensors = moved / "adapter_model.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
+    assert len({digest, on_another_base, open_weights(moved, device="cpu").digest}) == 3
 
 
 @pytest.mark.parametrize(
@@ -166,8 +141,8 @@ def of_another_kind(folder: Path) -> None:
         (lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"none"), "its adapter cannot be used"),
         (lambda folder: (folder / "adapter_config.json").write_text("{"), "adapter_config.json cannot be read"),
         (lambda folder: (folder / "training.json").write_text("[]"), "training.json cannot be read"),
-        (lacking_a_matrix, "does not fit the base"),
-        (of_another_kind, "only plain LoRA adapters"),
+        (without_weights("adapter_model.safetensors", lambda name: "layers.0.mlp.up" in name), "does not fit the base"),
+        (rewritten("adapter_config.json", lambda tree: tree.update(peft_type="IA3")), "only plain LoRA adapters"),
         (lambda folder: pointed(folder, "meta-llama/Llama-3.1-8B-Instruct"), "is no folder on this machine"),
         (lambda folder: pointed(folder, "."), "is an adapter itself"),
     ],
@@ -181,22 +156,21 @@ def test_a_damaged_adapter_is_one_clear_line(adapter, tmp_path: Path, damage, wh
 
 
 def test_all_weights_can_be_trained_and_the_folder_is_an_ordinary_one(base: Path, tmp_path: Path) -> None:
-    made = tune(base, tmp_path / "full", method="full", learning_rate=2e-3, dtype="bfloat16")
-    shutil.move(base, base.with_name("away"))
-    try:
-        assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
-        assert made["loss"]["held out after"] == pytest.approx(loss(tmp_path / "full"), rel=0.02)
-        assert (tmp_path / "full" / "model.safetensors").is_file()
-        assert not (tmp_path / "full" / "checkpoint").exists()
-    finally:
-        shutil.move(base.with_name("away"), base)
+    gone = shutil.copytree(base, tmp_path / "gone")
+    made = tune(gone, tmp_path / "full", method="full", learning_rate=2e-3, dtype="bfloat16")
+    shutil.rmtree(gone)
+    assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
+    assert made["loss"]["held out after"] == pytest.approx(loss(tmp_path / "full"), rel=0.02)
+    assert (tmp_path / "full" / "model.safetensors").is_file()
+    assert not (tmp_path / "full" / "checkpoint").exists()
 
 
 def test_the_adapter_of_a_base_in_bfloat16_is_written_in_bfloat16(base: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
-    made = tune(base, tmp_path / "out", dtype="bfloat16", max_steps=2)
-    assert made["base"]["dtype"] == "bfloat16" and made["steps"] == 2
+    settings = SETTINGS.model_copy(update={"dtype": "bfloat16", "max_steps": 1})
+    made = fine_tune(base, LEARNT, (), ["gem"], settings, tmp_path / "out", DATA)
+    assert made["base"]["dtype"] == "bfloat16" and made["steps"] == 1
     tensors = load_file(tmp_path / "out" / "adapter_model.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.bfloat16}
     assert open_weights(tmp_path / "out", device="cpu", dtype="bfloat16").model.dtype == torch.bfloat16
@@ -218,22 +192,14 @@ def test_computing_again_what_lies_between_the_layers_changes_nothing(base: Path
 
 
 def test_learning_from_all_tokens_is_another_training(base: Path, adapter, tmp_path: Path) -> None:
-    made = tune(base, tmp_path / "full", learnt="full", epochs=1)
+    made = tune(base, tmp_path / "full", learnt="full", max_steps=1)
     assert made["loss"]["held out before"] != pytest.approx(adapter[1]["loss"]["held out before"], rel=1e-3)
 
 
-def test_the_same_training_gives_the_same_adapter_and_is_not_done_twice(base: Path, adapter, tmp_path: Path) -> None:
-    folder = tmp_path / "again"
-    assert tune(base, folder) == adapter[1]
-    tensors = folder / "adapter_model.safetensors"
-    assert tensors.read_bytes() == (adapter[0] / "adapter_model.safetensors").read_bytes()
-    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert tune(base, folder, save_every=5) == adapter[1]
-    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
-
-
 @pytest.mark.parametrize("stage", ["train", "save", "draw", "write"])
-def test_a_training_that_ends_at_any_stage_is_continued(base, adapter, tmp_path, monkeypatch, stage):
+def test_a_training_that_ends_at_any_stage_is_continued_to_the_same_adapter_and_not_done_twice(
+    base, adapter, tmp_path, monkeypatch, stage
+):
     class Failure(Exception):
         pass
 
@@ -247,17 +213,16 @@ def test_a_training_that_ends_at_any_stage_is_continued(base, adapter, tmp_path,
         patched.setattr(owner, stage, after)
         with pytest.raises(Failure):
             tune(base, tmp_path / "out")
-    assert tune(base, tmp_path / "out") == adapter[1]
-    written = (tmp_path / "out" / "adapter_model.safetensors").read_bytes()
-    assert written == (adapter[0] / "adapter_model.safetensors").read_bytes()
-    assert not (tmp_path / "out" / "checkpoint").exists()
-
-
-def test_a_training_killed_between_its_record_and_the_end_of_its_checkpoints_leaves_none(base, adapter, tmp_path):
-    folder = shutil.copytree(adapter[0], tmp_path / "out")
-    (folder / "checkpoint" / "step-00000006").mkdir(parents=True)
+    folder = tmp_path / "out"
     assert tune(base, folder) == adapter[1]
+    written = (folder / "adapter_model.safetensors").read_bytes()
+    assert written == (adapter[0] / "adapter_model.safetensors").read_bytes()
     assert not (folder / "checkpoint").exists()
+    # As if killed between its record and the end of its checkpoints.
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    (folder / "checkpoint" / "step-00000006").mkdir(parents=True)
+    assert tune(base, folder, save_every=5) == adapter[1]
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
 def test_a_training_that_spoils_the_model_leaves_no_record(base: Path, tmp_path: Path) -> None:
@@ -266,26 +231,19 @@ def test_a_training_that_spoils_the_model_leaves_no_record(base: Path, tmp_path:
     assert not (tmp_path / "out" / "training.json").exists()
 
 
-def test_a_folder_of_another_training_is_refused_and_says_what_differs(base: Path, adapter, tmp_path: Path) -> None:
+def test_a_folder_of_another_training_or_of_something_else_is_refused(base: Path, adapter, tmp_path: Path) -> None:
     folder = shutil.copytree(adapter[0], tmp_path / "out")
     with pytest.raises(SettingsError, match="another training .epochs was 2, is 1.; choose another folder"):
         tune(base, folder, epochs=1)
     with pytest.raises(SettingsError, match="rows was 0:2, is 0:5"):
         fine_tune(base, LEARNT, KEPT, ["gem"], SETTINGS, folder, DATA | {"rows": "0:5"})
-
-
-def test_a_folder_that_holds_something_else_is_refused(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "thesis.tex").write_text("")
-    with pytest.raises(SettingsError, match=r"holds something else \(thesis.tex\)"):
-        tune(base, tmp_path / "out")
-    with pytest.raises(SettingsError, match="holds something else"):
-        tune(base, base)
-
-
-def test_two_trainings_do_not_share_a_folder(base: Path, tmp_path: Path) -> None:
-    with record.claimed(tmp_path / "out"), pytest.raises(LockedError, match="another process is training into"):
-        tune(base, tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("")
+    for other, what in ((tmp_path / "other", r" \(thesis.tex\)"), (base, "")):
+        with pytest.raises(SettingsError, match=f"holds something else{what}"):
+            tune(base, other)
+    with record.claimed(tmp_path / "new"), pytest.raises(LockedError, match="another process is training into"):
+        tune(base, tmp_path / "new")
 
 
 def test_where_four_bits_cannot_be_had_they_are_refused_and_auto_does_without(base: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def template() -> ChatTemplate:
     return ChatTemplate.from_tokenizer(build_tokenizer("llama3"))
 
 
-def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None:
+def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper_for_each_metric_with_its_synopsis() -> None:
     asked, excluded, _ = predictions([PAPER], ["gem"], seed=0)
     assert asked == [
         Prediction(R1, None, R2), Prediction(R1, None, R3), Prediction(R2, None, R1), Prediction(R2, None, R3),
@@ -33,9 +33,6 @@ def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None
         Prediction(None, None, R1), Prediction(None, None, R2), Prediction(None, None, R3),
     ]  # fmt: skip
     assert not excluded
-
-
-def test_each_metric_gives_nine_with_its_own_synopsis() -> None:
     asked, excluded, _ = predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
     synopses = [prediction.synopsis for prediction in asked]
     assert synopses == [None] * 9 + [PAPER.synopses["abstract"]] * 9 + [PAPER.synopses["assw"]] * 9
@@ -43,9 +40,7 @@ def test_each_metric_gives_nine_with_its_own_synopsis() -> None:
     bare = JudgedPaper("p2", (R1, R2, R3))
     asked, excluded, _ = predictions([bare], ["gem", "gem_s_abstract"], seed=0)
     assert len(asked) == 9 and excluded == {"papers without abstract, for gem_s_abstract": 1}
-
-
-def test_a_thousand_papers_give_eighteen_thousand_conversations() -> None:
+    # Appendix E: a thousand papers give eighteen thousand conversations.
     papers = [JudgedPaper(f"p{number}", (R1, R2, R3), {"abstract": "a"}) for number in range(1000)]
     assert len(predictions(papers, ["gem", "gem_s_abstract"], seed=42)[0]) == 18_000
 

@@ -77,23 +77,16 @@ def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
         assert torch.allclose(found[name], slope, rtol=1e-3, atol=1e-5), name
 
 
-def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one(model):
+def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one_and_the_model_has_its_own_attention_again(model):
     batch = [example((1, 2, 3, 0), 2), example((1, 2, 0, 0), 2)]
-    with shared_prefixes.sharing(model):
-        both = [shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0), shared_prefixes.summed_loss(model, batch)]
-    assert both[0].item() == pytest.approx(both[1].item(), rel=1e-6)
-
-
-def test_the_model_has_its_own_attention_again(model):
     before = model.config._attn_implementation
     with shared_prefixes.sharing(model):
         assert model.config._attn_implementation == shared_prefixes.NAME
+        both = [shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0), shared_prefixes.summed_loss(model, batch)]
+        with pytest.raises(ValueError, match="its last ones"):  # learnt tokens that are not the end
+            shared_prefixes.summed_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
+    assert both[0].item() == pytest.approx(both[1].item(), rel=1e-6)
     assert model.config._attn_implementation == before
-
-
-def test_learnt_tokens_that_are_not_the_end_are_refused(model):
-    with pytest.raises(ValueError, match="its last ones"):
-        shared_prefixes.summed_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
 
 
 def test_batches_of_neighbours_keep_their_order_and_are_shuffled():

@@ -141,6 +141,8 @@ def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
 def test_training_ends_after_max_steps_however_many_epochs_that_takes(tmp_path: Path) -> None:
     for steps in (4, 20):
         past = train(SmallLM(), LEARNT, changed(max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
+        # Where 8 bits cannot be had, AdamW stands in and is named.
+        assert past.optimiser == "adamw" or torch.cuda.is_available()
         assert past.steps == steps == past.held_out[-1][0]
         assert past.points[-1].learning_rate == pytest.approx(learning_rate(TRAINING, steps - 1, steps))
 
@@ -151,12 +153,6 @@ def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) ->
     rough = train(half, LEARNT, changed(dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
     assert all(value.dtype == torch.float32 for value in half.state_dict().values())
     assert 0 < abs(exact.held_out[-1][1] - rough.held_out[-1][1]) < 0.1
-
-
-def test_where_8_bits_cannot_be_had_adamw_stands_in_and_is_named(tmp_path: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("8 bits may be had here")
-    assert train(SmallLM(), MIXED, changed(epochs=1), tmp_path).optimiser == "adamw"
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +180,7 @@ def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(u
     assert same(weights(model), unbroken[0])
 
 
-@pytest.mark.parametrize("last", [0, 1, 2, 5, 6, 7, 11, 12, 17])
+@pytest.mark.parametrize("last", [0, 1, 2, 5, 6, 12, 17])
 def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Path, last: int) -> None:
     class Failure(Exception):
         pass
@@ -241,12 +237,8 @@ def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_pa
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in (tmp_path / "checkpoint").glob("step-*")] == ["step-00000002"]
     assert train(SmallLM(), LEARNT, TRAINING, tmp_path).steps == 18
-
-
-def test_a_folder_that_cannot_be_is_one_clear_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="cannot be written"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path / "file" / "out")
+        train(SmallLM(), MIXED, TRAINING, tmp_path / HISTORY / "out")
 
 
 @pytest.mark.parametrize(
