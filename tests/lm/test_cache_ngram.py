@@ -181,6 +181,13 @@ def test_after_any_start_the_next_tokens_sum_to_one(model, start, x, synopsis):
     assert told + unknown * (1 - spelled) == pytest.approx(1, abs=1e-9)
 
 
+def test_a_word_outside_the_vocabulary_is_spelled_with_the_share_that_words_have_of_such_tokens(model) -> None:
+    spelling = model.read_reply("qzxqz .").spelling
+    share = model.config["word_share"]
+    assert spelling[0] == pytest.approx(math.log(share) + model._speller.logprobs(["qzxqz"])[0])
+    assert math.exp(spelling[1]) == pytest.approx((1 - share) / model.alphabet.mark)
+
+
 @given(x=st.none() | texts, synopsis=st.none() | texts, reply=texts)
 @settings(max_examples=60)
 def test_any_text_has_a_sound_log_probability(model, x, synopsis, reply):

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from gre_bench.ranking.published import load
-from gre_bench.stats.effects import Effect, degradation_verdict, effect, holm, manipulation_verdict, overall, paper_rule
+from gre_bench.stats.effects import (
+    Effect,
+    degradation_verdict,
+    effect,
+    effect_at_length,
+    holm,
+    manipulation_verdict,
+    overall,
+    paper_rule,
+)
+from gre_bench.stats.length import Slope
 from gre_bench.stats.samples import weights
 
 # Student's sleep data: the d of these two columns is printed as -0.8321811 by R's effsize (pooled, unequal variances or not).
@@ -130,6 +140,14 @@ def test_a_change_of_no_score_is_an_effect_of_exactly_zero_and_of_one_paper_amon
     found = effect(before, after, np.repeat(np.arange(100), 2))
     assert found.method == "Student"
     assert found.low < 0 < found.value < found.high < 0.02
+
+
+def test_where_no_review_changed_its_length_the_effect_at_equal_length_is_the_plain_one():
+    before, after, names = pairs(np.random.default_rng(6), 200, -2.0)
+    slope = Slope(0.7, dict.fromkeys(range(200), 0.0))
+    found, plain = effect_at_length(before, after, np.zeros(400), names, slope), effect(before, after, names)
+    assert found.value == pytest.approx(plain.value)
+    assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.1)
 
 
 def test_a_tiny_effect_keeps_its_digits():
