@@ -212,17 +212,16 @@ def test_a_folder_that_cannot_be_used_is_one_clear_line(folders, tmp_path, damag
     assert str(folder) in str(refusal.value)
 
 
-@pytest.mark.parametrize("option", [{"device": "tpu"}, {"dtype": "int8"}, {"attention": "flash"}])
-def test_an_unknown_option_is_named_with_the_known_ones(folders: dict[str, Path], option: dict[str, str]) -> None:
-    (value,) = option.values()
-    with pytest.raises(LMError, match=f"'{value}' is none of .+, .+"):
-        TransformersLM.open(folders["llama3"], **option)
-
-
-def test_asking_for_a_gpu_where_there_is_none_is_one_clear_line(folders, monkeypatch):
+def test_an_unknown_option_and_a_gpu_where_there_is_none_are_one_clear_line(folders, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(LMError, match="no CUDA device"):
-        TransformersLM.open(folders["llama3"], device="cuda")
+    for option, said in (
+        ({"device": "tpu"}, "'tpu' is none of .+, .+"),
+        ({"dtype": "int8"}, "'int8' is none of .+, .+"),
+        ({"attention": "flash"}, "'flash' is none of .+, .+"),
+        ({"device": "cuda"}, "no CUDA device"),
+    ):
+        with pytest.raises(LMError, match=said):
+            TransformersLM.open(folders["llama3"], **option)
     TransformersLM.open(folders["llama3"], device="auto")
 
 

@@ -177,15 +177,12 @@ def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tm
         assert_like_one_by_one(lm, [PREDICTIONS[0], Prediction("The reviewer appreciates it. " * 40, None, TEXTS[0])])
 
 
-def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeypatch):
+def test_an_engine_or_batches_that_disagree_with_the_model_are_not_trusted(weights, monkeypatch):
     for wrong in (lambda out, sums, part, part_sums: None, lambda out, sums, part, part_sums: out.fill_(torch.nan)):
         monkeypatch.setattr(trie_attention, "_merge", wrong)
         lm = TransformersLM.open(weights.folder, device="cpu")
         assert lm.identity.engine_version == "batches-1"
         assert "changed a log-probability" in lm.remarks[0]
-
-
-def test_batches_that_disagree_with_the_model_are_not_trusted(weights, monkeypatch):
     right = Batches.logprobs
     monkeypatch.setattr(
         Batches, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)]

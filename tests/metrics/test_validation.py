@@ -70,15 +70,11 @@ def three_humans():
     return scored("human"), scored("half"), others, words(**count)
 
 
-def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed():
+def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed_by_two_human_reviews_of_one_reference():
     before, after, others, count = three_humans()
     row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS, others)["sentence_deletion"]
     assert row.length_low < 0 < row.length_high and abs(row.length_d) < 0.3 * abs(row.d)
-
-
-def test_length_cannot_be_held_fixed_without_two_human_reviews_against_one_reference():
     # Over papers, scores fall with length; pooled over them, the slope had the wrong sign.
-    before, after, _, count = three_humans()
     row = change_effects(before, {"sentence_deletion": after}, count, SETTINGS)["sentence_deletion"]
     assert row.d < 0 and row.length_d is None
 
@@ -92,15 +88,12 @@ def test_holm_is_over_the_degradations_alone():
     assert found["injection"].p_holm is None
 
 
-def test_what_has_no_pair_is_open_with_its_reason_or_left_out_if_it_is_ours():
+def test_what_has_no_pair_or_never_varies_is_open_with_its_reason_or_left_out_if_it_is_ours():
     none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
     found = change_effects(rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS)
     assert set(found) == {"abstract_only"}
     assert found["abstract_only"].verdict == "undecided"
     assert found["abstract_only"].problem.endswith("no_abstract")
-
-
-def test_scores_that_never_vary_are_open_with_the_reason():
     flat = rows("human", lambda paper, reference: 1.0)
     found = change_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
     assert found["sentence_deletion"].d is None

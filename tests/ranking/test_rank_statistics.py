@@ -74,9 +74,7 @@ def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():
     assert at == pytest.approx(stats.gmean(human))
     assert np.mean(pairs.of_candidates(["a"]).values) - np.mean(pairs.of_candidates(["human"]).values) > 10
     assert scores["a"].value == pytest.approx(scores["human"].value, abs=0.3)
-
-
-def test_without_humans_or_with_one_candidate_there_is_no_length_to_hold():
+    # Without humans or with one candidate there is no length to hold.
     pairs = board({"a": 1, "b": 0}, papers=5)
     words = {(name, f"p{paper}"): 10 + paper for name in ("a", "b", "human") for paper in range(5)}
     assert at_human_length(pairs, words) == (None, {})

@@ -24,17 +24,21 @@ def scores(papers, named=0.0, gain=5.0, seed=0, noise=1.0):
     return rows
 
 
-def test_conformal_p_values_count_the_nulls_that_reach_the_gain():
+def test_conformal_p_values_count_the_nulls_that_reach_the_gain_and_fewer_than_a_hundred_detect_nothing():
     # 19 nulls: the largest p-value that 5% allows is that of a gain above all of them.
     nulls = list(range(19))
     assert conformal([18.5, 18.0, 17.0, -1.0], nulls).tolist() == [1 / 20, 2 / 20, 3 / 20, 20 / 20]
+    assert detected(scores(24)) is None and 4 * 24 < FEWEST_NULLS <= 4 * 25
+    assert detected(scores(25)) is not None
 
 
-def test_equal_reviews_are_never_detected():
+def test_equal_reviews_are_never_detected_and_one_paper_gives_no_result():
     same = [FlawScores(str(paper), flaw, "omission", 3.0, 3.0, 3.0, 3.0) for paper in range(60) for flaw in "fg"]
     assert detected(same) == 0.0
     result = correctness(same)
     assert (result.score.value, result.score.p, result.specific) == (0.0, 1.0, None)
+    with pytest.raises(ValueError, match="two papers"):
+        correctness(scores(1))
 
 
 def test_the_rate_is_that_of_rogan_and_gladen():
@@ -42,11 +46,6 @@ def test_the_rate_is_that_of_rogan_and_gladen():
     assert rate(0.23, 0.8, 0.05) == pytest.approx((0.23 + 0.95 - 1) / (0.8 + 0.95 - 1))
     assert (rate(0.02, 0.8, 0.05), rate(0.9, 0.8, 0.05)) == (0.0, 1.0)
     assert rate(0.3, None, 0.05) is rate(None, 0.8, 0.05) is rate(0.3, 0.12, 0.05) is None
-
-
-def test_fewer_than_a_hundred_nulls_detect_nothing():
-    assert detected(scores(24)) is None and 4 * 24 < FEWEST_NULLS <= 4 * 25
-    assert detected(scores(25)) is not None
 
 
 def test_the_score_is_half_the_sum_of_both_differences_by_paper():
@@ -83,8 +82,3 @@ def test_the_estimated_rate_is_the_true_one():
     for named in (0.0, 0.25, 0.5, 1.0):
         rates = [rate(detected(scores(60, named, seed=seed)), true, 0.05) for seed, true in enumerate(sure)]
         assert np.mean(rates) == pytest.approx(named, abs=0.05)
-
-
-def test_one_paper_gives_no_result():
-    with pytest.raises(ValueError, match="two papers"):
-        correctness(scores(1))

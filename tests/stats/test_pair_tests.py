@@ -42,16 +42,15 @@ def test_a_missing_pair_takes_its_reference_out_of_the_difference_and_not_the_pa
     (test,) = pair_tests(values, papers, names, references)
     assert test.difference == pytest.approx(-(1 + 0.1 * 1.5))
     assert test.papers == 4
+    with pytest.raises(ValueError, match="a and b do not have two papers in common"):
+        pair_tests([1.0, 2.0, 3.0], ["p", "p", "q"], ["a", "b", "a"])
 
 
-def test_the_papers_needed_are_those_of_the_textbook():
+def test_the_papers_needed_are_those_of_the_textbook_and_show_the_difference_as_often_as_they_promise():
     # Two-sided 5%, power 80%: n = ((1.960 + 0.842)·sd/d)² = 31.4 for d = sd/2, and two more for Student's t: 34.
     test = PairTest("a", "b", 0.5, 0, 1, 1.0, 0.2, 0.2, 1, 10)
     assert papers_needed(test, 0.05) == 34
     assert papers_needed(PairTest("a", "b", 0.0, 0, 0, 1.0, 1.0, 1.0, 1, 10), 0.05) is None
-
-
-def test_that_many_papers_show_the_difference_as_often_as_they_promise():
     random = np.random.default_rng(4)
     needed = papers_needed(PairTest("a", "b", 0.4, 0, 1, 1.0, 0.2, 0.2, 1, 10), 0.05)
     drawn = random.normal(0.4, 1.0, size=(4000, needed))
@@ -72,8 +71,3 @@ def test_the_order_of_rows_changes_nothing_and_flipping_changes_the_sign(seed, p
         assert (test.difference, test.low, test.high, test.p_holm) == pytest.approx(
             (other.difference, other.low, other.high, other.p_holm)
         )
-
-
-def test_candidates_without_two_papers_in_common_are_refused_by_name():
-    with pytest.raises(ValueError, match="a and b do not have two papers in common"):
-        pair_tests([1.0, 2.0, 3.0], ["p", "p", "q"], ["a", "b", "a"])

@@ -225,12 +225,6 @@ def test_a_training_that_ends_at_any_stage_is_continued_to_the_same_adapter_and_
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_a_training_that_spoils_the_model_leaves_no_record(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(LMError, match="after step 1 is nan; lower learning_rate"):
-        tune(base, tmp_path / "out", max_steps=1, warmup_steps=0, learning_rate=1e30, clip=0.0)
-    assert not (tmp_path / "out" / "training.json").exists()
-
-
 def test_a_folder_of_another_training_or_of_something_else_is_refused(base: Path, adapter, tmp_path: Path) -> None:
     folder = shutil.copytree(adapter[0], tmp_path / "out")
     with pytest.raises(SettingsError, match="another training .epochs was 2, is 1.; choose another folder"):
@@ -316,7 +310,7 @@ def test_an_adapter_of_another_form_or_base_is_no_start(base: Path, adapter, tmp
     assert not out.exists()
 
 
-def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tmp_path: Path) -> None:
+def test_a_base_that_cannot_be_trained_or_is_spoilt_is_one_clear_line(base: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(LMError, match="there is no such folder"):
         tune(tmp_path / "nowhere", out)
@@ -327,6 +321,9 @@ def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tm
     with pytest.raises(LMError, match="no chat template"):
         tune(bare, out)
     assert not out.exists()
+    with pytest.raises(LMError, match="after step 1 is nan; lower learning_rate"):
+        tune(base, out, max_steps=1, warmup_steps=0, learning_rate=1e30, clip=0.0)
+    assert not (out / "training.json").exists()
 
 
 @pytest.mark.parametrize("targets", [("lm_head",), ("q_proj", "embed_tokens"), ("model.embed_tokens",)])
@@ -343,7 +340,7 @@ def test_an_end_of_a_model_whose_ends_are_two_matrices_scores_as_it_was_trained(
     assert made["loss"]["held out after"] == pytest.approx(loss(tmp_path / "out"), rel=1e-5)
 
 
-def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
+def test_papers_that_teach_nothing_are_refused_with_the_reasons_or_counted_in_the_record(base, tmp_path) -> None:
     two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
     with pytest.raises(
         SourceError, match="none of the 2 papers to train on is usable: 2 papers with fewer than 3 reviews"
@@ -354,9 +351,6 @@ def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_
     ):
         long = [replace(paper, judgments=tuple(text + " again" * 900 for text in paper.judgments)) for paper in KEPT]
         fine_tune(base, LEARNT, long, ["gem"], SETTINGS, tmp_path / "out", DATA)
-
-
-def test_what_is_left_out_is_counted_in_the_record(base: Path, tmp_path: Path) -> None:
     papers = [*LEARNT[:1], JudgedPaper("two", PAPERS[1].judgments[:2])]
     made = fine_tune(base, papers, (), ["gem"], SETTINGS.model_copy(update={"epochs": 1}), tmp_path / "out", DATA)
     assert made["excluded"] == {
@@ -371,9 +365,6 @@ def test_contrast_asks_with_reviews_of_other_papers_too_and_changes_what_is_lear
     assert made["conversations"] == {"learnt": 30, "held out": 9} and plain["conversations"]["learnt"] == 18
     assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.2  # the usual loss is the anchor
     assert made["loss"]["first step"] > plain["loss"]["first step"]  # it has the contrastive term, ln 3 at first
-
-
-def test_contrast_needs_shared_prefixes_and_the_loss_of_replies() -> None:
     for others in ({"share_prefixes": False}, {"share_prefixes": True, "learnt": "full"}):
         with pytest.raises(ValueError, match="contrast needs share_prefixes=true and learnt=reply"):
             TuningSettings(contrast=0.3, **others)
