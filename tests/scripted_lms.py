@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from gre_bench.core.errors import SpanError
@@ -36,6 +37,7 @@ class OverlapLM:
         return [self.span(prediction) for prediction in predictions]
 
     @staticmethod
+    @cache
     def span(prediction: Prediction) -> SpanLogprob:
         given = set(f"{prediction.x or ''} {prediction.synopsis or ''}".lower().split())
         logprobs = [-1.0 - 0.001 * len(word) if word.lower() in given else -4.0 for word in prediction.reply.split()]

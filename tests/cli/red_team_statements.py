@@ -1,5 +1,7 @@
 """Statements that somebody wrote against `gre-bench sql` who had not seen how it is made."""
 
+from tempfile import gettempdir
+
 STATEMENTS = [
     "copy (select 1) to '/dev/stdout' (format csv)",
     "copy (select 1) to '/dev/stderr' with (header false)",
@@ -122,7 +124,7 @@ STATEMENTS = [
     "from read_text(getvariable('x'))",
     "from glob('*')",
     "from glob('/etc/*')",
-    "from glob('/tmp/gre-bench-sql-*/**')",
+    f"from glob('{gettempdir()}/gre-bench-sql-*/**')",
     "from 'bait.csv'",
     'from "bait.csv"',
     "from 'bait.parquet'",
@@ -131,8 +133,8 @@ STATEMENTS = [
     "from read_text('/proc/self/cwd/bait.txt')",
     "from read_text('/proc/self/fd/0')",
     "from read_csv('fd:0')",
-    "from read_text('/tmp/gre-bench-sql-*/read.duckdb')",
-    "from read_blob('/tmp/gre-bench-sql-*/read.duckdb.wal')",
+    f"from read_text('{gettempdir()}/gre-bench-sql-*/read.duckdb')",
+    f"from read_blob('{gettempdir()}/gre-bench-sql-*/read.duckdb.wal')",
     "from query('from read_text((select path from duckdb_databases() limit 1))')",
     (
         "with p as (select path from duckdb_databases() where path is not null) select length(conte"
