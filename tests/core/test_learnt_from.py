@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as parquet
 import pytest
@@ -50,10 +52,10 @@ def test_a_paper_is_learnt_if_its_id_or_any_of_its_texts_is_registered(folder, p
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
-def test_a_register_knows_what_was_written_into_it(tmp_path_factory, name, abstract, reviews):
-    folder = tmp_path_factory.mktemp("register")
-    write_register(folder, [PaperTexts(name, abstract, tuple(reviews))], ["review 0123456789abcdef"])
-    register = read_register(folder, "it")
+def test_a_register_knows_what_was_written_into_it(name, abstract, reviews):
+    with TemporaryDirectory() as folder:
+        write_register(Path(folder), [PaperTexts(name, abstract, tuple(reviews))], ["review 0123456789abcdef"])
+        register = read_register(Path(folder), "it")
     assert register.learnt([PaperTexts(name)]) == {name}
     assert "review 0123456789abcdef" in register.entries
 

@@ -164,7 +164,7 @@ TAGGED = ("<", "<summary", "<summary ", "<summary>", "</summary>")
 
 @pytest.mark.parametrize("piece", [*THINKING, *TAGGED, "- ", " ", "\n", "The reviewer ", "\t\n "])
 def test_hostile_replies_take_linear_time(piece):
-    text = piece * (2_000_000 // len(piece))
+    text = piece * (1_000_000 // len(piece))
     started = time.process_time()
     without_thinking(text)
     repeats_itself(text)
@@ -172,4 +172,4 @@ def test_hostile_replies_take_linear_time(piece):
     for read in (judgments, assw):
         with contextlib.suppress(ReplyError):
             read(text)
-    assert time.process_time() - started < 8
+    assert time.process_time() - started < 4

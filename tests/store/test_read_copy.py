@@ -17,8 +17,8 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import PAPERS
-from gre_bench.store.read_copy import CopyForReaders, kept_open
-from tests.faults.commands import assert_one_line, command
+from gre_bench.store.read_copy import CopyForReaders, kept_open, sha256
+from tests.faults.endpoints import refused
 from tests.flows.refreshing import EDITION, refreshed
 
 MENDED = "gre-bench refresh --edition SAMPLE-2026"
@@ -67,21 +67,17 @@ def mean_of(store: Store) -> float:
         return run.execute(MEAN).fetchall()[0][0]
 
 
-def test_a_forged_log_would_be_replayed_by_whoever_opened_the_copy_beside_it(store):
-    log = store.read_file.with_name("read.duckdb.wal")
-    forge(store.read_file, log)
-    assert log.stat().st_size > 100
-    with duckdb.connect(str(store.read_file), read_only=True) as run:
-        assert run.execute(MEAN).fetchall()[0][0] > 900
-
-
 @pytest.mark.parametrize("end", ["wal", "wal.recovery", "wal.checkpoint"])
 def test_a_forged_log_is_refused_wherever_the_copy_is_read_and_the_next_write_takes_it_away(store, state, end):
     mean = believed(store)
     log = store.read_file.with_name(f"read.duckdb.{end}")
     forge(store.read_file, log)
+    if end == "wal":
+        with duckdb.connect(str(store.read_file), read_only=True) as run:
+            assert run.execute(MEAN).fetchall()[0][0] > 900, "DuckDB itself does not replay it"
     for arguments in ASKED if end == "wal" else ASKED[:3]:
-        assert_one_line(command(*arguments, "--state", state), 1, log.name, "lies beside the copy", MENDED)
+        line = refused(*arguments, "--state", state, says="lies beside the copy", code=1)
+        assert log.name in line and MENDED in line
     assert not (state / "releases").exists() or not ReleaseStore(state / "releases", EDITION).names()
     with store.lock("refresh"):
         store.copy_for_readers()
@@ -94,7 +90,8 @@ def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_i
     forge(store.read_file)
     os.utime(store.read_file, ns=(times.st_atime_ns, times.st_mtime_ns))
     for arguments in (*ASKED[:3], ("leaderboard", EDITION, "--figures", state)):
-        assert_one_line(command(*arguments, "--state", state), 1, "read.duckdb", "not as it was written", MENDED)
+        line = refused(*arguments, "--state", state, says="not as it was written", code=1)
+        assert "read.duckdb" in line and MENDED in line
     with store.lock("refresh"):
         store.copy_for_readers()
     assert believed(store) == mean
@@ -184,9 +181,8 @@ def test_reading_leaves_nothing_beside_the_copy(store):
     assert sorted(path.name for path in store.folder.iterdir()) == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebody_also_gave_a_digest(store, state):
-    from gre_bench.store.read_copy import sha256
-
     mean = believed(store)
     forge(store.read_file)
     store.copy.sums.write_text(f"{sha256(store.read_file)}  read.duckdb\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,7 @@ def declared() -> dict[str, str]:
     return {name: value.name for name, value in vars(queries).items() if isinstance(value, Query)}
 
 
+@cache
 def named_in_code() -> tuple[set[str], set[str]]:
     """Names whose rows are asked for, and names that may stand in a step of `Store.write`."""
     constants_of = declared()

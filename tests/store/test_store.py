@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
 import re
-import signal
 import time
 from pathlib import Path
 
@@ -40,39 +38,24 @@ def score(**changes):
     } | changes  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"value": float("nan")},
-        {"value": float("inf")},
-        {"value": None},
-        {"problem": "too_long"},
-        {"signature_id": "unknown"},
-        {"signature_id": None},
-        {"predictions": None},
-    ],
-)
-def test_the_database_refuses_a_score_that_is_none(store, changes):
-    with pytest.raises(duckdb.Error):
-        store.write(("add_scores", [score(**changes)]))
-    store.write(("add_scores", [score()]))
+SPAN = {"lm_id": "l", "prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
+NO_SCORES = [{"value": float("nan")}, {"value": float("inf")}, {"value": None}, {"problem": "too_long"},
+             {"signature_id": "unknown"}, {"signature_id": None}, {"predictions": None}]  # fmt: skip
+NO_SPANS = [{"total": float("nan")}, {"total": 1.0}, {"ids": [1]}]
 
 
-def test_the_database_refuses_a_second_score_of_a_pair(store):
-    store.write(("add_scores", [score()]))
+def test_the_database_refuses_a_score_or_a_span_that_cannot_be_and_a_second_score_of_a_pair(store):
+    refused = [("add_scores", score(**changes)) for changes in NO_SCORES]
+    refused += [("add_spans", SPAN | changes) for changes in NO_SPANS]
+    for query, row in refused:
+        with pytest.raises(duckdb.Error):
+            store.write((query, [row]))
+            pytest.fail(f"{query} took {row}")
+    store.write(("add_scores", [score()]), ("add_spans", [SPAN]))
+    spans = store.rows(SPANS_OF, lm_id="l", predictions=["a", "z"])
+    assert spans == [{name: SPAN[name] for name in ("prediction", "total", "ids", "logprobs", "escaped")}]
     with pytest.raises(Clash, match="Duplicate key"):
         store.write(("add_scores", [score(value=2.0)]))
-
-
-@pytest.mark.parametrize("changes", [{"total": float("nan")}, {"total": 1.0}, {"ids": [1]}])
-def test_the_database_refuses_a_span_that_cannot_be(store, changes):
-    span = {"lm_id": "l", "prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
-    with pytest.raises(duckdb.Error):
-        store.write(("add_spans", [span | changes]))
-    store.write(("add_spans", [span]))
-    assert store.rows(SPANS_OF, lm_id="l", predictions=["a", "z"]) == [
-        {"prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
-    ]
 
 
 def test_a_transaction_that_fails_leaves_nothing(store):
@@ -89,47 +72,29 @@ def test_the_file_has_the_pinned_format_and_block_size(store):
     assert str(block_size) == NEW_FILE["default_block_size"]
 
 
-def hold(folder: Path, seconds: float, held) -> None:
+def hold(folder: Path, held) -> None:
     with Store(folder, EDITION).lock("refresh"):
         held.set()
-        time.sleep(seconds)
+        time.sleep(60)
 
 
-@pytest.fixture
-def holder(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    held = context.Event()
-    process = context.Process(target=hold, args=(tmp_path, 60, held))
-    process.start()
-    assert held.wait(60)
-    yield process
-    process.kill()
-    process.join()
-
-
-def test_a_second_writer_is_told_who_holds_the_lock(tmp_path, holder):
-    store = Store(tmp_path, EDITION)
-    assert store.is_being_written()
+def test_who_holds_the_lock_is_named_to_writers_and_readers_until_it_is_killed(tmp_path):
+    context = multiprocessing.get_context("fork")
+    held, store = context.Event(), Store(tmp_path, EDITION)
+    holder = context.Process(target=hold, args=(tmp_path, held))
+    holder.start()
+    assert held.wait(60) and store.is_being_written()
     with pytest.raises(LockedError, match=rf"process {holder.pid} on .*\(refresh, since"), store.lock("refresh"):
         pass
-
-
-def test_a_killed_writer_leaves_no_lock(tmp_path, holder):
-    os.kill(holder.pid, signal.SIGKILL)
+    with pytest.raises(StoreError, match="a run is writing it now; follow it: gre-bench status"):
+        store.read(PAPERS)
+    holder.kill()
     holder.join()
-    store = Store(tmp_path, EDITION)
     assert not store.is_being_written()
+    with pytest.raises(StoreError, match="nothing to read yet; run: gre-bench refresh"):
+        store.read(PAPERS)
     with store.lock("refresh"):
         assert store.rows(PAPERS) == []
-
-
-def test_who_reads_before_anything_is_there_is_told_whether_a_run_is_at_it(tmp_path, holder):
-    with pytest.raises(StoreError, match="a run is writing it now; follow it: gre-bench status"):
-        Store(tmp_path, EDITION).read(PAPERS)
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.join()
-    with pytest.raises(StoreError, match="nothing to read yet; run: gre-bench refresh"):
-        Store(tmp_path, EDITION).read(PAPERS)
 
 
 def test_a_reader_sees_the_copy_and_not_what_came_after(store):
@@ -141,14 +106,6 @@ def test_a_reader_sees_the_copy_and_not_what_came_after(store):
     assert store.read(PAPERS) == []
     store.copy_for_readers()
     assert [row["paper_id"] for row in store.read(PAPERS)] == ["p"]
-
-
-def test_readers_read_while_the_copy_is_replaced_again_and_again(store):
-    store.copy_for_readers()
-    for _ in range(20):
-        with store.reading() as reader:
-            store.copy_for_readers()
-            assert reader.execute(statement("queries", "papers")).fetchall() == []
 
 
 def test_an_unknown_edition_is_named_with_the_known_ones(store, tmp_path):
@@ -184,15 +141,6 @@ def test_a_new_store_is_of_this_version_and_nothing_is_kept_beside(tmp_path):
     assert sorted(path.name for path in store.folder.iterdir()) == ["edition.duckdb", "edition.lock"]
 
 
-@pytest.mark.parametrize("content", [b"not a database" * 1000, b""])
-def test_a_damaged_store_is_one_line(tmp_path, content):
-    store = Store(tmp_path, EDITION)
-    store.folder.mkdir(parents=True)
-    store.file.write_bytes(content)
-    with one_line("damaged", kind=StoreError), store.lock("test"):
-        pass
-
-
 def test_what_a_killed_making_left_beside_is_no_hindrance(tmp_path):
     store = Store(tmp_path, EDITION)
     store.folder.mkdir(parents=True)
@@ -201,22 +149,25 @@ def test_what_a_killed_making_left_beside_is_no_hindrance(tmp_path):
         assert store.rows(PAPERS) == []
 
 
-def test_a_foreign_database_is_refused(tmp_path):
+def foreign(file: Path) -> None:
+    with duckdb.connect(str(file)) as run:
+        run.execute("create table mine (x integer)")
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda file: file.write_bytes(b"not a database" * 1000), "damaged"),
+        (Path.touch, "damaged"),
+        (foreign, "not made here"),
+    ],
+)
+def test_a_file_that_is_no_store_is_one_line(tmp_path, make, line):
     store = Store(tmp_path, EDITION)
     store.folder.mkdir(parents=True)
-    with duckdb.connect(str(store.file)) as foreign:
-        foreign.execute("create table mine (x integer)")
-    with pytest.raises(StoreError, match="not made here"), store.lock("test"):
+    make(store.file)
+    with one_line(line, kind=StoreError), store.lock("test"):
         pass
-
-
-def test_a_damaged_status_and_read_copy_are_one_line_each(store):
-    store.status_file.write_text("{")
-    with pytest.raises(StoreError, match="damaged"):
-        store.status()
-    store.read_file.write_bytes(b"x" * 5000)
-    with pytest.raises(StoreError, match="makes a new one"):
-        store.read(PAPERS)
 
 
 def test_a_status_is_read_back(store):
