@@ -59,11 +59,6 @@ class Ended:
     out: str
     err: str
 
-    @property
-    def line(self) -> str:
-        """The last line on standard error."""
-        return (self.err.splitlines() or [""])[-1]
-
 
 def sample(folder: Path, chat: ScriptedChat | None = None) -> tuple[str, ...]:
     """Options of a refresh from notes and texts, of which *chat* writes all that is written; rules without it.

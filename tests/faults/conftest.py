@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.report import Trial, as_markdown, table
+from tests.faults.report import Trial, as_markdown
 from tests.flows.refreshing import refreshed, tables
 
 TRIALS: list[Trial] = []
@@ -50,10 +50,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" or report.failed:
         held = report.outcome == "passed"
         for fault, invariant, times in told:
-            TRIALS.append(Trial(fault, int(times), invariant, held, report.duration))
+            TRIALS.append(Trial(fault, int(times), invariant, held))
     if report.failed and not told and "tests/faults/" in report.nodeid:
         # It broke before it could say what it tried: the table names the test.
-        TRIALS.append(Trial(report.nodeid.rpartition("::")[2], 1, "the test ends", False, report.duration))
+        TRIALS.append(Trial(report.nodeid.rpartition("::")[2], 1, "the test ends", False))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -62,7 +62,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     Path(wanted).parent.mkdir(parents=True, exist_ok=True)
     Path(wanted).write_text(as_markdown(TRIALS), encoding="utf-8")
-    terminalreporter.write_line("")
-    for line in table(TRIALS):
-        terminalreporter.write_line(line)
-    terminalreporter.write_line(f"\nwritten to {wanted}")
+    terminalreporter.write_line(f"\n{as_markdown(TRIALS)}\nwritten to {wanted}")

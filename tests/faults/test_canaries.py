@@ -7,8 +7,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -16,7 +19,6 @@ from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
-from tests.faults.canaries import CANARIES, forms, leaks
 from tests.faults.commands import MODELS
 from tests.faults.endpoints import said, with_settings
 from tests.faults.invariants import assert_accounted
@@ -25,6 +27,54 @@ from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted import serving
 from tests.servers.scripted_chat import MODEL, scripted_chat
+
+PART = 16
+"""So many bytes of a secret in a row are taken for a leak."""
+
+CANARIES = {
+    "SCRIPTED_KEY": "sk-canary+model/4f1Zq8=Xw7Lk2",
+    "EVALUATION_KEY": "ek-canary+vllm/9sT3p=Bn6Rr0Yd",
+    "OPENREVIEW_PASSWORD": "pw-canary+open/7gHu2=Cv5Ee8Ja",
+    "OPENREVIEW_TOKEN": "tk-canary+open/1mNb4=Kl0Ww3Oi",
+    "PREFECT_API_KEY": "pk-canary+pref/8dSx6=Qz9Uu5Tg",
+    "PREFECT_API_AUTH_STRING": "admin:ak-canary+pr/3fRe7=Vb2M",
+    "OPENAI_API_KEY": "ok-canary+open/5kPo1=Gh4Nn6Ls",
+    "HF_TOKEN": "hf_canary+hub/2jIu8=Fd7Ss1Ax0Q",
+}
+"""What a user's environment may hold: variable and value, each unlike any other byte string of a run."""
+
+
+def forms(secret: str) -> set[bytes]:
+    """Byte strings that give *secret* away wherever they stand: parts of it in the usual writings."""
+    raw = secret.encode()
+    found = {raw[place : place + PART] for place in range(len(raw) - PART + 1)}
+    for part in (raw[:PART], raw[-PART:]):
+        found |= {quote(part, safe="").encode(), quote_plus(part).encode(), part.hex().encode()}
+        # Base64 of a longer text holds that of the part in one of three alignments, but for its ends.
+        for lead in range(3):
+            coded = base64.b64encode(b"\0" * lead + part)
+            found.add(coded[4 if lead else 0 : (lead + len(part)) // 3 * 4])
+    return found
+
+
+def leaks(secrets: Iterable[str], texts: Iterable[str], folders: Iterable[Path]) -> list[str]:
+    """Where one of *secrets* stands: in *texts*, or in the bytes or the name of a file under *folders*."""
+
+    def places() -> Iterator[tuple[str, bytes]]:
+        for number, text in enumerate(texts):
+            yield f"text {number}", text.encode()
+        for folder in folders:
+            for path in sorted(folder.rglob("*")):
+                data = path.read_bytes() if path.is_file() else b""
+                yield str(path), data + str(path.relative_to(folder)).encode()
+
+    wanted, found = {form: secret for secret in secrets for form in forms(secret)}, []
+    for place, data in places():
+        if form := next((form for form in wanted if form in data), None):
+            at = data.find(form)
+            found.append(f"{place}: {wanted[form]}: …{data[max(0, at - 60) : at + len(form) + 20]!r}…")
+    return found
+
 
 ECHOES = ("echo_key", *(f"echo_key_{way}" for way in ("text", "base64", "quoted", "escaped", "429", "401")))
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
@@ -91,7 +141,7 @@ def test_logins_at_openreview_are_in_nothing_that_a_fetch_leaves_or_says(way, pl
     if way != "token":
         monkeypatch.delenv("OPENREVIEW_TOKEN")
     password = CANARIES["OPENREVIEW_PASSWORD"] if way == "password" else "another one"
-    with echoing() if way == "echoing" else served(account=Account(USER, password)) as host:
+    with answering(400) if way == "echoing" else served(account=Account(USER, password)) as host:
         url = host if isinstance(host, str) else host.v2
         sets = with_settings(*QUICK, "fetch.backoff_s=0.01", f"fetch.host={url}")
         told = [said("fetch", "SAMPLE", "2026", "--no-prefect", *sets, "--state", state)]
@@ -103,7 +153,11 @@ def test_logins_at_openreview_are_in_nothing_that_a_fetch_leaves_or_says(way, pl
 def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monkeypatch, trial):
     trial("canaries: OpenReview and LM endpoint redirect to another host", "no credential is sent there, one line", 2)
     use(OverlapLM())
-    with echoing() as elsewhere, redirecting(elsewhere) as url, scripted_chat(then="redirect_away") as server:
+    with (
+        answering(400) as elsewhere,
+        answering(307, Location=f"{elsewhere}/login") as url,
+        scripted_chat(then="redirect_away") as server,
+    ):
         server.elsewhere = elsewhere
         models = tmp_path / "models.toml"
         models.write_text(ENTRY.format(url=server.url, model=MODEL))
@@ -177,32 +231,20 @@ ASKED: list[str] = []
 
 
 @contextmanager
-def echoing():
-    """A server that refuses everything and says all that it was sent; its address."""
+def answering(status: int, **headers: str):
+    """The address of a server that answers everything so; if it refuses (400), it says and keeps all that it was sent."""
     ASKED.clear()
-    with _server(lambda sent: (400, {}, sent)) as url:
-        yield url
 
-
-@contextmanager
-def redirecting(elsewhere: str):
-    """A server that sends everything on to *elsewhere*, method and body kept; its address."""
-    with _server(lambda sent: (307, {"Location": f"{elsewhere}/login"}, ""), keep=False) as url:
-        yield url
-
-
-@contextmanager
-def _server(answer, keep: bool = True):
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             sent = f"{self.requestline}\n{self.headers}\n{self.rfile.read(int(self.headers.get('Content-Length') or 0)).decode()}"
-            if keep:
+            content = b""
+            if status == 400:
                 ASKED.append(sent)
-            status, headers, body = answer(sent)
-            content = (b'{"name": "Error", "message": ' + json.dumps(body).encode() + b"}") if status == 400 else b""
+                content = json.dumps({"name": "Error", "message": sent}).encode()
             self.send_response(status)
-            headers |= {"Content-Type": "application/json" if content else "text/plain"}
-            for name, value in (headers | {"Content-Length": str(len(content))}).items():
+            kind = "application/json" if content else "text/plain"
+            for name, value in (headers | {"Content-Type": kind, "Content-Length": str(len(content))}).items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)

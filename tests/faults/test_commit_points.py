@@ -26,24 +26,25 @@ PAPERS = 1
 FEW = 4
 
 
+def counted(folder: Path, *overrides: str, **more) -> tuple[list[str], dict]:
+    """The commit points of a run that nobody disturbs, and what it leaves."""
+    points = folder / "points.txt"
+    assert ended(folder / "state", *overrides, counted=str(points), **more) == 0
+    return points.read_text().splitlines(), whole(folder / "state")
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> tuple[list[str], dict]:
-    """The commit points of a run that nobody disturbs, and what it leaves."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    points = folder / "points.txt"
-    assert ended(folder / "state", counted=str(points)) == 0
-    return points.read_text().splitlines(), whole(folder / "state")
+    return counted(tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.fixture(scope="module")
 def bought(tmp_path_factory) -> tuple[int, dict, int]:
     """How many points a run with a scripted server has, what it leaves, and how many calls it pays."""
     folder = tmp_path_factory.mktemp("bought")
-    points = folder / "points.txt"
     with scripted_chat() as server:
-        asked = by_lm(folder, server)
-        assert ended(folder / "state", *asked, counted=str(points), only=BOUGHT, limit=PAPERS) == 0
-        return len(points.read_text().splitlines()), whole(folder / "state"), server.count
+        points, left = counted(folder, *by_lm(folder, server), only=BOUGHT, limit=PAPERS)
+        return len(points), left, server.count
 
 
 def killed_at(state: Path, point: int, *overrides: str, core: int, **more) -> None:
@@ -77,9 +78,7 @@ def resumed_by_lm(folder: Path, point: int, expected: dict, paid: int, core: int
 
 
 def test_a_kill_at_some_commit_points_of_a_refresh_of_given_texts_changes_nothing(tmp_path, trial):
-    counted = tmp_path / "points.txt"
-    assert ended(tmp_path / "undisturbed", counted=str(counted), file=GIVEN, limit=FEW) == 0
-    points, expected = counted.read_text().splitlines(), whole(tmp_path / "undisturbed")
+    points, expected = counted(tmp_path, file=GIVEN, limit=FEW)
     for point in Random(20261122).sample(range(1, len(points) + 1), HANDFUL):
         resumed(tmp_path / f"{point}", point, expected, core=min(os.sched_getaffinity(0)), file=GIVEN, limit=FEW)
     trial("SIGKILL at a commit point: given texts", SAME, HANDFUL)

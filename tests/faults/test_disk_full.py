@@ -6,17 +6,25 @@ write meets as it meets a full disk.
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gre_bench.core.errors import ServiceDown
+from gre_bench.pipeline.runs.job import Progress
 from gre_bench.pipeline.runs.prefect_engine import answering
 from gre_bench.release import manifest
 from gre_bench.store import Store
-from tests.faults.commands import Ended, assert_one_line, command, refresh, sample, small_files
-from tests.faults.disks import Disk, full_at, mounted
+from tests.faults.commands import Before, Ended, assert_one_line, command, refresh, sample, small_files
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, tables
 from tests.servers.scripted_chat import ScriptedChat, scripted_chat
@@ -33,6 +41,73 @@ QUICK = [("scoring", 0)]
 SLOWLY = [(stage, left) for stage in STAGES for left in (0, FEW_BYTES) if (stage, left) not in QUICK]
 FULL = "disk full"
 SAME = "one line, exit code 1 or 2; with room again the same tables, replies paid once"
+
+
+BALLAST, PAGE = "ballast", 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system of its own, mounted at *folder*."""
+
+    folder: Path
+
+    def fill(self, leave_bytes: int = 0) -> None:
+        fill(self.folder, leave_bytes)
+
+    def resize(self, size_bytes: int) -> None:
+        """Makes it a disk of another size, with what is on it."""
+        asked = ["mount", "-o", f"remount,size={size_bytes}", str(self.folder)]
+        subprocess.run(asked, check=True, capture_output=True)
+
+    def free(self) -> None:
+        """Gives the room back."""
+        (self.folder / BALLAST).unlink(missing_ok=True)
+
+
+@contextmanager
+def mounted(folder: Path, size_bytes: int) -> Iterator[Disk]:
+    """A disk of that size at *folder*; the test is skipped where this user may not mount one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "gre-bench-faults", str(folder)]
+    if not shutil.which("mount") or subprocess.run(asked, capture_output=True).returncode != 0:
+        pytest.skip("no disk can be mounted here; the bounds on the size of files are tried instead")
+    try:
+        yield Disk(folder)
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path, leave_bytes: int = 0) -> None:
+    """Writes to the disk of *folder* until only *leave_bytes* are left on it."""
+
+    def left() -> int:
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize - leave_bytes
+
+    with (folder / BALLAST).open("ab") as file:
+        try:
+            while (room := left()) >= PAGE:
+                os.write(file.fileno(), bytes(min(room, 2**20) // PAGE * PAGE))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+
+
+def full_at(stage: str, folder: Path, leave_bytes: int = 0) -> Before:
+    """The disk of *folder* fills up when a run comes to *stage* (its beginning is enough)."""
+    return partial(_fill_at, stage, folder, leave_bytes)
+
+
+def _fill_at(stage: str, folder: Path, leave_bytes: int) -> None:
+    plain = Progress.stage
+
+    def stage_begins(self: Progress, name: str, *more: object) -> None:
+        plain(self, name, *more)
+        if name.startswith(stage):
+            fill(folder, leave_bytes)
+
+    Progress.stage = stage_begins  # type: ignore[method-assign,assignment]
 
 
 class Edition:
@@ -65,8 +140,6 @@ def edition(tmp_path_factory):
 @pytest.fixture
 def disk(tmp_path):
     with mounted(tmp_path / "disk", ROOMY) as found:
-        if found is None:
-            pytest.skip("no disk can be mounted here; the bounds on the size of files are tried instead")
         yield found
 
 
@@ -90,8 +163,6 @@ def test_a_disk_that_fills_up_at_a_stage_costs_nothing_that_was_committed(editio
 def test_a_disk_that_grows_step_by_step_is_met_at_many_stages_and_ends_in_the_same_tables(edition, tmp_path, trial):
     since, met, size = edition.chat.count, set(), 64 * 1024
     with mounted(tmp_path / "disk", size) as disk:
-        if disk is None:
-            pytest.skip("no disk can be mounted here")
         state = disk.folder / "state"
         while (found := edition.refresh(state)).code != 0:
             told(found)
@@ -158,8 +229,6 @@ def test_a_disk_without_room_for_prefects_own_server_is_named_before_and_while_i
     from prefect.exceptions import PrefectException
 
     with mounted(tmp_path / "disk", 16 * STEP) as disk:
-        if disk is None:
-            pytest.skip("this user may mount no disk")
         monkeypatch.setenv("PREFECT_HOME", str(disk.folder / "state" / "prefect"))
         with (
             pytest.raises(ServiceDown, match="the disk of .*/disk is full .0.0 MB left., so Prefect's server stopped"),

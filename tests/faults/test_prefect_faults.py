@@ -99,15 +99,20 @@ def test_a_server_that_is_not_there_is_one_line_that_names_its_address(undisturb
     trial("Prefect: PREFECT_API_URL leads to a closed port", "one line that names it, exit code 3; nothing is lost")
 
 
-def test_a_server_that_dies_in_the_middle_of_scoring_stops_the_run_there(undisturbed, tmp_path, trial):
+@pytest.mark.parametrize("moment", ["in the middle of scoring", "while the board is published"])
+def test_a_server_that_dies_stops_the_run_there_and_keeps_every_score(undisturbed, tmp_path, trial, moment):
     state, environment = tmp_path / "state", environment_of(tmp_path)
+    scoring = moment.endswith("scoring")
     with served(environment, tmp_path / "server.log") as server:
-        process = refreshing(state, environment, pause_s=0.06)
-        until_scored(state, process)
+        process = refreshing(state, environment, pause_s=0.06 if scoring else 0.0)
+        if scoring:
+            until_scored(state, process)
+        else:
+            wait_for(lambda: at_its_end(state, process), process)
         kill(server)
         kept = assert_stops(process, state, undisturbed, environment["PREFECT_API_URL"])
-    assert 32 <= kept < PAIRS
-    trial("Prefect: its server dies in the middle of scoring", STOPS)
+    assert 32 <= kept < PAIRS if scoring else kept == PAIRS
+    trial(f"Prefect: its server dies {moment}", STOPS)
 
 
 def test_a_server_that_is_back_within_a_minute_costs_nothing(undisturbed, tmp_path, trial):
@@ -119,16 +124,6 @@ def test_a_server_that_is_back_within_a_minute_costs_nothing(undisturbed, tmp_pa
     with served(environment, tmp_path / "again.log"):
         assert_ends(process, state, undisturbed)
     trial("Prefect: its server dies in the middle of scoring and is started anew", ENDS)
-
-
-def test_a_server_that_dies_at_the_end_keeps_every_score(undisturbed, tmp_path, trial):
-    state, environment = tmp_path / "state", environment_of(tmp_path)
-    with served(environment, tmp_path / "server.log") as server:
-        process = refreshing(state, environment)
-        wait_for(lambda: at_its_end(state, process), process)
-        kill(server)
-        assert assert_stops(process, state, undisturbed, environment["PREFECT_API_URL"]) == PAIRS
-    trial("Prefect: its server dies while the board is published", STOPS)
 
 
 def test_the_temporary_server_of_a_run_that_dies_stops_the_run(undisturbed, tmp_path, trial):

@@ -47,43 +47,31 @@ def took(state: Path, *overrides: str, **more) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_random_kills_of_a_whole_refresh(tmp_path, trial):
-    random, stages, state = Random(20261124), Counter[str](), tmp_path / "state"
-    seconds = took(tmp_path / "undisturbed")
-    expected = whole(tmp_path / "undisturbed")
-    while stages.total() < WHOLE:
-        while stages.total() < WHOLE and (hit := killed(state, random, 0.6 * seconds)):
-            stages[hit] += 1
-        assert ended(state) == 0
-        assert_same(whole(state), expected)
-        assert_accounted(state, done=True)
-        assert debris(state) == []
-        rmtree(state)
-    for stage, times in stages.items():
-        trial(f"SIGKILL at a random moment: {stage}", SAME, times)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_random_kills_of_a_refresh_that_buys_its_texts(tmp_path, trial):
-    random, hits = Random(20261125), Counter[str]()
+@pytest.mark.parametrize("bought", [False, True], ids=["whole", "texts bought"])
+def test_random_kills_of_a_refresh(tmp_path, trial, bought):
+    random, hits, kills = Random(20261124 + bought), Counter[str](), BOUGHT if bought else WHOLE
+    asked = {"limit": 4} if bought else {}
     with scripted_chat(pause_s=0.02) as server:
-        overrides = by_lm(tmp_path, server, "writing.chunk=4")
-        seconds = took(tmp_path / "undisturbed", *overrides, limit=4)
+        overrides = by_lm(tmp_path, server, "writing.chunk=4") if bought else ()
+        longest_s = (0.7 if bought else 0.6) * took(tmp_path / "undisturbed", *overrides, **asked)
         expected, paid = whole(tmp_path / "undisturbed"), server.count
-        while hits.total() < BOUGHT:
+        while hits.total() < kills:
             state, before = tmp_path / f"state-{hits.total()}", server.count
-            while hit := killed(state, random, 0.7 * seconds, *overrides, limit=4):
+            while hits.total() < kills and (hit := killed(state, random, longest_s, *overrides, **asked)):
                 hits[hit] += 1
-            assert ended(state, *overrides, limit=4) == 0
+            assert ended(state, *overrides, **asked) == 0
             assert_same(whole(state), expected)
             assert_accounted(state, done=True)
-            spent = SpendLog(state / "spending.jsonl").whole(EDITION)
-            assert_paid_once(server.requests[before:], paid, spent.unanswered)
-            assert server.count - before <= spent.requests
+            if bought:
+                spent = SpendLog(state / "spending.jsonl").whole(EDITION)
+                assert_paid_once(server.requests[before:], paid, spent.unanswered)
+                assert server.count - before <= spent.requests
+            else:
+                assert debris(state) == []
             rmtree(state)
+    kind, invariant = (", texts bought", f"{SAME}; {PAID}") if bought else ("", SAME)
     for stage, times in hits.items():
-        trial(f"SIGKILL at a random moment, texts bought: {stage}", f"{SAME}; {PAID}", times)
+        trial(f"SIGKILL at a random moment{kind}: {stage}", invariant, times)
 
 
 @pytest.mark.slow

@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
 from shutil import rmtree
+from typing import Any
 
 import pytest
 
@@ -26,7 +29,7 @@ from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
 from tests.ingest.pdf.test_reader import endless
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.scripted_chat import ScriptedChat, scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
 ENDS_IN_S = 5.0
@@ -79,6 +82,15 @@ def at_stage(state: Path, process: BaseProcess, stage: str) -> bool:
     return bool(names) and names[0] >= STAGES.index(stage)
 
 
+@contextmanager
+def asking(folder: Path, **server: Any) -> Iterator[tuple[ScriptedChat, BaseProcess]]:
+    """A refresh of two papers under *folder* that has asked a scripted server of this behaviour twice."""
+    with scripted_chat(**server) as chat:
+        process = commanded(folder, *asked(folder / "state", *by_lm(folder, chat)), "--limit", "2")
+        wait_for(lambda: chat.count >= 2, process)
+        yield chat, process
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     state = tmp_path_factory.mktemp("undisturbed")
@@ -117,10 +129,7 @@ def stage_of_stop(state: Path) -> str:
 @pytest.mark.slow
 @SIGNS
 def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
-    with scripted_chat(pause_s=120.0) as server:
-        overrides = by_lm(tmp_path, server)
-        process = commanded(tmp_path, *asked(tmp_path / "state", *overrides), "--limit", "2")
-        wait_for(lambda: server.count >= 2, process)
+    with asking(tmp_path, pause_s=120.0) as (server, process):
         assert stop(process, tmp_path, sign)
         in_flight = server.count
     trial(f"{sign.name}: an LM endpoint does not answer", CLEAN)
@@ -136,9 +145,7 @@ def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
 @SOONER
 def test_a_refresh_whose_endpoint_drips_a_byte_a_second(tmp_path, trial, sign):
     with_papers_read(tmp_path / "state")
-    with scripted_chat(then="drip_slowly") as server:
-        process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
-        wait_for(lambda: server.count >= 2, process)
+    with asking(tmp_path, then="drip_slowly") as (_, process):
         time.sleep(1.5)
         assert stop(process, tmp_path, sign)
     assert (Store(tmp_path / "state", EDITION).status() or {})["state"] == "stopped"
@@ -148,9 +155,7 @@ def test_a_refresh_whose_endpoint_drips_a_byte_a_second(tmp_path, trial, sign):
 @SOONER
 def test_a_second_stop_does_not_wait_for_what_the_first_one_waits_for(tmp_path, trial, sign):
     with_papers_read(tmp_path / "state")
-    with scripted_chat(pause_s=120.0) as server:
-        process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
-        wait_for(lambda: server.count >= 2, process)
+    with asking(tmp_path, pause_s=120.0) as (_, process):
         os.killpg(process.pid, sign)
         time.sleep(2 * ONE_STOP_S)
         assert process.exitcode is None
@@ -174,14 +179,11 @@ def test_a_refresh_under_the_prefect_engine_whose_endpoint_drips(tmp_path, trial
 @pytest.mark.slow
 @SIGNS
 def test_a_refresh_whose_replies_come_soon_keeps_what_is_in_flight(tmp_path, trial, sign):
-    with scripted_chat(pause_s=1.0) as server:
-        overrides = by_lm(tmp_path, server)
-        process = commanded(tmp_path, *asked(tmp_path / "state", *overrides), "--limit", "2")
-        wait_for(lambda: server.count >= 2, process)
+    with asking(tmp_path, pause_s=1.0) as (server, process):
         assert stop(process, tmp_path, sign)
         kept = len(list((tmp_path / "state" / "replies").glob("*/*.json")))
         assert kept == server.count
-        assert ended(tmp_path / "state", *overrides, limit=2) == 0
+        assert ended(tmp_path / "state", *by_lm(tmp_path, server), limit=2) == 0
         asked_for = [str(body["messages"]) for body in server.requests]
         assert len(asked_for) == len(set(asked_for)), "a reply was bought twice"
     trial(f"{sign.name}: replies are in flight", f"{CLEAN}; what is paid for is kept")
@@ -230,7 +232,7 @@ def command_line(pid: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def undisturbed_two(tmp_path_factory):
-    state = tmp_path_factory.mktemp("undisturbed-two")
+    state = with_papers_read(tmp_path_factory.mktemp("undisturbed-two"))
     assert ended(state, limit=2) == 0
     return tables(state)
 
