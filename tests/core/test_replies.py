@@ -21,7 +21,7 @@ STRONG, WEAK = ASSW_PARTS
     [
         ("<a>one</a> between <b>\n two \n</b>", "ab", {"a": "one", "b": "two"}),
         ("<A>one</a > <b>two</B>", "ab", {"a": "one", "b": "two"}),
-        ("<a>one</a><b>two", "ab", {"a": "one", "b": "two"}),
+        ("<a>one</a><b> two\n", "ab", {"a": "one", "b": "two"}),
         ("<a>one<b>two</b>", "ab", {"a": "one", "b": "two"}),
         ("<a>one</a><a>two</a>", "a", {"a": "two"}),
         ("<a></a>", "ab", {"a": ""}),
