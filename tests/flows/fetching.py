@@ -25,6 +25,7 @@ from tests.conftest import SIXTEEN
 SAMPLE = SIXTEEN
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")
 ACCOUNT = Account("somebody", "a-password-of-somebody")
+LOGIN = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
 QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
 
 IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
@@ -81,7 +82,7 @@ def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tup
 
     *whole*: right after its line is on disk; otherwise right before, its files being there already.
     """
-    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    os.environ |= LOGIN
     add, done = Journal._add, 0
 
     def counted(journal: Journal, entry: dict) -> None:

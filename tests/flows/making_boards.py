@@ -19,7 +19,7 @@ from gre_bench.pipeline.validation_records import write_validation_record
 from gre_bench.stats.effects import Verdict
 from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import RuleTextWriter
-from tests.flows.fetching import ACCOUNT, QUICK
+from tests.flows.fetching import LOGIN, QUICK
 from tests.servers.scripted_chat import MODEL
 
 ON = date(2026, 6, 1)
@@ -70,7 +70,7 @@ def job(
     host: str | None, named: str | None, state: Path, *overrides: str, on: date = ON, year: int | None = None
 ) -> YearJob:
     """The job of the sample's board of the year that is the newest *on* a day."""
-    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    os.environ |= LOGIN
     fetching._opened.cache_clear()
     asked = (f"fetch.host={host}",) if host else ()
     more = (f"roster={named}",) if named else ()

@@ -12,12 +12,13 @@ from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import resource
 from gre_bench.flows.agree_with_humans import agree
+from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
-from tests.flows.refreshing import query, use
+from tests.flows.refreshing import demo, query, use
 from tests.scripted_lms import OverlapLM
 
 KEY = "PROPOSALS-2026"
@@ -67,8 +68,9 @@ def copied(scored, tmp_path):
 
 
 def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_those_of_scipy(scored):
-    state, summary, _ = scored
+    state, summary, lm = scored
     assert summary["outcome"] == "done"
+    assert {prediction.prompt for prediction in lm.asked} == {"predict_judgments_proposals"}, "that of the domain"
     found = {(row["metric"], row["kind"]): row for row in summary["agreements"]}
     assert len(found) == 4 * 3
     for metric in ("gem", "length"):
@@ -84,10 +86,7 @@ def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_tho
         assert found[metric, "kendall"]["value"] == pytest.approx(stats.kendalltau(values, grades)[0])
         assert found[metric, "spearman"]["value"] == pytest.approx(stats.spearmanr(values, grades)[0])
         assert found[metric, "pearson"]["value"] == pytest.approx(stats.pearsonr(values, grades)[0])
-
-
-def test_a_metric_is_set_beside_mere_length_and_length_beside_nothing(scored):
-    found = {(row["metric"], row["kind"]): row for row in scored[1]["agreements"]}
+    # A metric is set beside mere length, and length beside nothing.
     gem, length = found["gem", "kendall"], found["length", "kendall"]
     assert gem["over_length"] == pytest.approx(gem["value"] - length["value"], abs=1e-9)
     assert gem["over_length_low"] < gem["over_length"] < gem["over_length_high"]
@@ -107,10 +106,6 @@ def test_an_edition_without_grades_is_one_line(tmp_path):
         progress.end("done")
     with pytest.raises(SourceError, match=r"no graded reviews.*import graded"):
         run(tmp_path)
-
-
-def test_the_domains_prompt_is_the_one_that_is_scored(scored):
-    assert {prediction.prompt for prediction in scored[2].asked} == {"predict_judgments_proposals"}
 
 
 def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already(copied, scripted):
@@ -137,9 +132,6 @@ def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already
 
 
 def test_a_board_is_the_same_after_the_symmetry_of_its_edition_was_checked(tmp_path):
-    from gre_bench.flows.annual_refresh import refresh
-    from tests.flows.refreshing import demo
-
     wanted = demo('scoring.metrics=["gem"]', "edition.papers=6")
     refresh(Job(wanted, tmp_path), steps.undecorated())
     text = "select candidate, rank, expected, scored, unranked from leaderboard order by all"

@@ -37,14 +37,15 @@ def test_models_and_controls_meet_every_human_review_and_the_human_candidate_all
         assert count == reviews[paper] - (candidate == "human"), (candidate, paper)
     own = "select count(*) from plan p join sample s on s.role = 'candidate' and s.review_id = p.reference_id "
     assert query(state, own + "where p.candidate_id = 'human'") == [(0,)]
+    # A drawn sample keeps its references.
+    with pytest.raises(SettingsError, match="was drawn with references = all, the settings ask for 2"):
+        refresh(Job(asked("edition.references=2"), state), steps.undecorated())
 
 
 def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(state):
     values = query(state, "select candidate_id, paper_id, value from pairs where state = 'scored' order by all")
-    board = {
-        row[0]: row[1:]
-        for row in query(state, "select candidate, score, expected, scored, unranked, low, high from leaderboard")
-    }
+    rows = query(state, "select candidate, score, expected, scored, unranked, low, high from leaderboard")
+    board = {row[0]: row[1:] for row in rows}
     for candidate in ("human", "other-paper"):
         papers = {}
         for name, paper, value in values:
@@ -61,22 +62,16 @@ def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(s
 
 
 def test_a_difference_to_the_human_candidate_uses_the_references_of_both(state):
-    ((difference, papers),) = query(
-        state, "select vs_human, vs_human_papers from leaderboard where candidate = 'other-paper'"
-    )
-    scores = {(row[0], row[1], row[2]): row[3] for row in query(
-        state, "select candidate_id, paper_id, reference_id, value from pairs where state = 'scored'")}  # fmt: skip
+    vs_human = "select vs_human, vs_human_papers from leaderboard where candidate = 'other-paper'"
+    ((difference, papers),) = query(state, vs_human)
+    rows = query(state, "select candidate_id, paper_id, reference_id, value from pairs where state = 'scored'")
+    scores = {row[:3]: row[3] for row in rows}
     leads = {}
     for (name, paper, reference), value in scores.items():
         if name == "other-paper" and ("human", paper, reference) in scores:
             leads.setdefault(paper, []).append(value - scores["human", paper, reference])
     assert papers == len(leads) == 16
     assert difference == pytest.approx(statistics.fmean(map(statistics.fmean, leads.values())))
-
-
-def test_a_drawn_sample_keeps_its_references(state):
-    with pytest.raises(SettingsError, match="was drawn with references = all, the settings ask for 2"):
-        refresh(Job(asked("edition.references=2"), state), steps.undecorated())
 
 
 def test_a_plan_prices_every_reference(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import re
 import time
@@ -18,14 +19,14 @@ from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import Settings, parse
+from gre_bench.core.settings import Settings, load, parse
 from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
 from tests.conftest import ROOT
-from tests.flows.fetching import ACCOUNT, served
+from tests.flows.fetching import LOGIN, served
 from tests.servers.processes import answered, running, serving
 
 FILE = ROOT / "deployments" / "prefect.yaml"
@@ -83,12 +84,6 @@ def test_the_parameters_given_are_taken_by_the_flow(name):
     assert taken.get("strict", True), "a run that is short of done must fail: nobody reads its summary"
 
 
-def test_no_deployment_names_a_year():
-    assert not re.search(r"\b20\d\d\b", FILE.read_text())
-    for name in ("year-iclr", "year-neurips"):
-        assert flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])["year"] is None
-
-
 def test_the_stages_of_a_year_that_need_a_gpu_are_deployed_in_its_pool():
     for deployed in (year.SCORE, year.VALIDATE):
         flow, _, name = deployed.partition("/")
@@ -98,8 +93,10 @@ def test_the_stages_of_a_year_that_need_a_gpu_are_deployed_in_its_pool():
 
 
 @pytest.mark.parametrize("name", ["year-iclr", "year-neurips"])
-def test_the_roster_of_a_deployment_holds_models_of_the_models_file(name):
+def test_no_deployment_names_a_year_and_its_roster_holds_models_of_the_models_file(name):
+    assert not re.search(r"\b20\d\d\b", FILE.read_text())
     given = flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])
+    assert given["year"] is None
     chosen = year.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
     assert len(needed_models(chosen.settings)) >= 2
     controls = parse({"writing": {"candidates": ["extractive-full"]}})
@@ -193,18 +190,18 @@ print(json.dumps(found))
 """
 
 
+def deploy(server: dict[str, str], file: Path = FILE) -> None:
+    """Tells the *server* of the work pools and deploys all that *file* holds."""
+    answered(server, "python", "deployments/server_setup.py")
+    answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server that was told of the work pools, with everything deployed."""
     with serving(tmp_path_factory.mktemp("server")) as environment:
-        answered(environment, "python", "deployments/server_setup.py")
-        answered(environment, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(FILE))
+        deploy(environment)
         yield environment
-
-
-def looked_at() -> list[tuple[str, str]]:
-    """What the doctor finds at the server."""
-    return [(each.verdict, each.found) for each in doctor.prefect_server(Settings(), Path("none"))]
 
 
 @pytest.mark.slow
@@ -216,6 +213,10 @@ def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(
         assert (schedule["schedule"]["cron"], schedule["schedule"]["timezone"], schedule["active"]) == planned
         assert listed["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
+
+    def looked_at():
+        return [(each.verdict, each.found) for each in doctor.prefect_server(Settings(), Path("none"))]
+
     due = "scheduled there: nightly-smoke, year-iclr"
     assert looked_at() == [
         ("ok", "server at 127.0.0.1 is healthy"),
@@ -248,11 +249,9 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
         fetch["parameters"]["state"] = str(tmp_path / "state")
         file = tmp_path / "prefect.yaml"
         file.write_text(yaml.safe_dump(deployed | {"deployments": [fetch]}))
-        login = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-        answered(server | login, "python", "deployments/server_setup.py")
         log = tmp_path / "worker.log"
         with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
-            answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+            deploy(server | LOGIN, file)
             deadline = time.monotonic() + 150
             while not (found := list(tmp_path.glob("state/snapshots/*/manifest.json"))):
                 assert time.monotonic() < deadline, log.read_text()
@@ -265,3 +264,52 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
     snapshot = Snapshot.open(found[0].parent)
     snapshot.verify()
     assert len(snapshot.papers()) == 16
+
+
+NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'gre-bench[ray]'"
+ON_TWO_CORES = (
+    "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=16",
+    "sources.notes=tests/fixtures/sixteen/notes.jsonl", "sources.pdfs=tests/fixtures/sixteen/pdfs",
+    "evaluation_lm.backend=scripted", "evaluation_lm.device=cpu", "evaluation_lm.dtype=float32",
+    "run.workers=2", "run.gpus_per_worker=0", "run.chunk_papers=1",
+)  # fmt: skip
+"""What is otherwise on a machine of two cores and no GPU."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
+def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    settings = load(ROOT / "deployments" / "ray.toml", ON_TWO_CORES)
+    assert settings.run.runner == "ray"
+    deployed = yaml.safe_load(FILE.read_text())
+    refresh = next(item for item in deployed["deployments"] if item["name"] == "on-demand")
+    refresh |= {"name": "annual-sharded", "schedules": []}
+    refresh["parameters"] = {
+        "settings": json.loads(settings.model_dump_json(exclude_unset=True)),
+        "state": str(tmp_path / "state"), "limit": 8, "strict": True,
+    }  # fmt: skip
+    file, start, pids = tmp_path / "prefect.yaml", tmp_path / "start", tmp_path / "pids"
+    file.write_text(yaml.safe_dump(deployed | {"deployments": [refresh]}))
+    for folder in (start, pids, tmp_path / "server"):
+        folder.mkdir()
+    # Workers know the scripted evaluation LM, which leaves the ids of the processes that score.
+    (start / "sitecustomize.py").write_text("import tests.pipeline.runs.sharded\n")
+    scripted = {"PYTHONPATH": f"{start}:{ROOT}", "SCRIPTED_PIDS": str(pids), "SCRIPTED_LM_PAUSE_S": "0.02"}
+    with serving(tmp_path / "server") as server:
+        deploy(server, file)
+        log = tmp_path / "worker.log"
+        with running("worker", "start", "--pool", "gre-bench-cpu", environment=server | scripted, log=log):
+            try:
+                answered(
+                    server, "prefect", "deployment", "run", "annual-refresh/annual-sharded",
+                    "--watch", "--watch-interval", "1", "--watch-timeout", "500",
+                )  # fmt: skip
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{log.read_text()}") from None
+    status = json.loads((tmp_path / "state" / "editions" / "SAMPLE-2026" / "status.json").read_text())
+    assert status["state"] == "done", log.read_text()
+    assert len(list(pids.iterdir())) == 2 and not (pids / str(status["pid"])).exists()

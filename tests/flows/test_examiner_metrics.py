@@ -137,21 +137,18 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
     assert "Examiner fine" in tables and "LMExaminer" in tables and "GEM" in tables
 
 
-def test_the_scores_are_the_grades_that_the_server_gave(study, tmp_path):
+def test_the_scores_are_the_grades_that_the_server_gave_and_a_board_ranks_candidates_by_them(study, tmp_path):
     with scripted_chat(write=lambda body: "4") as server:
-        chosen = settings.load(study(server), ('scoring.metrics=["examiner.fine", "examiner.p1"]',))
+        file = study(server)
+        chosen = settings.load(file, ('scoring.metrics=["examiner.fine", "examiner.p1"]',))
         summary = validate(Job(chosen, tmp_path / "state"), steps.undecorated())
-    assert summary["outcome"] == "done" and all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
+        overrides = ('scoring.metrics=["examiner.p1"]', 'writing.candidates=["extractive-full"]')
+        board = refresh(Job(settings.load(file, overrides), tmp_path / "board"), steps.undecorated())
+    assert (summary["outcome"], board["outcome"]) == ("done", "done")
+    assert all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
     values = "select distinct metric, value from pairs join signatures using (signature_id) where value is not null order by 1"
     assert query(tmp_path / "state", values) == [("examiner.fine", 4.0), ("examiner.p1", 4.0)]
-
-
-def test_a_board_ranks_candidates_by_an_examiner(study, tmp_path):
-    with scripted_chat(write=lambda body: "4") as server:
-        overrides = ('scoring.metrics=["examiner.p1"]', 'writing.candidates=["extractive-full"]')
-        summary = refresh(Job(settings.load(study(server), overrides), tmp_path / "state"), steps.undecorated())
-    assert summary["outcome"] == "done"
-    rows = query(tmp_path / "state", "select candidate, score from leaderboard where score is not null order by 1")
+    rows = query(tmp_path / "board", "select candidate, score from leaderboard where score is not null order by 1")
     assert rows == [("extractive-full", 4.0), ("human", 4.0), ("other-paper", 4.0)]
 
 

@@ -1,9 +1,12 @@
-"""Fetching an edition: whatever the service does and whenever it is killed, the snapshot is the same."""
+"""Fetching an edition: whatever the service does or refuses and whenever it is killed, the snapshot is the same."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import shutil
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
-from gre_bench.ingest.openreview.fetching import fetch_run
+from gre_bench.ingest.openreview.fetching import IN_A_ROW, fetch_run
 from gre_bench.ingest.openreview.journal import read
 from gre_bench.ingest.openreview.loopback import FAULTS, Limit, Loopback, fault
 from gre_bench.ingest.records.notes import read_notes
@@ -38,7 +41,7 @@ def content_of(notes):
     return {note["id"]: {key: note[key] for key in note if key not in ("tmdate", "mdate")} for note in notes}
 
 
-def test_what_is_fetched_is_what_was_served_in_as_few_requests_as_can_be(tmp_path):
+def test_what_is_fetched_is_what_was_served_in_as_few_requests_as_can_be_and_no_secret_is_written(tmp_path):
     with served() as loopback:
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts == summary["requests"] == IDEAL
@@ -50,6 +53,9 @@ def test_what_is_fetched_is_what_was_served_in_as_few_requests_as_can_be(tmp_pat
     assert all(snapshot.pdf(name) == pdf_of(name) for name in PAPERS)
     assert summary["counts"]["outcome_reviews"] == summary["counts"]["reviews_unedited"] == 68
     assert {row["pdf_version_status"] for row in snapshot.papers().values()} == {"submitted"}
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        assert not [one for one in (ACCOUNT.password, *loopback._tokens) if one.encode() in data], path
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -95,6 +101,9 @@ def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, un
         again = fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")
         same = {"outcome": "paused", "requests": {"login": 1}, "paused_until": first["paused_until"]}
         assert again | same == again
+        # A take that is not sealed goes on even if another is asked for.
+        assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["run"] == "SAMPLE-2026-0001"
+        assert not read(fetch_run(settings(loopback.v2), tmp_path)).sealed
         set_forward(monkeypatch, 602.0)
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["digest"] == undisturbed
         assert not loopback.early and loopback.counts["attachment"] == 3
@@ -136,7 +145,7 @@ def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(tmp_path,
 def test_kills_at_random_moments_make_the_same_snapshot(tmp_path, undisturbed):
     random, kills = Random(5), 0
     with served() as loopback:
-        for _ in range(8):
+        for _ in range(4):
             how = (loopback.v2, str(tmp_path), 10**9, True, ())
             process = CONTEXT.Process(target=fetching.fetch_until, args=how)
             process.start()
@@ -176,58 +185,39 @@ def test_a_pilot_is_grown_without_asking_again_for_what_is_there(tmp_path, undis
         assert fetched(loopback.v2, tmp_path, papers=6)["snapshot"] == pilot["snapshot"]
 
 
-def test_of_a_list_of_papers_just_these_are_brought_home_and_scored(tmp_path):
-    (tmp_path / "ids.txt").write_text("s03\ns07\ns11\n")
-    only = f"edition.only={tmp_path / 'ids.txt'}"
-    with served() as loopback:
-        snapshot = opened(fetched(loopback.v2, tmp_path, only))
-    wanted = {"s03", "s07", "s11"}
-    assert {name for name, row in snapshot.papers().items() if row["sampled"]} == wanted
-    assert {name for name in snapshot.papers() if snapshot.pdf(name)} == wanted
-    chosen = load(None, ("edition.papers=300", only, f"sources.snapshot={snapshot.folder}", "writing.judgments=rule",
-                           "scoring.metrics=['gem']"))  # fmt: skip
-    assert refresh(Job(chosen, tmp_path), steps.undecorated())["papers"] == 3
-    (tmp_path / "ids.txt").write_text("s03\ns07\n")
-    with pytest.raises(SettingsError, match="drawn with 1 papers that ids.txt does not name"):
-        refresh(Job(chosen, tmp_path), steps.undecorated())
+def test_papers_whose_pdf_is_missing_or_not_named_are_counted_and_one_that_comes_without_its_end_is_asked_for_again(
+    tmp_path,
+):
+    notes, asked = [json.loads(json.dumps(note)) for note in NOTES], []
+    for note in notes:
+        if note["id"] == "s02":
+            del note["content"]["pdf"]
 
+    def odd(name):
+        asked.append(name)
+        if name == "s03" and asked.count(name) == 1:
+            return b"%PDF-1.7 half"
+        return None if name in ("s01", "s02") else pdf_of(name)
 
-def test_papers_whose_pdf_is_missing_or_not_named_are_counted(tmp_path):
-    notes = [
-        note | {"content": {key: value for key, value in note["content"].items() if key != "pdf"}}
-        if note["id"] == "s02"
-        else note
-        for note in NOTES
-    ]
-    with served(notes, pdf=lambda name: None if name in ("s01", "s02") else pdf_of(name)) as loopback:
+    with served(notes, pdf=odd) as loopback:
         summary = fetched(loopback.v2, tmp_path)
-        assert not loopback.counts["pdf"], "what a sound archive lacks is missing without another request"
-    problems = {name: row["pdf_problem"] for name, row in opened(summary).papers().items() if row["pdf_problem"]}
+        assert loopback.counts["pdf"] == 1, "what a sound archive lacks is missing without another request"
+    snapshot = opened(summary)
+    assert snapshot.pdf("s03") == pdf_of("s03")
+    problems = {name: row["pdf_problem"] for name, row in snapshot.papers().items() if row["pdf_problem"]}
     assert problems == {"s01": "the service has no PDF of it", "s02": "the note names no PDF"}
     assert (summary["counts"]["pdf_problems"], summary["counts"]["pdfs"]) == (2, 14)
-
-
-def test_a_pdf_that_comes_without_its_end_is_asked_for_once_more(tmp_path):
-    asked = []
-
-    def cut_once(name):
-        asked.append(name)
-        return b"%PDF-1.7 half" if name == "s01" and asked.count("s01") == 1 else pdf_of(name)
-
-    with served(pdf=cut_once) as loopback:
-        assert opened(fetched(loopback.v2, tmp_path)).pdf("s01") == pdf_of("s01")
-        assert loopback.counts["pdf"] == IDEAL["pdf"] + 1
 
 
 def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undisturbed, monkeypatch):
     with served() as loopback:
         store = loopback.stores[2]
         listed = store._with_details
-        monkeypatch.setattr(
-            store,
-            "_with_details",
-            lambda note, query: note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query),
-        )
+
+        def without_replies(note, query):
+            return note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query)
+
+        monkeypatch.setattr(store, "_with_details", without_replies)
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == IDEAL["notes"] + 2
 
@@ -252,44 +242,19 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
     assert summary["counts"]["reviews_before_rebuttal"] == 1
 
 
-def test_a_venue_that_nobody_has_seen_is_asked_for_by_name_and_marked(tmp_path):
+def test_a_venue_that_nobody_has_seen_no_host_and_half_a_login_are_one_line(tmp_path, monkeypatch):
+    unseen = {"edition": "ICLR 2026"}
     with Loopback([]) as loopback:
-        with pytest.raises(SettingsError, match="--unverified-venue"):
-            fetched(loopback.v2, tmp_path, edition="ICLR 2026")
-        with pytest.raises(SourceError, match="an empty list usually means the host"):
-            fetched(loopback.v2, tmp_path, "sources.unverified_venue=true", edition="ICLR 2026")
-
-
-def test_a_venue_without_a_host_says_what_to_name(tmp_path):
-    with pytest.raises(SettingsError, match=r"name a host: --set fetch\.host"):
+        with one_line("--unverified-venue", kind=SettingsError):
+            fetched(loopback.v2, tmp_path, **unseen)
+        with one_line("an empty list usually means the host", kind=SourceError):
+            fetched(loopback.v2, tmp_path, "sources.unverified_venue=true", **unseen)
+    with one_line("name a host: --set fetch.host", kind=SettingsError):
         fetched(None, tmp_path)
-
-
-def test_half_a_login_is_told(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENREVIEW_PASSWORD")
-    with pytest.raises(
-        SettingsError, match=r"user name \(env:OPENREVIEW_USERNAME\) and no password \(env:OPENREVIEW_PASSWORD\)"
-    ):
+    half = "user name (env:OPENREVIEW_USERNAME) and no password (env:OPENREVIEW_PASSWORD)"
+    with one_line(half, kind=SettingsError):
         fetched("http://127.0.0.1:9", tmp_path)
-
-
-def test_no_secret_is_written_anywhere(tmp_path):
-    with served() as loopback:
-        fetched(loopback.v2, tmp_path)
-        tokens = loopback._tokens
-        for path in tmp_path.rglob("*"):
-            if path.is_file():
-                data = path.read_bytes()
-                assert not [one for one in (ACCOUNT.password, *tokens) if one.encode() in data], path
-
-
-def test_the_take_that_is_not_sealed_goes_on_even_if_asked_again(tmp_path):
-    with served(limits={"attachment": Limit(1, 600.0)}) as loopback:
-        chosen = settings(loopback.v2, "fetch.when_paused=exit")
-        for _ in range(2):
-            assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["run"] == "SAMPLE-2026-0001"
-        assert fetch_run(chosen, tmp_path).name == "SAMPLE-2026-0001"
-        assert not read(fetch_run(chosen, tmp_path)).sealed
 
 
 def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_path, undisturbed):
@@ -365,20 +330,23 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
         assert fetch(named, tmp_path / "third")["requests"]["notes"] == IDEAL["notes"]
 
 
-def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
-    rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
+def test_a_snapshot_of_a_list_of_papers_is_what_a_refresh_takes_its_sample_from(tmp_path):
+    wanted, ids = {"s01", "s03", "s07"}, tmp_path / "ids.txt"
+    ids.write_text("s01\ns03\ns07\n")
     with served() as loopback:
-        loopback.stores[2].edit("s01-r1", rebuttal + 1000, summary="said after the rebuttal")
-        summary = fetched(loopback.v2, tmp_path / "elsewhere", papers=5)
+        after = venue_of("SAMPLE", 2026).rebuttal_ms + 1000
+        loopback.stores[2].edit("s01-r1", after, summary="said after the rebuttal")
+        snapshot = opened(fetched(loopback.v2, tmp_path / "elsewhere", f"edition.only={ids}"))
+    assert {name for name, row in snapshot.papers().items() if row["sampled"]} == wanted
+    assert {name for name in snapshot.papers() if snapshot.pdf(name)} == wanted
     chosen = load(None, (
-        "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=5", f"sources.snapshot={summary['snapshot']}",
-        "writing.judgments=rule", "scoring.metrics=['gem']",
+        "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=300", f"edition.only={ids}",
+        f"sources.snapshot={snapshot.folder}", "writing.judgments=rule", "scoring.metrics=['gem']",
     ))  # fmt: skip
-    assert refresh(Job(chosen, tmp_path), steps.undecorated())["outcome"] == "done"
+    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    assert (summary["outcome"], summary["papers"]) == ("done", 3)
     store = Store(tmp_path, "SAMPLE-2026")
-    sampled = {row["paper_id"] for row in store.read(SAMPLE)}
-    assert sampled == {name for name, row in opened(summary).papers().items() if row["sampled"]}
-    assert {row["paper_id"] for row in store.read(TEXTS)} == sampled
+    assert {row["paper_id"] for row in store.read(SAMPLE)} == {row["paper_id"] for row in store.read(TEXTS)} == wanted
     texts = [row["text"] or "" for row in store.read(REVIEWS)]
     assert not [text for text in texts if "said after the rebuttal" in text]
     signatures = {signature for note in NOTES for signature in note["signatures"]}
@@ -386,7 +354,191 @@ def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
     assert not [name for name in signatures if name.encode() in whole]
     versions = {row["review_id"]: row for row in store.query("from review_versions")[1]}
     assert len(versions) == 68
-    if "s01" in sampled:
-        assert (versions["s01-r1"]["rule"], versions["s01-r1"]["versions"]) == ("before_rebuttal", 2)
+    assert (versions["s01-r1"]["rule"], versions["s01-r1"]["versions"]) == ("before_rebuttal", 2)
     assert {row["pdf_version_status"] for row in store.query("from paper_sources")[1]} == {"submitted"}
-    assert Path(store.read(SNAPSHOT)[0]["path"]).name == Path(summary["snapshot"]).name
+    assert Path(store.read(SNAPSHOT)[0]["path"]).name == snapshot.folder.name
+    ids.write_text("s03\ns07\n")
+    with pytest.raises(SettingsError, match="drawn with 1 papers that ids.txt does not name"):
+        refresh(Job(chosen, tmp_path), steps.undecorated())
+
+
+LISTING = "SAMPLE.cc/2026/Conference/-/Submission"
+SINGLY = ("fetch.pdf_batch=1",)
+REBUTTAL = venue_of("SAMPLE", 2026).rebuttal_ms
+
+
+def asked(loopback, kind):
+    """How often each item was asked for."""
+    return Counter(dict(one.query)["id"] for one in loopback.requests if one.kind == kind)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbed, batch):
+    with served() as loopback:
+        loopback.stores[2].refused = {"s02"}
+        how = f"fetch.pdf_batch={batch}"
+        first = fetched(loopback.v2, tmp_path, how)
+        assert first["outcome"] == "done"
+        assert (first["counts"]["pdfs"], first["counts"]["pdf_problems"], first["counts"]["pdf_refused"]) == (15, 1, 1)
+        due = "refused (403), to be requested again by the next fetch: 1 PDFs and the versions of 0 notes"
+        assert due in first["remarks"]
+        assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"
+        again = fetched(loopback.v2, tmp_path, how)
+        assert (again["digest"], again["requests"]) == (first["digest"], {"login": 1, "pdf": 1})
+        loopback.stores[2].refused = set()
+        last = fetched(loopback.v2, tmp_path, how)
+        assert last["digest"] == undisturbed and last["requests"]["pdf"] == 1
+        assert last["counts"]["pdf_refused"] == 0 and last["changes"]["lines"] == []
+
+
+@pytest.mark.parametrize(("batch", "kinds"), [(1, {"pdf": IN_A_ROW}), (5, {"attachment": 1, "pdf": IN_A_ROW - 1})])
+def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(tmp_path, undisturbed, batch, kinds):
+    with served(faults=[fault("forbidden", every=1)]) as loopback:
+        for _ in range(3):
+            summary = fetched(loopback.v2, tmp_path, f"fetch.pdf_batch={batch}")
+            assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
+            assert summary["message"].startswith("5 requests in a row were refused, the last with http://127.0.0.1")
+            assert "ForbiddenError" in summary["message"] and "see what the account may read" in summary["message"]
+            requests = summary["requests"].items()
+            assert {kind: count for kind, count in requests if kind in ("pdf", "attachment")} == kinds
+        loopback.faults = ()
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+
+
+def test_refusals_of_a_run_before_neither_stop_a_run_nor_make_a_storm(tmp_path):
+    refused = {f"s{number:02}" for number in range(1, 16, 2)}
+    with served() as loopback:
+        loopback.stores[2].refused = set(refused)
+        first = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (first["outcome"], first["counts"]["pdf_refused"], first["requests"]["pdf"]) == ("done", 8, 16)
+        again = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (again["outcome"], again["digest"], again["requests"]["pdf"]) == ("done", first["digest"], IN_A_ROW)
+        # Those of them that are given now come, wherever they stand.
+        loopback.stores[2].refused = {"s01", "s03"}
+        assert fetched(loopback.v2, tmp_path, *SINGLY)["counts"]["pdf_refused"] == 2
+
+
+def test_a_run_that_waits_asks_for_what_is_refused_once(tmp_path):
+    with served(limits={"pdf": Limit(6, 0.3)}) as loopback:
+        loopback.stores[2].refused = {"s01", "s02", "s03", "s06", "s16"}
+        summary = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (summary["outcome"], summary["counts"]["pdf_refused"]) == ("done", 5)
+        assert set(asked(loopback, "pdf").values()) == {1} and not loopback.early
+
+
+def test_refused_versions_are_due_again_and_the_review_counts_as_it_is_until_then(tmp_path):
+    with served() as loopback:
+        loopback.stores[2].edit("s01-r1", REBUTTAL + 1000, summary="said after")
+        loopback.stores[2].refused = {"s01-r1"}
+        first = fetched(loopback.v2, tmp_path)
+        assert (first["outcome"], first["counts"]["reviews_not_public"]) == ("done", 1)
+        assert "0 PDFs and the versions of 1 notes" in first["remarks"][-1]
+        loopback.stores[2].refused = set()
+        last = fetched(loopback.v2, tmp_path)
+        assert (last["counts"]["reviews_before_rebuttal"], last["requests"]) == (1, {"login": 1, "edits": 1})
+
+
+def test_versions_that_are_all_refused_stop_the_run_and_it_says_how_to_do_without(tmp_path):
+    with served() as loopback:
+        loopback.stores[2].refused = {f"s{number:02}-r1" for number in range(1, 9)}
+        for review in sorted(loopback.stores[2].refused):
+            loopback.stores[2].edit(review, REBUTTAL + 1000, summary="said after")
+        summary = fetched(loopback.v2, tmp_path)
+        assert summary["outcome"] == "incomplete" and "--set fetch.histories=false" in summary["message"]
+        assert loopback.counts["edits"] == IN_A_ROW
+        without = fetched(loopback.v2, tmp_path, "fetch.histories=false")
+        assert (without["outcome"], without["counts"]["reviews_not_asked"]) == ("done", 8)
+
+
+def test_what_is_missing_is_final_for_the_take_and_asked_for_by_the_next(tmp_path, undisturbed):
+    absent = {"s01"}
+    with served(pdf=lambda name: None if name in absent else pdf_of(name)) as loopback:
+        first = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert opened(first).papers()["s01"]["pdf_problem"] == "the service has no PDF of it"
+        absent.clear()
+        assert fetched(loopback.v2, tmp_path, *SINGLY)["requests"] == {}
+        again = fetched(loopback.v2, tmp_path, *SINGLY, again=True)
+        assert (again["digest"], again["requests"]["pdf"]) == (undisturbed, 1)
+
+
+def test_archives_that_stay_damaged_are_tried_twice_and_cost_only_what_is_damaged_in_them(tmp_path, undisturbed):
+    with served(faults=[fault("bad-archive", every=1)]) as loopback:
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+        assert loopback.counts["attachment"] == 2 * 3
+        # The one of an archive whose bytes were changed, and the sixteenth, which is alone.
+        assert set(asked(loopback, "pdf").values()) == {1} and loopback.counts["pdf"] == 3 + 1
+
+
+def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again_and_a_snapshot_that_shares_it_is_named(tmp_path):
+    with served() as loopback:
+        first = fetched(loopback.v2, tmp_path)
+        file = tmp_path / "openreview" / "pdfs" / f"{opened(first).papers()['s01']['pdf']}.pdf"
+        assert file.stat().st_mode & 0o777 == 0o444
+        folder = Path(first["snapshot"])
+        file.chmod(0o644)
+        with file.open("r+b") as shared:
+            shared.write(b"%PDX")
+        with one_line("is not as it was written; ", ": move that folder away"):
+            fetched(loopback.v2, tmp_path)
+        folder.rename(tmp_path / "away")
+        again = fetched(loopback.v2, tmp_path)
+        assert again["snapshot"] == first["snapshot"] and opened(again).pdf("s01") == pdf_of("s01")
+        assert loopback.counts["pdf"] == 2
+        for content in (b"%PDF-1.7 other bytes", None):
+            file.unlink()
+            if content is not None:
+                file.write_bytes(content)
+            before = loopback.counts["pdf"]
+            again = fetched(loopback.v2, tmp_path, again=content is None)
+            assert again["digest"] == first["digest"]
+            assert again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
+            assert file.read_bytes() == pdf_of("s01")
+
+
+def test_a_listing_that_ends_before_its_count_is_incomplete_taken_only_if_asked_and_goes_on_later(
+    tmp_path, undisturbed
+):
+    with served(faults=[fault("empty-page", first=3, every=1)]) as loopback:
+        for asked in (2 + 3 + 1, 3 + 1):
+            summary = fetched(loopback.v2, tmp_path)
+            assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
+            assert f"listed 10 of 16 under {LISTING}, then 3 empty pages" in summary["message"]
+            assert "--set fetch.short_listing=true" in summary["message"]
+            # What is new, three empty pages, and what is counted now.
+            assert summary["requests"]["notes"] == asked
+        shutil.copytree(tmp_path, tmp_path / "short")
+        summary = fetched(loopback.v2, tmp_path / "short", "fetch.short_listing=true")
+        counts = summary["counts"]
+        assert (summary["outcome"], counts["listed"], counts["listed_by_service"]) == ("done", 10, 16)
+        assert f"listed 10 of 16 that the service counts under {LISTING}" in summary["remarks"]
+        assert opened(summary).manifest.remarks == summary["remarks"]
+        loopback.faults = ()
+        summary = fetched(loopback.v2, tmp_path)
+        assert summary["digest"] == undisturbed
+        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (16, 16)
+
+
+def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path, monkeypatch):
+    with served(limits={"notes": Limit(3, 600.0)}) as loopback:
+        assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
+        loopback.limits = {}
+        loopback.stores[2].delete("s16")
+        set_forward(monkeypatch, 602.0)
+        summary = fetched(loopback.v2, tmp_path)
+        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (15, 15)
+
+
+@pytest.mark.parametrize("every", [0, 1])
+def test_a_service_that_counts_nothing_is_listed_until_it_is_empty_twice(tmp_path, undisturbed, monkeypatch, every):
+    with served(faults=[fault("empty-page", first=6, every=every)]) as loopback:
+        counted = loopback.stores[2]._counted
+
+        def without_count(*asked):
+            answer = counted(*asked)
+            tree = {name: value for name, value in json.loads(answer.body).items() if name != "count"}
+            return replace(answer, body=json.dumps(tree).encode())
+
+        monkeypatch.setattr(loopback.stores[2], "_counted", without_count)
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+        # After the last page an empty one, and another to be sure.
+        assert loopback.counts["notes"] == 6

@@ -63,18 +63,25 @@ def ids_and_reviews(state):
     return query(state, "select paper_id, any_value(text) from reviews where candidate = 'human' group by 1 order by 1")
 
 
-def test_a_validation_leaves_out_the_papers_that_were_learnt_by_id_or_by_text_and_says_so(tmp_path, lm):
+def test_dry_run_board_and_validation_say_which_papers_were_learnt_by_id_or_by_text_and_leave_them_out(tmp_path, lm):
     state = with_papers_read(tmp_path / "state")
     papers = ids_and_reviews(state)
-    by_text = PaperTexts("elsewhere", None, (f" {papers[1][1].upper()}\n",))
-    folder = lm(PaperTexts(papers[0][0]), by_text)
+    folder = lm(PaperTexts(papers[0][0]), PaperTexts("elsewhere", None, (f" {papers[1][1].upper()}\n",)))
+    code, said = shown(
+        "refresh", "--settings", NOTES, "--dry-run", "--no-prefect", "--state", state, "--set", "scoring.metrics=['gem']",
+        "--set", f"evaluation_lm.folder={folder}",
+    )  # fmt: skip
+    told = "cache-ngram was learnt from 2 of 16 papers"
+    assert code == 0 and f"note: {told}" in said
+    assert told in refresh(Job(asked(folder), state), steps.undecorated())["notes"]
+    assert query(state, "select distinct left_out, same_pairs from separation") == [(2, 28)]
     summary = validate(Job(asked(folder), state), steps.undecorated())
-    assert "cache-ngram was learnt from 2 of 16 papers" in summary["notes"]
+    assert told in summary["notes"]
     (effect,) = summary["effects"]
     assert effect["papers"] == summary["papers"] == summary["sampled"] == 14
     (separation,) = summary["separations"]
     assert (separation["left_out"], separation["same_pairs"]) == (2, 28)
-    ((record,),) = [list((state / "validations" / "SAMPLE-2026").glob("*.json"))]
+    (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
     said = json.loads(record.read_text())
     assert said["left_out"] == 2 and "2 learnt papers left out" in said["detail"]
     assert said["registers"] == {
@@ -83,19 +90,6 @@ def test_a_validation_leaves_out_the_papers_that_were_learnt_by_id_or_by_text_an
     }
     status = query(state, "select status, learnt, papers from exposures where role = 'evaluation_lm'")
     assert status == [("contaminated", 2, 16)]
-
-
-def test_a_dry_run_warns_of_papers_that_were_learnt_and_the_auc_of_the_board_leaves_them_out(tmp_path, lm):
-    state = with_papers_read(tmp_path / "state")
-    folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
-    code, said = shown(
-        "refresh", "--settings", NOTES, "--dry-run", "--no-prefect", "--state", state, "--set", "scoring.metrics=['gem']",
-        "--set", f"evaluation_lm.folder={folder}",
-    )  # fmt: skip
-    assert code == 0 and "note: cache-ngram was learnt from 3 of 16 papers" in said
-    summary = refresh(Job(asked(folder), state), steps.undecorated())
-    assert "cache-ngram was learnt from 3 of 16 papers" in summary["notes"]
-    assert query(state, "select distinct left_out, same_pairs from separation") == [(3, 26)]
 
 
 def test_an_agreement_leaves_out_the_papers_that_were_learnt_by_id_or_by_a_graded_text(tmp_path, lm):
@@ -216,10 +210,8 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
 
     run = steps.undecorated()
     monkeypatch.setattr(run, "fine_tune_lm", fine_tune, raising=False)
-    out = tmp_path / "out"
-    job = tune_evaluation_lm.TuningJob(
-        base=tmp_path / "base", judgments=(file,), train=("0:4",), out=out, papers=papers, never=(exam,)
-    )
+    given = {"judgments": (file,), "train": ("0:4",), "papers": papers, "never": (exam,)}
+    job = tune_evaluation_lm.TuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
     with pytest.raises(SourceError, match="no training here"):
         tune_evaluation_lm.tune_lm(job, run)
     assert seen == ["p0", "p2", "p3"]

@@ -20,9 +20,10 @@ from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from gre_bench.tasks.release import artifact_rows
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
+from tests.flows.making_boards import stand_ins
+from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, refreshed, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.scripted_chat import scripted_chat
 
 
 @pytest.fixture(scope="session")
@@ -39,17 +40,15 @@ def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_
     summary = annual_refresh(demo(), tmp_path / "engine")
     assert (summary["outcome"], summary["scored_now"]) == ("done", 256)
     with get_client(sync_client=True) as client:
-        (artifact,) = client.read_artifacts(
-            artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=["leaderboard-sample-2026"]))
-        )
+        key = ArtifactFilterKey(any_=["leaderboard-sample-2026"])
+        (artifact,) = client.read_artifacts(artifact_filter=ArtifactFilter(key=key))
         assert artifact.type == "table"
         assert '"candidate": "human"' in artifact.data
         flow_run = client.read_flow_runs()[0]
         assert flow_run.name == "SAMPLE-2026"
         names = {task.name for task in client.read_task_runs()}
     assert any(name.startswith("score s") for name in names)
-    run(tmp_path / "plain")
-    assert_same(tables(tmp_path / "engine"), tables(tmp_path / "plain"))
+    assert_same(tables(tmp_path / "engine"), tables(refreshed(tmp_path / "plain")))
 
 
 @pytest.mark.slow
@@ -69,9 +68,11 @@ def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, 
 def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_path):
     use(OverlapLM())
     with scripted_chat() as endpoint, get_client(sync_client=True) as client:
-        models = tmp_path / "models.toml"
-        models.write_text(f'[[model]]\nname = "a/b"\nendpoint = "{endpoint.url}"\nmodel = "{MODEL}"\n')
-        bought = (f"writing.models={models}", "writing.candidates=['a/b']", "budget.requests=2")
+        bought = (
+            f"writing.models={stand_ins(tmp_path, endpoint.url, ['a/b'])}",
+            "writing.candidates=['a/b']",
+            "budget.requests=2",
+        )
         with pytest.raises(BudgetReached, match="paused at budget.requests"):
             summary_of(annual_refresh(demo(*bought), tmp_path / "state", limit=4))
         assert client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)[0].state.name == "Paused"
@@ -87,8 +88,8 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
 
 
 def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
+    refreshed(tmp_path)
     use(OverlapLM())
-    run(tmp_path)
     add_reviews(tmp_path, reviews_by("openai/gpt-4o"))
     run(tmp_path)
     store = Store(tmp_path, EDITION)
@@ -111,7 +112,6 @@ sys.modules |= {{"prefect": prefect, "prefect.cache_policies": policies, "prefec
 from pathlib import Path
 from tests.flows.refreshing import demo, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
 from gre_bench.flows.annual_refresh import annual_refresh
 use(OverlapLM())
 summary = annual_refresh(demo(), Path({str(tmp_path)!r}))

@@ -1,4 +1,4 @@
-"""Validation: changed reviews are written, judged, planned and scored as candidates; effects, verdicts, validation records."""
+"""Validation: changed reviews are written, judged and scored as candidates; effects and verdicts; what is done beside it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import shutil
 
 import pytest
 
+import gre_bench.flows.validate_metrics
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
-from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.records import signature_of
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import Candidate, Paper, Signature, signature_of
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
+from gre_bench.metrics.cases import Entry, Lack, Response, plan
+from gre_bench.pipeline.changes import changed_judgments
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
+from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
+from tests.one_line import one_line
 from tests.scripted_lms import OverlapLM
 
 NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
@@ -84,6 +90,9 @@ def test_every_pair_of_every_change_is_scored_or_excluded_and_effects_are_those_
     assert (row["d"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
     assert (row["pairs"], row["papers"]) == (12, 6)
     assert row["d"] < 0
+    # No metric passes while one of the paper's changes is untried.
+    assert "rephrase_1" in summary["untried"]
+    assert {row["verdict"] for row in summary["verdicts"]} <= {"fail", "undecided"}
 
 
 def test_a_metric_without_reference_is_scored_once_a_response(once_validated):
@@ -102,12 +111,6 @@ def test_a_change_that_no_pair_allows_is_left_out_if_it_is_ours_and_open_if_it_i
     assert "no_sections" in found["rouge_l", "elongation"]["problem"]
 
 
-def test_no_metric_passes_while_one_of_the_papers_changes_is_untried(once_validated):
-    summary = once_validated[1]
-    assert "rephrase_1" in summary["untried"]
-    assert {row["verdict"] for row in summary["verdicts"]} <= {"fail", "undecided"}
-
-
 def test_the_whole_set_of_the_paper_is_made_by_rule_where_no_lm_is_at_hand(tmp_path):
     summary = run(
         tmp_path, f"validation.changes={json.dumps([*list(CHANGES)[:3], 'rephrase_1', 'rephrase_2', 'elongation'])}"
@@ -119,15 +122,26 @@ def test_the_whole_set_of_the_paper_is_made_by_rule_where_no_lm_is_at_hand(tmp_p
     assert all(row["pairs"] == 12 for row in summary["effects"] if row["metric"] == "gem")
 
 
-def test_judgments_are_changed_themselves_where_the_settings_say_so(tmp_path):
-    overrides = ("evaluation_lm.backend=scripted", "validation.level=judgments", 'scoring.metrics=["gem"]')
-    summary = validate(Job(demo(*overrides, "validation.resamples=400"), tmp_path), steps.undecorated())
-    found = cells(summary)
+def test_judgments_are_changed_themselves_where_the_settings_say_so_and_not_scored_with_another_seed(tmp_path):
+    def judgments(*overrides):
+        asked = (
+            "validation.level=judgments",
+            'scoring.metrics=["gem"]',
+            "validation.resamples=400",
+            "edition.papers=6",
+        )
+        return validate(Job(demo(*asked, *overrides), tmp_path), steps.undecorated())
+
+    first = judgments()
+    found = cells(first)
     assert found["gem", "line_deletion"]["d"] < 0
     assert ("gem", "sentence_deletion") not in found
     assert query(tmp_path, "select count(*) from reviews where candidate like '%~%'") == [(0,)]
     due = "select count(*) > 0 from plan where candidate_id = 'human~line_deletion~judgments' and state = 'due'"
     assert query(tmp_path, due) == [(True,)]
+    assert judgments()["effects"] == first["effects"]
+    with pytest.raises(SettingsError, match=r"change \w+ .* seed 0.* seed 7.*never mixed"):
+        judgments("validation.seed=7")
 
 
 def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(once_validated, validated, scripted):
@@ -136,18 +150,26 @@ def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(onc
     assert scripted.asked == []
     assert query(validated, "select review_id, text from reviews order by 1") == texts
     assert second["effects"] == once_validated[1]["effects"]
-
-
-def test_texts_made_in_two_ways_are_never_mixed(validated):
+    # Texts made in two ways are never mixed.
     with pytest.raises(SettingsError, match=r"change sentence_deletion .* never mixed"):
         run(validated, "validation.splitter=linguistic")
 
 
-def test_a_change_that_the_domain_or_the_level_does_not_allow_is_one_line_and_the_edition_is_free(tmp_path):
-    with pytest.raises(SettingsError, match="leave out line_deletion"):
-        run(tmp_path, 'validation.changes=["line_deletion"]')
-    with pytest.raises(SettingsError, match="no change 'wings'"):
-        run(tmp_path, 'validation.changes=["wings"]')
+@pytest.mark.parametrize(
+    ("overrides", "why"),
+    [
+        (['validation.changes=["line_deletion"]'], "leave out line_deletion"),
+        (['validation.changes=["wings"]'], "no change 'wings'"),
+        (["validation.changes=[]"], "names no change"),
+        (
+            ['validation.changes=["rephrase_1", "rephrase_2"]', 'validation.makers={rephrase_2="rule"}'],
+            "makers names rule for both",
+        ),
+    ],
+)
+def test_changes_that_cannot_be_made_are_one_line_and_the_edition_is_free(tmp_path, overrides, why):
+    with one_line(why, kind=SettingsError):
+        run(tmp_path, *overrides)
     assert not Store(tmp_path, EDITION).is_being_written()
 
 
@@ -162,8 +184,8 @@ def test_boards_say_what_became_of_the_validation_and_leave_changes_out(validate
 def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(once_validated, validated):
     summary = once_validated[1]
     signature_id = summary["verdicts"][0]["signature_id"]
-    signed = signature_of(next(row for row in Store(validated, EDITION).read(CURRENT_SIGNATURES)
-                               if row["signature_id"] == signature_id))  # fmt: skip
+    rows = Store(validated, EDITION).read(CURRENT_SIGNATURES)
+    signed = signature_of(next(row for row in rows if row["signature_id"] == signature_id))
     made = validation_record(validated, signed)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
@@ -178,11 +200,107 @@ def test_a_pilot_certifies_nothing(tmp_path):
 
 
 def test_shipped_certificates_are_whole_and_named_by_their_signature():
-    from gre_bench.core.records import Signature
-
     files = list((ROOT / "data" / "validations").glob("*/*.json"))
     assert files
     for file in files:
         found = json.loads(file.read_text())
         assert found["edition"] == file.parent.name
         assert Signature(**found["signature"]).signature_id == found["signature_id"] == file.stem
+
+
+FEW = json.dumps(["sentence_deletion", "concatenation", "random_replacement"])
+TWO = ('scoring.metrics=["gem", "rouge_l"]', f"validation.changes={FEW}")
+
+
+def of_two(state, *overrides, **more):
+    return validate(Job(asked(*TWO, *overrides), with_papers_read(state), **more), steps.undecorated())
+
+
+def refreshed_two(state, *overrides):
+    return refresh(Job(asked(*TWO, *overrides), with_papers_read(state)), steps.undecorated())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A validation that nothing disturbed: its state, which nobody may change, and its summary."""
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("whole")
+    return state, of_two(state)
+
+
+def test_a_validation_that_was_killed_keeps_no_refresh_incomplete_and_comes_to_the_same_effects(whole, tmp_path):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(gre_bench.flows.validate_metrics, "score", stop)
+        with pytest.raises(KeyboardInterrupt):
+            of_two(tmp_path)
+    summary = refreshed_two(tmp_path)
+    assert (summary["outcome"], summary["message"]) == ("done", "")
+    assert all(row["planned"] == row["scored"] + row["excluded"] for row in summary["metrics"])
+    again = of_two(tmp_path)
+    assert (again["outcome"], again["effects"]) == ("done", whole[1]["effects"])
+
+
+def test_a_board_goes_on_showing_what_the_last_refresh_planned_after_a_validation_of_the_same(tmp_path):
+    humans = ("writing.candidates=[]", 'scoring.candidates=["human", "other-paper", "generic"]')
+    refreshed_two(tmp_path, *humans, 'scoring.metrics=["bleu"]')
+    refreshed_two(tmp_path, *humans)
+    of_two(tmp_path, *humans)
+    shown = [row["metric"] for row in Store(tmp_path, EDITION).read(CURRENT_SIGNATURES)]
+    assert shown == ["gem", "rouge_l"]
+
+
+def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_the_stored_effects(whole, tmp_path):
+    state = shutil.copytree(whole[0], tmp_path / "state")
+    stored = query(state, "from effects order by all")
+    pilot = of_two(state, limit=3)
+    for row in pilot["effects"]:
+        assert (row["papers"], row["pairs"], row["planned"]) == (3, 6, 6)
+        assert row["length_d"] is not None
+    assert query(state, "from effects order by all") == stored
+
+
+def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_rule(tmp_path):
+    texts = {"w": "The reviewer suggests an ablation.\nThe reviewer questions the seeds."}
+    late = {"judgments": Lack("timed_out", waiting=True)}
+    humans = [Response("h0", "A.", {}, late), Response("h1", "B.", texts), Response("h2", "C.", {})]
+    entries = [
+        Entry(Paper(f"p{place}", "A title", "An abstract."), human, (Response("r", "R.", texts),), {})
+        for place, human in enumerate(humans)
+    ]
+    job = Job(demo("validation.level=judgments"), tmp_path, changes={"line_deletion": "human~line_deletion~judgments"})
+    candidate = Candidate("human~line_deletion~judgments", "change", change="line_deletion")
+    planned = plan(changed_judgments(job, entries, "w"), [candidate], recipe_of("gem"), "w")
+    assert [(pair.state, pair.reason) for pair in planned] == [
+        ("waiting", "timed_out"), ("due", None), ("failed", "no_judgments"),
+    ]  # fmt: skip
+
+
+def test_a_metric_to_which_no_change_applies_is_told_as_undecided(tmp_path):
+    summary = of_two(tmp_path, 'scoring.metrics=["rouge_l"]', 'validation.changes=["generic"]')
+    assert summary["effects"] == []
+    assert [(row["metric"], row["verdict"]) for row in summary["verdicts"]] == [("rouge_l", "undecided")]
+
+
+def test_a_scored_pair_is_compared_only_with_itself_before_the_change(whole):
+    state, summary = whole
+    found = cells(summary)
+    before, after = query(
+        state,
+        """select avg(h.value), avg(c.value) from pairs h join pairs c using (signature_id, paper_id, reference_id)
+        join signatures s using (signature_id)
+        where s.metric = 'rouge_l' and h.candidate_id = 'human' and c.candidate_id = 'human~concatenation'""",
+    )[0]
+    row = found["rouge_l", "concatenation"]
+    assert (row["mean_before"], row["mean_after"]) == pytest.approx((before, after))
+
+
+def test_symmetry_of_some_papers_counts_these_alone_and_of_one_paper_is_one_line(tmp_path):
+    settings = demo("validation.resamples=400", 'scoring.metrics=["gem"]')
+    for limit, groups in ((None, 16), (6, 6)):
+        found = check_symmetry(Job(settings, tmp_path, limit=limit), steps.undecorated())
+        assert found["symmetry"]["joint"]["groups"] == groups
+    with one_line("symmetry", kind=SourceError):
+        check_symmetry(Job(settings, tmp_path, limit=1), steps.undecorated())

@@ -1,20 +1,24 @@
-"""The board of a year from a loopback OpenReview: which year, who is ranked, what may be published, and goes on after kills."""
+"""The board of a year from a loopback OpenReview, and as it is deployed: who is ranked, what is published, kills gone on after."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shutil
-import sys
+import signal
+import time
 import tomllib
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from prefect.client.orchestration import get_client
 
 from gre_bench.api import leaderboard
-from gre_bench.cli import app
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.records import signature_of
 from gre_bench.core.rosters import roster_file
@@ -22,6 +26,7 @@ from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
+from gre_bench.release.manifest import verify
 from gre_bench.release.signing import signing_key
 from gre_bench.reports.history import history
 from gre_bench.reports.verifying import verify_release
@@ -29,11 +34,14 @@ from gre_bench.stats.effects import Verdict
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
-from tests.cli.calling import call
-from tests.flows.fetching import served
+from tests.cli.calling import call, shown
+from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import ON, job, made, make_until, records, roster, stand_ins
+from tests.flows.test_deployments import FILE, deploy
 from tests.ingest.records.test_venues import next_year
+from tests.one_line import one_line
 from tests.release.test_signing import made_key
+from tests.servers.processes import answered, running, serving
 from tests.servers.scripted_chat import scripted_chat
 
 EDITION = "SAMPLE-2026"
@@ -64,23 +72,19 @@ def board(tmp_path_factory, chat):
         yield folder / "state", made(loopback.v2, named, folder / "state"), loopback, named
 
 
-def test_the_run_of_a_year_ends_in_a_release_and_its_history(board):
-    state, summary, *_ = board
+def test_the_run_of_a_year_ends_in_a_release_and_its_history_and_a_second_one_asks_nobody(board, chat):
+    state, summary, loopback, named = board
     assert (summary["edition"], summary["outcome"]) == (EDITION, "done")
     assert [*summary["stages"]] == ["fetch", "write", "score", "validate", "verdicts", "publish", "history"]
     manifest = json.loads((state / "releases" / "SAMPLE-2026-latest" / "manifest.json").read_text())
     assert manifest["validations"]["gem_s_abstract"]["verdict"] in ("pass", "undecided")
     (row,) = (row for row in summary["stages"]["history"]["history"]["rows"] if row["kind"] != "control")
     assert (row["candidate"], row["year"], row["unranked"]) == ("scripted", 2026, None)
-
-
-def test_a_second_run_asks_nobody_and_publishes_nothing(board, chat):
-    state, first, loopback, named = board
     sent, asked = loopback.counts.copy(), chat.count
     again = made(loopback.v2, named, state)
-    assert (again["outcome"], again["message"]) == ("unchanged", first["message"])
+    assert (again["outcome"], again["message"]) == ("unchanged", summary["message"])
     assert (loopback.counts, chat.count) == (sent, asked)
-    folder = Path(first["stages"]["publish"]["folder"])
+    folder = Path(summary["stages"]["publish"]["folder"])
     assert verify_release(folder, state)["agrees_with_store"], "a run that changed nothing"
 
 
@@ -145,13 +149,9 @@ def test_a_metric_that_failed_is_left_out_or_stops_the_release_or_is_shown_as_th
     (row,) = json.loads((folder / "manifest.json").read_text())["hidden_boards"]
     assert (row["metric"], row["verdict"]) == ("gem", "fail")
     assert "Not shown: gem, whose validation" in (folder / "index.html").read_text()
-    with pytest.raises(SettingsError) as error:
+    with one_line(kind=SettingsError):
         made(loopback.v2, named, state, "scoring.metrics=['gem']", "edition.sample=x", year=3000)
-    assert "\n" not in str(error.value)
-
-
-def test_a_board_of_nothing_but_failed_metrics_is_not_hidden_but_refused(board):
-    state, _, loopback, named = board
+    # A board of nothing but failed metrics is not hidden but refused.
     found = made(loopback.v2, named, state, "scoring.metrics=['gem']")
     assert found["outcome"] == "refused" and found["message"].endswith(
         "Next: publish these boards with their verdict: release.unvalidated=show"
@@ -165,41 +165,38 @@ def test_a_fetch_that_the_service_limits_waits_for_the_next_run(tmp_path, chat):
     assert found["message"].startswith("fetch: paused until ")
 
 
-def test_a_new_year_of_last_years_form_needs_no_entry(tmp_path, chat):
+def test_a_new_year_of_last_years_form_needs_no_entry_and_one_of_another_form_is_one_line_before_any_cost(
+    tmp_path, chat
+):
     with served(next_year()) as loopback:
         asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", on=date(2026, 12, 1))
         found = year.fetched(asked, steps.undecorated())
     assert asked.work.store.key == "SAMPLE-2027" and found["outcome"] == "done"
     assert any("Taken from the entry of SAMPLE 2026" in line for line in found["remarks"])
-
-
-def test_a_new_year_of_another_form_is_one_line_before_any_cost(tmp_path, chat):
-    asked = chat.count
+    count = chat.count
     with served(next_year(('"weaknesses"', '"limitations"'))) as loopback:
-        with pytest.raises(SourceError, match="review field 'limitations' is not known") as error:
-            made(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", on=date(2026, 12, 1))
+        with one_line("review field 'limitations' is not known", kind=SourceError):
+            made(loopback.v2, roster(tmp_path, chat.url), tmp_path / "other", on=date(2026, 12, 1))
         assert loopback.counts["pdf"] + loopback.counts["attachment"] == 0
-    assert "\n" not in str(error.value) and chat.count == asked
+    assert chat.count == count
 
 
 @pytest.mark.parametrize(
     ("models", "says"),
     [
-        ("", "the roster names no model: a year's board ranks language models"),
-        ('[[model]]\nname = "nobody"\n', "the roster names nobody, which the models file has not"),
-        ('[[model]]\nname = "scripted"\nguideline = "kind"\n', "the roster names scripted@kind, which"),
-        (
-            '[[model]]\nname = "scripted"\nsampling = { temperature = 9 }\n',
-            "writing.sampling of scripted: .*temperature",
-        ),
-        ('[[model]]\nname = "scripted"\n' * 2, "scripted occurs twice"),
+        ([], ["the roster names no model: a year's board ranks language models"]),
+        (['name = "nobody"'], ["the roster names nobody, which the models file has not"]),
+        (['name = "scripted"\nguideline = "kind"'], ["the roster names scripted@kind, which"]),
+        (['name = "scripted"\nsampling = { temperature = 9 }'], ["writing.sampling of scripted: ", "temperature"]),
+        (['name = "scripted"'] * 2, ["scripted occurs twice"]),
     ],
     ids=["no model", "an unknown model", "an unknown guideline", "impossible sampling", "a model twice"],
 )
 def test_a_roster_that_cannot_be_is_refused_in_one_line(tmp_path, models, says):
-    with pytest.raises(SettingsError, match=says) as error:
-        job(None, roster(tmp_path, "http://127.0.0.1:9/v1", models), tmp_path / "state")
-    assert "\n" not in str(error.value) and not (tmp_path / "state").exists()
+    entries = "".join(f"[[model]]\n{model}\n" for model in models)
+    with one_line(*says, kind=SettingsError):
+        job(None, roster(tmp_path, "http://127.0.0.1:9/v1", entries), tmp_path / "state")
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_key_that_is_not_set_is_told_before_anything_is_sent(tmp_path, monkeypatch):
@@ -209,14 +206,11 @@ def test_a_key_that_is_not_set_is_told_before_anything_is_sent(tmp_path, monkeyp
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_command_plans_the_year_with_the_validation_of_what_is_new(tmp_path, monkeypatch, capsys):
+def test_the_command_plans_the_year_with_the_validation_of_what_is_new(tmp_path):
     named = roster(tmp_path, "http://127.0.0.1:9/v1", judgments="scripted")
-    asked = ["year", "SAMPLE", "--roster", named, "--year", "2026", "--dry-run", "--state", str(tmp_path / "state")]
-    monkeypatch.setattr(sys, "argv", ["gre-bench", *asked, "--set", "edition.papers=16"])
-    with pytest.raises(SystemExit) as ended:
-        app.main()
-    said = capsys.readouterr().out
-    assert not ended.value.code and said.startswith("SAMPLE-2026, at most 16 papers")
+    asked = ("year", "SAMPLE", "--roster", named, "--year", "2026", "--dry-run", "--state", tmp_path / "state")
+    code, said = shown(*asked, "--set", "edition.papers=16")
+    assert code == 0 and said.startswith("SAMPLE-2026, at most 16 papers")
     assert "write: 16 reviews by scripted" in said
     assert "write: 208 judgments of changed reviews by scripted" in said
     assert "validate: gem_s_abstract by 13 changes, counted above" in said
@@ -259,3 +253,86 @@ def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
             states = {client.read_flow(run.flow_id).name: run.state.name for run in runs.values()}
         assert states == {"year": "Refused", "fetch": "Completed", "write": "Completed", "score": "Completed",
                           "validate": "Completed", "verdicts": "Refused"}  # fmt: skip
+
+
+RUNS = """
+import json
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    flows = {flow.id: flow.name for flow in client.read_flows()}
+    runs = sorted(client.read_flow_runs(), key=lambda run: run.expected_start_time)
+    print(json.dumps([(flows[run.flow_id], run.state_name, run.work_pool_name, str(run.start_time), str(run.end_time))
+                      for run in runs if run.start_time]))
+"""
+QUICKLY = {
+    "edition": {"papers": 6},
+    "release": {"unvalidated": "show"},
+    "validation": {"resamples": 200},
+    "writing": {"chunk": 4},
+}
+STATUS = ("editions", "SAMPLE-2026", "status.json")
+
+
+def deployment(folder: Path, host: str, named: str, **chosen: dict[str, Any]) -> Path:
+    """The file of the deployments of a year, of the sample and every 20 seconds, by the roster *named*.
+
+    *chosen*: settings by group, beside those of the deployment that ships.
+    """
+    deployed = yaml.safe_load(FILE.read_text())
+    kept = [item for item in deployed["deployments"] if item["name"] in ("year-iclr", "score", "validate-on-gpu")]
+    year = next(item for item in kept if item["name"] == "year-iclr")
+    year |= {"name": "year-sample", "schedules": [{"interval": 20, "active": True}]}
+    settings = year["parameters"]["settings"] | chosen
+    settings["fetch"] |= {"host": host, "backoff_s": 0.01}
+    year["parameters"] |= {
+        "venue": "SAMPLE", "roster": named, "settings": settings, "on": ON.isoformat(), "state": str(folder / "state"),
+    }  # fmt: skip
+    file = folder / "prefect.yaml"
+    file.write_text(yaml.safe_dump(deployed | {"deployments": kept}))
+    return file
+
+
+def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path, within_s: float = 300) -> int:
+    """Kills the process that works on the edition as soon as its status says so; its id."""
+    deadline = time.monotonic() + within_s
+    while True:
+        assert time.monotonic() < deadline, log.read_text()
+        try:
+            status = json.loads(state.joinpath(*STATUS).read_text())
+            if status["state"] == "running" and when(status):
+                os.kill(status["pid"], signal.SIGKILL)
+                return status["pid"]
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
+    state, logs = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"]
+    (tmp_path / "server").mkdir()
+    with served() as loopback, scripted_chat(pause_s=0.1) as chat, serving(tmp_path / "server") as server:
+        named = roster(tmp_path, chat.url, judgments="scripted")
+        deploy(server | LOGIN, deployment(tmp_path, loopback.v2, named, **QUICKLY))
+        with (
+            running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
+            running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
+        ):
+            first = killed(state, lambda status: status["command"] == "write" and chat.count > 2, logs[0])
+            second = killed(state, lambda status: status["command"] == "validate", logs[1])
+            assert first != second
+            deadline = time.monotonic() + 600
+            while not (state / "releases" / "SAMPLE-2026-latest").exists():
+                assert time.monotonic() < deadline, logs[0].read_text()
+                time.sleep(1)
+            runs: list[list[str]] = []
+            while ["year", "Completed"] not in [run[:2] for run in runs]:
+                assert time.monotonic() < deadline, runs
+                runs = json.loads(answered(server, "python", "-c", RUNS))
+    assert verify(state / "releases" / "SAMPLE-2026-latest")["release"] == "SAMPLE-2026-r1"
+    assert {name for name, _, pool, *_ in runs if pool == "gre-bench-gpu"} == {"annual-refresh", "validate-metrics"}
+    ended = {(name, state) for name, state, *_ in runs}
+    assert {("year", "Crashed"), ("validate-metrics", "Crashed"), ("history", "Completed")} <= ended, ended
+    bought = [json.dumps(body["messages"]) for body in chat.requests]
+    assert len(bought) - len(set(bought)) <= 16, "more was bought twice than was in flight at a kill"

@@ -17,10 +17,11 @@ from gre_bench.flows.year import make_board, plainly
 from gre_bench.release.manifest import verify
 from gre_bench.reports.history import history
 from gre_bench.tasks import steps
-from tests.flows.fetching import ACCOUNT, served
+from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import job
 from tests.flows.refreshing import query
-from tests.flows.test_year_deployed import deployment, killed
+from tests.flows.test_deployments import deploy
+from tests.flows.test_year import RUNS, deployment, killed
 from tests.lm.test_pretrained_real import needed
 from tests.servers.processes import answered, running, serving, transformers_command, transformers_server
 
@@ -60,16 +61,6 @@ CHOSEN = {
 }
 LONG_S = 2400.0
 """SmolLM2 writes 0.5 to 20 tokens a second on a CPU, by what else it does."""
-RUNS = """
-import json
-import re
-from prefect.client.orchestration import get_client
-with get_client(sync_client=True) as client:
-    flows = {flow.id: flow.name for flow in client.read_flows()}
-    runs = sorted(client.read_flow_runs(), key=lambda run: run.expected_start_time)
-    print(json.dumps([(flows[run.flow_id], run.state_name, run.work_pool_name, str(run.start_time), str(run.end_time))
-                      for run in runs if run.start_time]))
-"""
 
 
 def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_release_and_its_history(tmp_path):
@@ -78,7 +69,6 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
     if command is None:
         pytest.skip("no command `transformers` here: pip install 'transformers[serving]'")
     state, logs, began = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"], time.monotonic()
-    login = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
     (tmp_path / "server").mkdir()
     (tmp_path / "roster.toml").write_text(ROSTER)
     with (
@@ -88,8 +78,7 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_rele
     ):
         (tmp_path / "models.toml").write_text(MODELS.format(url=url))
         file = deployment(tmp_path, loopback.v2, str(tmp_path / "roster.toml"), **CHOSEN)
-        answered(server | login, "python", "deployments/server_setup.py")
-        answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+        deploy(server | LOGIN, file)
         with (
             running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
             running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),

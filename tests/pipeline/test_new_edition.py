@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gre_bench
-from gre_bench.pipeline.new_edition import LOCK
+from gre_bench.pipeline import new_edition
 from gre_bench.store import Store
 from gre_bench.store.files import held
 from gre_bench.store.queries import CURRENT_SIGNATURES, IMPORTS, KNOWN_CANDIDATES, LEADERBOARD, REVIEWS, SAMPLE
@@ -121,17 +121,22 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
     assert "human.csv: 10 human reviews" in report["understood"]
     assert not (files / "state").exists()
     assert Path(report["report"]).read_text().count("taken") == 20
-
-
-def test_human_reviews_may_be_texts_named_by_their_paper(files):
+    # Human reviews may be texts named by their paper.
     folder = files / "reviews"
     folder.mkdir()
     for paper in PAPERS:
         for number in (1, 2):
             (folder / f"{paper}-review{number}.txt").write_text(text_of(paper, number))
-    code, out, _ = call("new", "OWN-2026", "--papers", "papers", "--human", "reviews", "--no-prefect", "--dry-run")
-    assert code == GOOD
-    assert "reviews: 10 human reviews" in out
+    code, out, _ = call(*NEW[:4], "--human", "reviews", "--no-prefect", "--dry-run")
+    assert (code, "reviews: 10 human reviews" in out) == (GOOD, True)
+    # Reviews with judgments by one writer need no writer.
+    rows = [
+        {"paper_id": paper, "slot": number, "judgments": f"The reviewer criticizes part {number} of {paper}.", "writer": "w"}
+        for paper in PAPERS for number in (1, 2)
+    ]  # fmt: skip
+    (files / "human.json").write_text(json.dumps(rows))
+    code, out, _ = call(*NEW[:4], "--human", "human.json", "--no-prefect", "--dry-run")
+    assert (code, "metrics: gem, gem_s_abstract, gem_s_assw; judgments by w" in out) == (GOOD, True)
 
 
 @pytest.mark.parametrize(
@@ -163,20 +168,7 @@ def test_a_folder_with_something_else_names_it(files):
     assert "refused: 2 rows, first file notes.docx (row 1): not a paper; expected" in out
 
 
-def test_reviews_with_judgments_by_one_writer_need_no_writer(files):
-    rows = [
-        {"paper_id": paper, "slot": number, "judgments": f"The reviewer criticizes part {number} of {paper}.", "writer": "w"}
-        for paper in PAPERS for number in (1, 2)
-    ]  # fmt: skip
-    (files / "human.json").write_text(json.dumps(rows))
-    code, out, _ = call("new", "OWN-2026", "--papers", "papers", "--human", "human.json", "--no-prefect", "--dry-run")
-    assert code == GOOD
-    assert "metrics: gem, gem_s_abstract, gem_s_assw; judgments by w" in out
-
-
 def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):
-    from gre_bench.pipeline import new_edition
-
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
@@ -210,7 +202,7 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
 def test_what_killed_runs_left_is_cleared_unless_another_process_fills_it(files):
     left, filled = (files / "state" / f".new-{name}" for name in ("left", "filled"))
     left.mkdir(parents=True)
-    with held("OWN-2025", filled / LOCK, "new"):
+    with held("OWN-2025", filled / new_edition.LOCK, "new"):
         assert call(*NEW)[0] == GOOD
     assert (left.exists(), filled.exists()) == (False, True)
 
@@ -259,12 +251,10 @@ def test_an_import_that_fails_leaves_no_edition(files):
 
 
 def test_a_refresh_continues_what_new_had_begun(files, monkeypatch):
-    from gre_bench.cli.commands import new
-
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(new, "run_refresh", stopped)
+    monkeypatch.setattr("gre_bench.cli.commands.new.run_refresh", stopped)
     assert call(*NEW)[0] != GOOD
     monkeypatch.undo()
     monkeypatch.chdir(files)

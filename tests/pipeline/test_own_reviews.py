@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import INCLUDED_EDITION, TABLES, Store
 from gre_bench.store.queries import KNOWN_CANDIDATES
 from gre_bench.tasks import steps
-from tests.cli.calling import call
+from tests.cli.calling import call, shown
 from tests.flows.refreshing import (
     EDITION,
     add_reviews,
@@ -40,12 +42,18 @@ DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
 PROSE = "The method of paper {n} is sound and the writing is clear. However, the evaluation {n} is weak."
 
 
+def work_in(folder, monkeypatch, source):
+    """A copy of the state *source* in *folder*, which is where commands are then given."""
+    use(OverlapLM())
+    monkeypatch.setenv("GRE_BENCH_STATE", str(folder / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(folder)
+    return source(folder / "state")
+
+
 @pytest.fixture
 def state(tmp_path, monkeypatch):
-    use(OverlapLM())
-    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    return refreshed(tmp_path / "state")
+    return work_in(tmp_path, monkeypatch, refreshed)
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +67,7 @@ def by_rule(tmp_path_factory):
 
 @pytest.fixture
 def ruled(by_rule, tmp_path, monkeypatch):
-    use(OverlapLM())
-    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(by_rule, tmp_path / "state")
+    return work_in(tmp_path, monkeypatch, partial(shutil.copytree, by_rule))
 
 
 def rows_of(papers=range(1, 17), **more):
@@ -103,98 +107,110 @@ def of_candidate(state, name: str, what: str = "count(*)") -> list[tuple]:
     return query(state, f"select {what} from reviews where candidate = '{name}'")
 
 
-def test_columns_of_other_names_are_found_and_said(ruled):
-    rows = [{"submission": row["paper_id"], "generated_review": row["review"]} for row in rows_of()]
-    code, out, err = rank(written("mine.csv", rows), name="mine")
-    assert code == 0, err
-    assert 'paper_id is "submission"; review is "generated_review"' in out and "mine has rank" in out
-
-
-def test_a_column_under_another_name_is_named_with_the_right_one(state):
-    model = written("model.jsonl", rows_of(model="gpt-x"))
-    assert 'no column candidate; perhaps --columns candidate="model"' in line("import", "reviews", model, "-e", EDITION)
-    text = written("text.jsonl", [{"paper_id": "s01", "candidate": "m", "text": "Good."}])
-    assert 'no column review; perhaps --columns review="text"' in line("import", "reviews", text, "-e", EDITION)
-    assert query(state, "select count(*) from reviews where candidate <> 'human'") == [(0,)]
-
-
-def test_reviews_by_nobody_are_refused_until_somebody_says_whose_they_are(state):
-    file = written("mine.jsonl", [row | {"review_id": f"mine-{k}"} for k, row in enumerate(rows_of())])
-    told = line("import", "reviews", file, "-e", EDITION)
-    assert "nothing says whose reviews these are" in told and "--as NAME, or --human" in told
-    assert "give one of the two" in line("import", "reviews", file, "-e", EDITION, "--as", "m", "--human")
-    named = written("named.jsonl", rows_of(candidate="a"))
-    told = line("import", "reviews", named, "-e", EDITION, "--human")
-    assert "names its candidates itself, in its column candidate" in told
-    assert call("import", "reviews", file, "-e", EDITION, "--as", "my-model")[0] == DONE
-    assert of_candidate(state, "my-model") == [(16,)]
-
-
-def test_csv_is_taken_wherever_json_lines_are(state):
-    reviews, papers = written("r.csv", rows_of(candidate="m")), written("p.csv", [{"paper_id": "a", "title": "A"}])
-    assert "16 reviews added" in call("import", "reviews", reviews, "-e", EDITION)[1]
-    assert "1 papers added" in call("import", "papers", papers, "-e", "ICLR-2031", "--new")[1]
-
-
-@pytest.mark.parametrize("kind", ["papers", "reviews"])
-def test_an_edition_that_is_not_there_is_asked_for_and_near_ones_are_named(state, kind):
-    file = written("rows.jsonl", rows_of(candidate="m"))
-    told = line("import", kind, file, "-e", "SAMPEL-2026")
-    assert f"no edition SAMPEL-2026 in {state}; did you mean {EDITION}?" in told and "--new" in told
-    assert not (state / "editions" / "SAMPEL-2026").exists()
-    assert "did you mean SAMPLE-2026?" in line("leaderboard", "SAMPEL-2026")
-    assert "did you mean SAMPLE-2026?" in line("refresh", "-e", "SAMPEL-2026")
-
-
-def test_unknown_papers_are_one_line_with_counts_and_examples(state):
-    file = written("rows.jsonl", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of(candidate="m")])
-    code, _, err = call("import", "reviews", file, "-e", EDITION)
-    assert code == BAD_INPUT
-    (told,) = [one for one in err.splitlines() if "does not know" in one]
-    assert "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such" in told
-    assert "row 1" not in err
-    file = written("settings.jsonl", [{"paper_id": "zz", "candidate": "m", "review": "x"}])
-    told = line("refresh", "--no-prefect", "-e", EDITION, "--set", f"sources.reviews={file}")
-    assert "does not know, such as zz" in told
+@pytest.fixture(scope="module")
+def mistaken(by_rule, tmp_path_factory):
+    """A folder with that state and files of all kinds, to which nothing may be added."""
+    folder = tmp_path_factory.mktemp("mistaken")
+    shutil.copytree(by_rule, folder / "state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        written("model.jsonl", rows_of(model="gpt-x"))
+        written("text.jsonl", [{"paper_id": "s01", "candidate": "m", "text": "Good."}])
+        written("mine.jsonl", [row | {"review_id": f"mine-{k}"} for k, row in enumerate(rows_of())])
+        written("named.jsonl", rows_of(candidate="a"))
+        written("elsewhere.jsonl", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of(candidate="m")])
+        written("two.jsonl", [*rows_of(candidate="a/x"), *rows_of(candidate="a/y")])
+        for name, content in (("e.jsonl", ""), ("e.csv", ""), ("h.csv", "paper_id,candidate,review\n")):
+            Path(name).write_text(content)
+    return folder
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [("e.jsonl", "", "e.jsonl is empty: no row in it"), ("e.csv", "", "e.csv is empty: no row in it"),
-     ("h.csv", "paper_id,candidate,review\n", "h.csv has columns and no row")],
-)  # fmt: skip
-def test_an_empty_file_says_so(state, name, content, told):
-    Path(name).write_text(content)
-    assert told in line("import", "reviews", name, "-e", EDITION)
+    ("asked", "parts"),
+    [
+        ("import reviews model.jsonl -e {0}", ['no column candidate; perhaps --columns candidate="model"']),
+        ("import reviews text.jsonl -e {0}", ['no column review; perhaps --columns review="text"']),
+        ("import reviews mine.jsonl -e {0}", ["nothing says whose reviews these are", "--as NAME, or --human"]),
+        ("import reviews mine.jsonl -e {0} --as m --human", ["give one of the two"]),
+        ("import reviews named.jsonl -e {0} --human", ["names its candidates itself, in its column candidate"]),
+        (
+            "import papers named.jsonl -e SAMPEL-2026",
+            ["no edition SAMPEL-2026 in {1}/state; did you mean {0}?", "--new"],
+        ),
+        (
+            "import reviews named.jsonl -e SAMPEL-2026",
+            ["no edition SAMPEL-2026 in {1}/state; did you mean {0}?", "--new"],
+        ),
+        ("leaderboard SAMPEL-2026", ["did you mean SAMPLE-2026?"]),
+        ("refresh -e SAMPEL-2026", ["did you mean SAMPLE-2026?"]),
+        ("refresh --no-prefect -e {0} --set sources.reviews=elsewhere.jsonl", ["does not know, such as xs01"]),
+        ("import reviews e.jsonl -e {0}", ["e.jsonl is empty: no row in it"]),
+        ("import reviews e.csv -e {0}", ["e.csv is empty: no row in it"]),
+        ("import reviews h.csv -e {0}", ["h.csv has columns and no row"]),
+        ("import reviews nowhere/r.jsonl -e {0}", ["no file nowhere/r.jsonl; looked for {1}/nowhere/r.jsonl"]),
+        ("import reviews mnie.jsonl -e {0}", ["no file mnie.jsonl; did you mean mine.jsonl?"]),
+        ("import papers . -e {0}", ["is a folder, where a file is expected"]),
+        ("status {0} --state elsewhere", ["there is no folder {1}/elsewhere"]),
+        ("leaderboard {0} --state elsewhere", ["there is no folder {1}/elsewhere"]),
+        ("leaderboard --state elsewhere", ["no editions in {1}/elsewhere"]),
+        ("why {0} gem hunam", ["has no candidate hunam; known, nearest first: human, "]),
+        ("compare hunam generic --edition {0}", ["has no candidate hunam; known, nearest first: human, "]),
+        ("remove {0} hunam", ["has no candidate hunam; known, nearest first: human, "]),
+        ("remove {0} human --yes", ["cannot be removed"]),
+        ("remove {0} generic --yes", ["cannot be removed"]),
+        ("remove {0} other-paper --yes", ["cannot be removed"]),
+        ("rank mine.jsonl --edition SAMPEL-2026 --as m", ["did you mean SAMPLE-2026?"]),
+        ("rank mine.jsonl --edition {0} --as human", ["human is the baseline"]),
+        ("rank mine.jsonl --edition {0} --as generic", ["generic is a control"]),
+        ("rank mine.jsonl --edition {0} --as 'a b'", ["a candidate cannot be called a b"]),
+        ("rank two.jsonl --edition {0} --as z", ["2 candidates, and none is called z"]),
+        (
+            "rank elsewhere.jsonl --edition {0} --as m",
+            ["has no review of a paper of SAMPLE-2026: 16 rows of 16 papers"],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_mistake_is_one_line_that_says_what_to_do_and_stores_nothing(mistaken, monkeypatch, asked, parts):
+    use(OverlapLM())
+    monkeypatch.chdir(mistaken)
+    monkeypatch.setenv("GRE_BENCH_STATE", str(mistaken / "state"))
+    told = line(*shlex.split(asked.format(EDITION)))
+    for part in parts:
+        assert part.format(EDITION, mistaken) in told
+    assert query(mistaken / "state", "select count(*) from reviews where candidate <> 'human'") == [(0,)]
+    assert [path.name for path in (mistaken / "state" / "editions").iterdir()] == [EDITION]
 
 
-def test_what_is_not_there_is_named_with_the_place_that_was_looked_at(state, tmp_path):
-    told = line("import", "reviews", "nowhere/r.jsonl", "-e", EDITION)
-    assert f"no file nowhere/r.jsonl; looked for {tmp_path}/nowhere/r.jsonl" in told
-    Path("reviews.jsonl").write_text("")
-    misspelt = line("import", "reviews", "reveiws.jsonl", "-e", EDITION)
-    assert "no file reveiws.jsonl; did you mean reviews.jsonl?" in misspelt
-    assert "is a folder, where a file is expected" in line("import", "papers", ".", "-e", EDITION)
-    for command in (("status", EDITION), ("leaderboard", EDITION)):
-        assert f"there is no folder {tmp_path}/elsewhere" in line(*command, "--state", "elsewhere")
-    assert f"no editions in {tmp_path}/elsewhere" in line("leaderboard", "--state", "elsewhere")
+def test_unknown_papers_are_one_line_with_counts_and_examples(mistaken):
+    code, _, err = call("import", "reviews", mistaken / "elsewhere.jsonl", "-e", EDITION, "--state", mistaken / "state")
+    (told,) = [one for one in err.splitlines() if "does not know" in one]
+    assert "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such" in told
+    assert (code, "row 1" in err) == (BAD_INPUT, False)
 
 
-def test_reviews_that_nobody_judges_end_incomplete_with_the_setting_that_helps(state):
-    assert call("import", "reviews", written("r.jsonl", rows_of(candidate="m")), "-e", EDITION)[0] == DONE
+def test_csv_is_taken_wherever_json_lines_are_and_reviews_that_nobody_judges_end_incomplete_with_what_helps(state):
+    reviews, papers = written("r.csv", rows_of()), written("p.csv", [{"paper_id": "a", "title": "A"}])
+    assert "16 reviews added" in call("import", "reviews", reviews, "-e", EDITION, "--as", "m")[1]
+    assert of_candidate(state, "m") == [(16,)]
+    assert "1 papers added" in call("import", "papers", papers, "-e", "ICLR-2031", "--new")[1]
     code, out, _ = call("refresh", "--no-prefect", "-e", EDITION, "--candidate", "m")
     assert code == INCOMPLETE
     assert "no judgments by sample-author" in out and "--set writing.judgments=rule" in out
     assert query(state, "select count(*) from scores where candidate_id = 'm' and value is not null") == [(32,)]
 
 
-def test_the_end_of_a_name_is_enough_where_it_is_the_only_one(state):
+def test_the_end_of_a_name_is_enough_where_it_is_the_only_one_and_who_lacks_papers_is_told_which(state):
     add_reviews(state, [*reviews_by("openai/gpt-4o"), *reviews_by("a/twin"), *reviews_by("b/twin")])
-    assert call("refresh", "--no-prefect", "-e", EDITION, "--candidate", "gpt-4o", "--limit", "2")[0] == DONE
+    add_reviews(state, reviews_by("half", range(1, 8)))
+    asked = ("refresh", "--no-prefect", "-e", EDITION, "--candidate")
+    assert call(*asked, "gpt-4o", "--limit", "2")[0] == DONE
     found = query(state, "select distinct candidate_id from scores where candidate_id like '%gpt%'")
     assert found == [("openai/gpt-4o",)]
-    told = line("refresh", "--no-prefect", "-e", EDITION, "--candidate", "twin")
-    assert "twin may be a/twin or b/twin: name one of them in full" in told
+    assert "twin may be a/twin or b/twin: name one of them in full" in line(*asked, "twin")
+    code, out, _ = call(*asked, "half")
+    told = "half: no review of 9 of 16 papers (s08, s09, s10, ...); import them for a rank"
+    assert code == DONE and told in out and told in call("leaderboard", EDITION)[1]
 
 
 def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path, monkeypatch, state):
@@ -208,20 +224,6 @@ def test_who_is_ranked_on_the_board_of_a_pilot_is_scored_on_its_papers(tmp_path,
     assert query(pilot, scored) == [(4,)]
 
 
-def test_a_misspelt_candidate_is_told_with_the_nearest_first(state):
-    comparison = ("compare", "hunam", "generic", "--edition", EDITION)
-    for command in (("why", EDITION, "gem", "hunam"), comparison, ("remove", EDITION, "hunam")):
-        assert "has no candidate hunam; known, nearest first: human, " in line(*command)
-
-
-def test_a_candidate_that_lacks_papers_is_told_with_how_many_and_which(state):
-    add_reviews(state, reviews_by("half", range(1, 8)))
-    code, out, _ = call("refresh", "--no-prefect", "-e", EDITION, "--candidate", "half")
-    assert code == DONE
-    told = "half: no review of 9 of 16 papers (s08, s09, s10, ...); import them for a rank"
-    assert told in out and told in call("leaderboard", EDITION)[1]
-
-
 def test_names_are_found_by_their_nearness():
     assert nearest("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
     assert did_you_mean("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
@@ -229,11 +231,10 @@ def test_names_are_found_by_their_nearness():
     assert resolved("x", ["x", "a/x"], "no") == "x"
 
 
-@pytest.mark.parametrize("relative", [False, True])
-def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch):
-    if relative:
-        monkeypatch.setenv("GRE_BENCH_STATE", ruled.name)  # as the default is
-    code, out, _ = rank(written("mine.csv", rows_of()), name="my-model")
+def test_rank_answers_on_one_screen_and_its_next_commands_run_whatever_folder_the_state_is_in(ruled, monkeypatch):
+    monkeypatch.setenv("GRE_BENCH_STATE", ruled.name)  # relative, as the default is
+    file = written("mine.csv", rows_of())
+    code, out, _ = rank(file, name="my-model")
     assert code == DONE
     for part in (
         "mine.csv: reviews by my-model; columns read: paper_id, review", "papers: 16 of the 16 of SAMPLE-2026",
@@ -246,12 +247,9 @@ def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch
     board = json.loads(call("leaderboard", EDITION, "--json")[1])["rows"]
     (own,) = [row for row in board if (row["candidate"], row["metric"]) == ("my-model", "gem")]
     assert f"{own['rank']} of 2" in out and f"{own['score']:+.2f}" in out
-
-
-def test_the_next_commands_of_rank_run_whatever_folder_the_state_is_in(ruled, monkeypatch):
     monkeypatch.delenv("GRE_BENCH_STATE")
     monkeypatch.setenv("COLUMNS", "400")
-    _, out, _ = rank(written("mine.csv", rows_of()), "--state", ruled, name="my-model")
+    _, out, _ = rank(file, "--state", ruled, name="my-model")
     commands = [shlex.split(line) for line in out.partition("next:")[2].splitlines() if "gre-bench " in line]
     assert [words[1] for words in commands] == ["why", "compare", "leaderboard"]
     for words in commands:
@@ -270,38 +268,14 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
 
 
-def test_rank_as_json_holds_what_was_understood_and_where_it_stands(ruled):
-    told = json.loads(rank(written("mine.jsonl", rows_of()), "--json")[1])
+def test_of_a_file_with_several_models_the_one_that_is_named_is_ranked_and_as_json_it_says_where_it_stands(ruled):
+    file = written("two.jsonl", [*rows_of(model="a/x"), *rows_of(model="a/y")])
+    assert "2 candidates, and none is called z" in unranked(file, name="z")
+    told = json.loads(rank(file, "--json", name="a/x")[1])
     assert (told["understood"]["matched"], told["understood"]["lacking"]) == (16, [])
     assert {row["metric"] for row in told["rows"]} == {"gem", "gem_s_abstract"}
     assert len(told["papers"]) == 16 and told["summary"]["outcome"] == "done"
-
-
-def test_of_a_file_with_several_candidates_the_one_that_is_named_is_ranked(ruled):
-    for column in ("candidate", "model"):
-        file = written("two.jsonl", [*rows_of(**{column: "a/x"}), *rows_of(**{column: "a/y"})])
-        assert "2 candidates, and none is called z" in unranked(file, name="z")
-    assert rank(file, name="a/x")[0] == DONE
     assert query(ruled, "select distinct candidate from reviews where candidate <> 'human'") == [("a/x",)]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("--edition", "SAMPEL-2026", "--as", "m"), "did you mean SAMPLE-2026?"),
-        (("--edition", EDITION, "--as", "human"), "human is the baseline"),
-        (("--edition", EDITION, "--as", "generic"), "generic is a control"),
-        (("--edition", EDITION, "--as", "a b"), "a candidate cannot be called a b"),
-    ],
-)
-def test_rank_refuses_what_cannot_be_ranked(ruled, arguments, part):
-    assert part in line("rank", written("mine.csv", rows_of()), *arguments)
-
-
-def test_rank_stores_nothing_of_a_file_without_a_paper_of_the_edition(ruled):
-    file = written("mine.csv", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of()])
-    assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in unranked(file)
-    assert of_candidate(ruled, "m") == [(0,)]
 
 
 def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_that_it_offers_can_be_made(state):
@@ -342,37 +316,25 @@ def left(state):
     return found | tables(state)
 
 
-def test_who_is_removed_leaves_the_store_as_it_was(ruled):
+def test_who_is_removed_even_in_two_steps_leaves_the_store_as_it_was(ruled, monkeypatch):
     before = left(ruled)
-    assert rank(written("mine.csv", rows_of()), name="me/mine")[0] == DONE
-    assert "16 reviews" in line("remove", EDITION, "mine") and "--yes" in line("remove", EDITION, "mine")
-    code, out, _ = call("remove", EDITION, "mine", "--yes")
-    assert (code, "removed me/mine from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
-    assert_same(left(ruled), before)
-    assert "me/mine" not in call("leaderboard", EDITION)[1]
-    left_over = [row["candidate"] for row in Store(ruled, EDITION).read(KNOWN_CANDIDATES)]
-    assert left_over == ["generic", "human", "other-paper"]
-
-
-def test_two_candidates_are_compared_on_the_one_edition_that_has_both(ruled):
-    assert rank(written("mine.csv", rows_of()), name="me/mine")[0] == DONE
+    rows = [{"submission": row["paper_id"], "generated_review": row["review"]} for row in rows_of()]
+    code, out, err = rank(written("mine.csv", rows), name="me/mine")
+    assert code == DONE, err
+    assert 'paper_id is "submission"; review is "generated_review"' in out and "me/mine has rank" in out
+    # Two candidates are compared on the one edition that has both.
     assert call("import", "release", INCLUDED_EDITION)[0] == DONE
     code, out, _ = call("compare", "mine", "human")
     assert code == DONE and f"me/mine − human on {EDITION}" in out
-    both_have = call("compare", "human", "generic")
-    assert both_have[0] == 2 and "compare A B --edition EDITION" in both_have[2]
-
-
-def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled, monkeypatch):
-    before = left(ruled)
-    rank(written("mine.csv", rows_of()))
+    assert "compare A B --edition EDITION" in line("compare", "human", "generic")
+    assert "16 reviews" in line("remove", EDITION, "mine") and "--yes" in line("remove", EDITION, "mine")
 
     def stop(*_):
         raise UnfinishedError("stopped")
 
     with monkeypatch.context() as stopped:
         stopped.setattr(own_reviews, "store_rank_statistics", stop)
-        assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
+        assert call("remove", EDITION, "mine", "--yes")[0] == INCOMPLETE
     assert query(ruled, "select count(*) from rank_statistics") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
     assert_same(left(ruled), before)
@@ -388,16 +350,15 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
     assert (code, "replaced: its 8 earlier reviews" in out) == (DONE, True)
     assert of_candidate(ruled, "m", "count(*), count(*) filter (text like '%More.')") == [(16, 16)]
     after = left(ruled)
-    call("remove", EDITION, "m", "--yes")
+    code, out, _ = call("remove", EDITION, "m", "--yes")
+    assert (code, "removed m from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
+    assert "m" not in call("leaderboard", EDITION)[1].split()
+    left_over = [row["candidate"] for row in Store(ruled, EDITION).read(KNOWN_CANDIDATES)]
+    assert left_over == ["generic", "human", "other-paper"]
     rank(second)
     assert_same(left(ruled), after)
     unranked(written("broken.csv", [{"paper_id": "zz", "review": "x"}]), "--replace", "--yes")
     assert_same(left(ruled), after)
-
-
-def test_the_baseline_and_the_controls_cannot_be_removed(state):
-    for name in ("human", "generic", "other-paper"):
-        assert "cannot be removed" in line("remove", EDITION, name, "--yes")
 
 
 def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):
@@ -407,3 +368,55 @@ def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):
     notes = own_reviews.coming_back(chosen, "m")
     assert 'writing.candidates=["n"]' in notes[0] and str(file) in notes[1]
     assert own_reviews.coming_back(chosen, "other") == [], "no row of the file is its"
+
+
+TERSE = "The method is sound. However, the evaluation is weak."
+
+
+def bring(state, review: str, candidate: str = "terse", **more: str) -> tuple[str, str]:
+    """What an import of a *review* of each paper says, on standard output and on standard error."""
+    file = state / "mine.jsonl"
+    rows = [{"paper_id": f"s{n:02d}", "candidate": candidate, "review": review, **more} for n in range(1, 17)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = call("import", "reviews", file, "--edition", EDITION, "--state", state)
+    assert code == 0, err
+    return out, err
+
+
+def test_an_import_describes_judgments_against_the_humans_and_warns_of_few_and_of_none(tmp_path):
+    state = with_papers_read(tmp_path)
+    out, err = bring(state, TERSE)
+    line = next(line for line in out.splitlines() if line.startswith("terse: "))
+    assert "in 16 of 16 reviews" in line and "judgments a review: 2 (human" in line and "words kept: " in line
+    assert "such as: The reviewer " in line
+    assert "terse: fewer than half of the humans' judgments a review" in err
+    assert query(state, "select count(*) from judgments") == [(0,)], "nothing is written by an import"
+    out, _ = bring(state, "Hello.", "silent")
+    assert "silent: rule-judgments-" in out and "finds no judgment in 16 reviews" in out
+    given = {"judgments": "The reviewer appreciates the sound method.", "writer": "somebody"}
+    out, err = bring(state, TERSE, "given", **given)
+    assert "somebody finds judgments in 16 of 16 reviews; judgments a review: 1;" in out
+    assert "fewer than half" not in err, "no human review has judgments by somebody"
+
+
+def test_where_an_lm_writes_nothing_is_bought_to_be_described(tmp_path):
+    state = refreshed(tmp_path)
+    with_settings = json.dumps({"writing": {"judgments": "some-model"}})
+    query(state, f"update runs set settings = '{with_settings}' where command = 'refresh'")
+    assert f"judgments: some-model writes them when {EDITION} is refreshed" in bring(state, TERSE)[0]
+
+
+def test_the_board_flags_a_candidate_with_few_judgments_and_names_the_writer(tmp_path, monkeypatch):
+    """Two judgments a review where the human reviews of the sample have twelve."""
+    use(OverlapLM())
+    state = refreshed(tmp_path)
+    add_reviews(state, reviews_by("terse"))
+    run(state, 'scoring.metrics=["gem"]')
+    few = dict(query(state, "select candidate, few_lines from leaderboard where metric = 'gem'"))
+    assert (few["terse"], few["human"]) == (True, False)
+    for width in (60, 80, 160):
+        monkeypatch.setenv("COLUMNS", str(width))
+        words = " ".join(shown("leaderboard", EDITION, "--state", state)[1].split())
+        assert re.search(r"few judgments \(\d+, human \d+\)", words)
+    told = shown("leaderboard", EDITION, "--state", state, "--details")[1]
+    assert "terse, a judgment by sample-author: The reviewer appreciates the experiments of paper" in told

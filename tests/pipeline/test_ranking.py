@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 
 from gre_bench.catalogs import models
-from gre_bench.pipeline.ranking import cost
+from gre_bench.pipeline.ranking import cost, group_of
 from gre_bench.stats.effects import holm
 from gre_bench.store import Store
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
@@ -107,21 +108,54 @@ def test_where_every_model_of_a_group_is_contaminated_the_board_ranks_them_and_c
     assert "contaminated models score" not in told
 
 
-def test_an_incomplete_candidate_has_its_length_but_no_rank(state):
+def test_each_group_has_ranks_and_tests_of_its_own_and_is_shown_apart(tmp_path):
+    use(OverlapLM())
+    run(tmp_path, "scoring.metrics=['gem']", limit=4)
+    for number, name in enumerate(("lab/a", "lab/b", "model-a", "model-b")):
+        more = "\nThe reviewer suggests more." * number
+        add_reviews(tmp_path, [row | {"judgments": row["judgments"] + more} for row in reviews_by(name)])
+    run(
+        tmp_path,
+        "scoring.metrics=['gem']",
+        "board.groups={lab=['lab/*']}",
+        "board.notes={human='paraphrased'}",
+        limit=4,
+    )
+    store = Store(tmp_path, EDITION)
+    ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+    rows = {row["candidate"]: row for row in store.read(LEADERBOARD, signature_ids=ids)}
+    main = {name: row["rank"] for name, row in rows.items() if row["group_name"] is None and row["rank"]}
+    lab = {name: row["rank"] for name, row in rows.items() if row["group_name"] == "lab"}
+    assert sorted(main) == ["human", "model-a", "model-b"] and set(main.values()) <= {1, 2, 3}
+    assert sorted(lab) == ["lab/a", "lab/b"] and set(lab.values()) <= {1, 2}
+    assert rows["lab/a"]["tests"] == 1 and rows["model-a"]["tests"] == 3
+    assert {rows[name]["next_candidate"] for name in lab} <= {"lab/a", "lab/b", None}
+    code, text = shown("leaderboard", EDITION, "--state", tmp_path)
+    assert code == 0 and "group lab: " in text and "lab/b" not in text and "paraphrased" in text
+    code, text = shown("leaderboard", EDITION, "--all", "--state", tmp_path)
+    assert code == 0 and "group lab, ranked among itself" in text and "lab/b" in text
+
+
+def test_humans_and_controls_belong_to_no_group():
+    groups = {"first": ("*",), "second": ("model-a",)}
+    assert [group_of(name, groups) for name in ("human", "generic", "model-a")] == [None, None, "first"]
+
+
+def test_lengths_are_in_words_of_the_judgments_and_the_human_score_stays_at_the_human_length(state):
+    # An incomplete candidate has its length, but no rank.
     ((_, rank, unranked, words, at),) = board(state, "rank, unranked, words, at_length", "candidate = 'openai/gpt-4o'")
     assert (rank, unranked) == (None, "only 30 of 32 pairs scored")
-    assert words > board(state, "words", "candidate = 'model-a'")[0][1]
     assert math.isfinite(at)
-
-
-def test_words_are_those_of_the_judgments_and_the_human_score_stays_at_the_human_length(state):
-    (words,) = [row[1] for row in board(state, "words", "candidate = 'model-a'")]
+    fewer = board(state, "words", "candidate = 'model-a'")[0][1]
+    assert words > fewer
     texts = [row["judgments"] for row in reviews_by("model-a")]
-    assert words == pytest.approx(np.mean([len(text.split()) for text in texts]))
+    assert fewer == pytest.approx(np.mean([len(text.split()) for text in texts]))
     ((_, mean, at, human_words),) = board(state, "score, at_length, human_words", "kind = 'human'")
     assert at == pytest.approx(mean)
     lengths = query(state, "select j.text from sample s join judgments j using (review_id) where role = 'candidate'")
     assert human_words == pytest.approx(np.exp(np.mean([np.log(len(text.split())) for (text,) in lengths])))
+    # What was imported has a price that nobody knows.
+    assert {row[1:] for row in board(state, "asked, prompt_tokens, usd", "candidate = 'model-a'")} == {(0, None, None)}
 
 
 def test_a_score_at_a_length_that_a_candidate_never_wrote_at_is_marked(state, tmp_path):
@@ -142,10 +176,6 @@ def test_a_score_at_a_length_that_a_candidate_never_wrote_at_is_marked(state, tm
     told = json.loads(shown("leaderboard", EDITION, "--json", "--state", tmp_path)[1])
     marked = {row["candidate"] for row in told["rows"] if row["extrapolated"]}
     assert marked == {"model-a", *(row[0] for row in rows if row[4])}
-
-
-def test_what_was_imported_has_a_price_that_nobody_knows(state):
-    assert {row[1:] for row in board(state, "asked, prompt_tokens, usd", "candidate = 'model-a'")} == {(0, None, None)}
 
 
 def test_no_claim_of_order_outlives_new_scores(state, tmp_path):

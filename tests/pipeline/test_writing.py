@@ -21,14 +21,15 @@ from gre_bench.store.queries import PAPERS
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT, SIXTEEN
+from tests.flows.making_boards import stand_ins
 from tests.flows.refreshing import EDITION, assert_same, demo, query, tables, use, with_papers_read
 from tests.forks import CONTEXT
+from tests.one_line import one_line
 from tests.pipeline.runs import killed
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
-MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +51,16 @@ def run(state, *overrides, **asked):
 
 def by_lm(tmp_path, server, *more):
     """Overrides that have everything written by the scripted server."""
-    models = tmp_path / "models.toml"
-    models.write_text(MODELS.format(url=server.url, model=MODEL))
+    models = stand_ins(tmp_path, server.url, ["scripted"])
     names = ("judgments=scripted", "assw=scripted", "candidates=['scripted']")
     return (f"writing.models={models}", *(f"writing.{name}" for name in names), *more)
+
+
+def dry(folder, *overrides):
+    """What a refresh of two papers would take, said without a state."""
+    chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
+    (folder / "scratch").mkdir()
+    return estimate(Job(chosen, folder, limit=2), folder / "scratch")
 
 
 def scored(state):
@@ -62,7 +69,7 @@ def scored(state):
     return pairs
 
 
-def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason(tmp_path, lm):
+def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason_and_nothing_is_done_twice(tmp_path, lm):
     summary = run(tmp_path)
     assert summary["outcome"] == "done"
     assert summary["writer"] == "rule-judgments-3"
@@ -75,88 +82,102 @@ def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason(tmp_pa
     assert query(tmp_path, "select status, count(*) from texts group by all") == [("ok", 16)]
     kinds = query(tmp_path, "select kind, count(*) from candidates group by all order by all")
     assert kinds == [("control", 4), ("human", 1)]
+    # The synopsis of ASSW is abstract, strengths and weaknesses.
+    abstract, assw = query(tmp_path, "select p.abstract, s.text from papers p join synopses s using (paper_id)")[0]
+    assert f"{abstract}\n\n{assw}" in {prediction.synopsis for prediction in lm.asked}
     lm.asked.clear()
     again = run(tmp_path)
     assert (again["scored_now"], lm.asked) == (0, [])
 
 
-def test_the_synopsis_of_assw_is_abstract_strengths_and_weaknesses(tmp_path, lm):
-    run(tmp_path, limit=2)
-    abstract, assw = query(
-        tmp_path,
-        """select p.abstract, s.text from papers p join synopses s using (paper_id) join sample using (paper_id)
-        where position = 0 and place = 0""",
-    )[0]
-    assert f"{abstract}\n\n{assw}" in {prediction.synopsis for prediction in lm.asked}
-
-
-def test_a_scripted_server_writes_a_whole_board_and_nothing_is_asked_twice(tmp_path):
+def test_a_scripted_server_writes_a_whole_board_as_the_dry_run_said_and_nothing_is_asked_twice(tmp_path):
     with scripted_chat() as server:
-        summary = run(tmp_path, *by_lm(tmp_path, server), limit=2)
+        overrides = by_lm(tmp_path, server)
+        found = dry(tmp_path, *overrides)
+        assert (server.count, (tmp_path / "editions").exists()) == (0, False)
+        assert found["to_write"]["reviews by scripted"] == found["to_write"]["assw by scripted"] == 2
+        assert found["to_write"]["judgments by scripted"] >= 8
+        summary = run(tmp_path, *overrides, limit=2)
         assert summary["outcome"] == "done"
         assert summary["writer"].startswith(f"scripted@{MODEL} · prompt ")
         assert scored(tmp_path) == 4
         asked = server.count
-        run(tmp_path, *by_lm(tmp_path, server), limit=2)
-        assert server.count == asked
+        run(tmp_path, *overrides, limit=2)
         # Another state with the same archive: everything comes from there.
         (tmp_path / "other").mkdir()
         os.symlink(tmp_path / "replies", tmp_path / "other" / "replies")
-        run(tmp_path / "other", *by_lm(tmp_path, server), limit=2)
+        run(tmp_path / "other", *overrides, limit=2)
         assert server.count == asked
     assert query(tmp_path / "other", "select distinct archived from replies") == [(True,)]
 
 
-def test_a_model_of_the_models_file_is_added_by_its_name_alone(tmp_path):
+def test_a_model_of_the_models_file_is_added_by_its_name_alone_and_refused_if_it_would_write_otherwise_now(tmp_path):
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
         run(tmp_path, models, GEM, limit=2)
         assert server.count == 0
         summary = run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
+        assert (summary["outcome"], scored(tmp_path), server.count) == ("done", 4, 2)
+        file = tmp_path / "models.toml"
+        file.write_text(file.read_text() + "sampling = { temperature = 1.0 }\n")
+        with pytest.raises(SettingsError, match="candidate scripted .* would now write as .*never mixed: give"):
+            run(tmp_path, models, GEM, limit=4)
         assert server.count == 2
-    assert (summary["outcome"], scored(tmp_path)) == ("done", 4)
-    assert query(tmp_path, "select kind from candidates where candidate_id = 'scripted'") == [("model",)]
+    kinds = query(
+        tmp_path, "select kind, prompt like 'scripted@%sampling%' from candidates where candidate_id = 'scripted'"
+    )
+    assert kinds == [("model", True)]
 
 
-def test_a_dry_run_asks_no_lm_and_counts_what_it_would_ask(tmp_path):
+def test_a_server_that_is_down_leaves_pairs_missing_and_a_plain_refresh_fetches_them(tmp_path):
     with scripted_chat() as server:
-        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *by_lm(tmp_path, server)))
-        (tmp_path / "scratch").mkdir()
-        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
-        assert server.count == 0
-    assert found["to_write"]["reviews by scripted"] == 2
-    assert found["to_write"]["assw by scripted"] == 2
-    assert found["to_write"]["judgments by scripted"] >= 8
-    assert not (tmp_path / "state").exists()
-
-
-def test_a_server_that_is_down_leaves_pairs_missing_and_the_next_run_fetches_them(tmp_path, monkeypatch):
+        models = by_lm(tmp_path, server)[0]
+    summary = run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
+    assert (summary["outcome"], "connection" in summary["message"].lower()) == ("incomplete", True)
+    outcomes = "select distinct outcome, final from replies where writer like 'scripted%'"
+    assert query(tmp_path, outcomes) == [("failed", False)]
+    assert scored(tmp_path) == 0
     with scripted_chat() as server:
-        good = by_lm(tmp_path, server)
-    summary = run(tmp_path, *good, limit=2)
-    assert summary["outcome"] == "incomplete"
-    assert sum(row["scored"] for row in summary["metrics"] if row["metric"] == "gem") == 0
-    assert query(tmp_path, "select distinct outcome, final from replies") == [("failed", False)]
-    with scripted_chat() as server:
-        again = run(tmp_path, *by_lm(tmp_path, server), limit=2)
-    assert again["outcome"] == "done"
+        summary = run(tmp_path, by_lm(tmp_path, server)[0], GEM, limit=2)
+        assert (summary["outcome"], scored(tmp_path), server.count) == ("done", 4, 2)
 
 
 @pytest.mark.parametrize(("behaviour", "outcome"), [("refusal", "refused"), ("empty", "empty")])
-def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, behaviour, outcome):
+def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason_until_retry_failed(tmp_path, behaviour, outcome):
+    rule = ("writing.judgments=rule", "writing.assw=rule", GEM)
     with scripted_chat(then=behaviour) as server:
-        overrides = by_lm(tmp_path, server, "writing.judgments=rule", "writing.assw=rule", GEM)
-        summary = run(tmp_path, *overrides, limit=2)
+        summary = run(tmp_path, *by_lm(tmp_path, server, *rule), limit=2)
     assert summary["outcome"] == "done"
     reasons = {(row["metric"], row["state"], row["reason"], row["pairs"]) for row in summary["reasons"]}
     assert ("gem", "failed", outcome, 4) in reasons
     unranked = query(tmp_path, "select unranked from leaderboard where metric = 'gem' and candidate = 'scripted'")
     assert unranked == [("only 0 of 4 pairs scored",)]
+    with scripted_chat() as server:
+        overrides = by_lm(tmp_path, server, *rule)
+        run(tmp_path, *overrides, limit=2)
+        assert server.count == 0
+        summary = run(tmp_path, *overrides, limit=2, retry_failed=True)
+        assert server.count == 2
+    assert sum(row["failed"] for row in summary["metrics"]) == 0
 
 
-def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
-    with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: .*and \\d+ more"):
-        run(tmp_path, "writing.judgments=gpt-9", limit=2)
+@pytest.mark.parametrize(
+    ("override", "kind", "says"),
+    [
+        ("writing.judgments=gpt-9", SettingsError, ("no writer 'gpt-9'; known: ", "and ", " more")),
+        (
+            "budget.models={gpt-9={usd=5}}",
+            SettingsError,
+            ("budget.models: no model 'gpt-9' in the models file; known: ",),
+        ),
+        ("sources.notes=none.jsonl", SourceError, ("no file ", "none.jsonl")),
+        ("sources.texts=none.parquet", SourceError, ("no file ", "none.parquet")),
+        ("sources.pdfs=nowhere", SourceError, ("no folder ", "nowhere; PDFs lie in a folder")),
+    ],
+)
+def test_a_model_or_file_that_is_not_there_is_one_line(tmp_path, override, kind, says):
+    with one_line(*says, kind=kind):
+        run(tmp_path, override, limit=2)
 
 
 def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_tables(tmp_path):
@@ -204,43 +225,6 @@ def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
         assert server.count == len(query(tmp_path, "from replies"))
 
 
-def test_a_candidate_that_would_write_otherwise_than_before_is_refused(tmp_path):
-    with scripted_chat() as server:
-        models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
-        file = tmp_path / "models.toml"
-        file.write_text(file.read_text() + "sampling = { temperature = 1.0 }\n")
-        with pytest.raises(SettingsError, match="candidate scripted .* would now write as .*never mixed: give"):
-            run(tmp_path, models, GEM, limit=4)
-        assert server.count == 2
-    assert query(tmp_path, "select prompt like 'scripted@%sampling%' from candidates where kind = 'model'") == [(True,)]
-
-
-def test_a_candidate_added_by_name_is_gone_on_with_by_a_plain_refresh(tmp_path):
-    with scripted_chat() as server:
-        models = by_lm(tmp_path, server)[0]
-    summary = run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
-    assert (summary["outcome"], "connection" in summary["message"].lower()) == ("incomplete", True)
-    with scripted_chat() as server:
-        models = by_lm(tmp_path, server)[0]
-        summary = run(tmp_path, models, GEM, limit=2)
-        assert server.count == 2
-    assert (summary["outcome"], scored(tmp_path)) == ("done", 4)
-
-
-def test_a_refusal_is_asked_again_only_with_retry_failed(tmp_path):
-    with scripted_chat(then="refusal") as server:
-        models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
-    with scripted_chat() as server:
-        models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, GEM, limit=2)
-        assert server.count == 0
-        summary = run(tmp_path, models, GEM, limit=2, retry_failed=True)
-        assert server.count == 2
-    assert sum(row["failed"] for row in summary["metrics"]) == 0
-
-
 def test_a_paper_whose_text_comes_later_is_read_and_reviewed_then(tmp_path):
     bad = tmp_path / "bad"
     bad.mkdir()
@@ -275,23 +259,12 @@ def plain(title):
     return "".join(char for char in title.casefold() if char.isalnum())
 
 
-def test_files_that_are_not_there_are_one_line(tmp_path):
-    for override in ("sources.notes=none.jsonl", "sources.texts=none.parquet"):
-        with pytest.raises(SourceError, match="no file .*none"):
-            run(tmp_path, override)
-    with pytest.raises(SourceError, match="no folder .*nowhere; PDFs lie in a folder"):
-        run(tmp_path, "sources.pdfs=nowhere")
-
-
 def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_break(tmp_path):
     with scripted_chat() as server:
         overrides = by_lm(tmp_path, server, "scoring.metrics=['gem', 'lm_examiner']", "scoring.examiner=scripted")
         file = tmp_path / "models.toml"
         file.write_text(file.read_text() + "price_in = 2.0\nprice_out = 10.0\n")
-        limits = ("budget.usd=0.01", "budget.requests=99")
-        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides, *limits))
-        (tmp_path / "scratch").mkdir()
-        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
+        found = dry(tmp_path, *overrides, "budget.usd=0.01", "budget.requests=99")
         assert server.count == 0  # the trial of the pace asks no examiner either
     (row,) = found["to_buy"]
     assert row["requests"] == sum(found["to_write"].values()) and "grades by scripted" in found["to_write"]
@@ -299,23 +272,20 @@ def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_br
     assert [line.partition(" ")[0] for line in found["over_budget"]] == ["budget.usd"]
 
 
-def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(tmp_path):
+def test_status_and_log_tell_stages_what_is_spent_what_became_of_it_and_what_is_left_and_no_secret(
+    tmp_path, monkeypatch
+):
+    canary = "cannot review"  # words of the refusal: the log must not tell them
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", canary)
     with scripted_chat("refusal") as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, GEM, "budget.requests=9", candidates=("scripted",), limit=2)
+        summary = run(tmp_path, models, GEM, "budget.requests=9", candidates=("scripted",), limit=2)
         found = spending.account(Store(tmp_path, EDITION))
     assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
     assert (found["spent"]["requests"], found["remaining"], found["spend_log_lines_damaged"]) == (2, {"requests": 7}, 0)
     assert found["spent"]["hours"] > 0
     reviews = [row for row in found["texts"] if row["task"] == "review" and "scripted" in row["writer"]]
     assert {row["outcome"]: row["texts"] for row in reviews} == {"ok": 1, "refused": 1}
-
-
-def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_no_secret(tmp_path, monkeypatch):
-    canary = "cannot review"  # words of the refusal: the log must not tell them
-    monkeypatch.setenv("OPENREVIEW_PASSWORD", canary)
-    with scripted_chat("refusal") as server:
-        summary = run(tmp_path, by_lm(tmp_path, server)[0], GEM, candidates=("scripted",), limit=2)
     log = Path(Store(tmp_path, EDITION).status()["log"])
     assert log == tmp_path / "logs" / f"{summary['run_id']}.jsonl"
     assert canary not in log.read_text()
@@ -342,8 +312,3 @@ def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):
     (tmp_path / "logs").touch()
     assert run(tmp_path, GEM, limit=2)["outcome"] == "done"
     assert Store(tmp_path, EDITION).status()["log"] is None
-
-
-def test_a_bound_of_a_model_that_there_is_not_is_named(tmp_path):
-    with pytest.raises(SettingsError, match="budget.models: no model 'gpt-9' in the models file; known: "):
-        run(tmp_path, "budget.models={gpt-9={usd=5}}", limit=2)

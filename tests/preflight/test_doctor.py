@@ -1,4 +1,4 @@
-"""The doctor: what is fine is ok, what is wrong is one line with what to do, no secret is ever shown, nothing is paid."""
+"""The doctor and the dry run: what is wrong is one line with what to do, no secret is ever shown, nothing is paid."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core import settings
+from gre_bench.flows.annual_refresh import refresh
 from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.lm.weights import Accelerator, Torch
+from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
+from gre_bench.preflight.dry_run import estimate
+from gre_bench.tasks import steps
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
-from tests.flows.fetching import ACCOUNT, served
+from tests.flows.fetching import LOGIN, served
 from tests.flows.fetching import settings as fetching
 from tests.flows.refreshing import DEMO, demo, run, use
 from tests.scripted_lms import FaultyLM, OverlapLM
@@ -116,16 +120,13 @@ def test_a_broken_evaluation_lm_is_a_problem_and_one_that_learns_nothing_from_a_
         assert lines(doctor.evaluation_lm, chosen(), tmp_path)[0].startswith(f"{verdict} evaluation LM: ")
 
 
-def test_an_endpoint_is_asked_for_its_models_and_nothing_else(tmp_path):
+def test_an_endpoint_is_asked_for_its_models_alone_and_is_a_problem_where_it_is_down_or_its_key_is_missing(tmp_path):
     with scripted_chat() as server:
         found = lines(doctor.endpoints, asking(tmp_path, server.url), tmp_path)
         assert found == [f"ok LM scripted: {server.url[7:-3]} serves {MODEL} → "]
         found = lines(doctor.endpoints, asking(tmp_path, server.url, model="other"), tmp_path)
         line = f"warning LM scripted: {server.url[7:-3]} does not list other → correct model in the models file"
         assert line in found and server.count == 0
-
-
-def test_an_endpoint_that_is_down_or_a_key_that_is_missing_is_a_problem(tmp_path):
     (found,) = lines(doctor.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1"), tmp_path)
     assert found.startswith("problem LM scripted: 127.0.0.1:9 does not answer: ConnectError → start it")
     (found,) = lines(doctor.endpoints, asking(tmp_path, "http://127.0.0.1:9/v1", 'key_env = "SCRIPTED_KEY"'), tmp_path)
@@ -236,47 +237,34 @@ def test_a_prefect_server_of_the_environment_must_be_healthy(tmp_path, monkeypat
             assert asked[0][0] == "/api/health"
 
 
-def test_a_login_is_missed_only_where_something_is_to_be_fetched(tmp_path):
-    fetched = settings.load(None, ("edition.venue=ICLR",))
-    assert lines(doctor.openreview, fetched, tmp_path)[0].startswith("warning OpenReview: no login")
-    assert lines(doctor.openreview, chosen(), tmp_path)[0].startswith("ok OpenReview: no login")
+def test_a_login_is_missed_where_something_is_to_be_fetched_tried_once_and_never_shown(tmp_path, monkeypatch):
+    def told(chosen: settings.Settings, state: Path = tmp_path) -> str:
+        (found,) = lines(doctor.openreview, chosen, state)
+        return found
 
-
-def account(monkeypatch, password: str = ACCOUNT.password) -> None:
-    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
-    monkeypatch.setenv("OPENREVIEW_PASSWORD", password)
-
-
-def test_a_login_is_tried_and_the_venue_asked_for_once(tmp_path, monkeypatch):
-    account(monkeypatch)
+    assert told(settings.load(None, ("edition.venue=ICLR",))).startswith("warning OpenReview: no login")
+    assert told(chosen()).startswith("ok OpenReview: no login")
+    for name, value in LOGIN.items():
+        monkeypatch.setenv(name, value)
     with served() as loopback:
-        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
         host = loopback.v2.partition("//")[2]
-        account_there = "an account in env:OPENREVIEW_USERNAME and env:OPENREVIEW_PASSWORD"
-        assert found.startswith(f"ok OpenReview: {host} takes {account_there}: 16 sub")
+        account = "an account in env:OPENREVIEW_USERNAME and env:OPENREVIEW_PASSWORD"
+        assert told(fetching(loopback.v2)).startswith(f"ok OpenReview: {host} takes {account}: 16 sub")
         assert loopback.counts == {"login": 1, "notes": 1}
-    assert (tmp_path / "openreview" / "budget.json").is_file(), "the question is not counted among the fetches' own"
-    (found,) = lines(doctor.openreview, fetching("http://127.0.0.1:9"), tmp_path / "none")
-    assert found.startswith("problem OpenReview: ") and not (tmp_path / "none").exists()
-
-
-def test_a_login_that_is_refused_or_halved_is_a_problem_and_is_not_shown(tmp_path, monkeypatch):
-    account(monkeypatch, CANARY)
-    with served() as loopback:
-        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
-        assert found.startswith("problem OpenReview: ") and "the login was refused" in found and CANARY not in found
-        monkeypatch.delenv("OPENREVIEW_PASSWORD")
-        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
-        assert found.startswith("problem OpenReview: half a login")
-
-
-def test_a_service_that_allows_no_request_now_is_left_in_peace(tmp_path, monkeypatch):
-    account(monkeypatch)
+        assert (tmp_path / "openreview" / "budget.json").is_file(), "the question is not counted among the fetches' own"
+        assert told(fetching("http://127.0.0.1:9"), tmp_path / "none").startswith("problem OpenReview: ")
+        assert not (tmp_path / "none").exists()
     with served(limits={"notes": Limit(1, 600.0)}) as loopback:
-        lines(doctor.openreview, fetching(loopback.v2), tmp_path)
-        (found,) = lines(doctor.openreview, fetching(loopback.v2), tmp_path)
+        told(fetching(loopback.v2))
+        found = told(fetching(loopback.v2))
         assert found.startswith("ok OpenReview: ") and "not tried: paused until" in found
         assert loopback.counts["notes"] == 1 and not loopback.early
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", CANARY)
+    with served() as loopback:
+        found = told(fetching(loopback.v2))
+        assert found.startswith("problem OpenReview: ") and "the login was refused" in found and CANARY not in found
+        monkeypatch.delenv("OPENREVIEW_PASSWORD")
+        assert told(fetching(loopback.v2)).startswith("problem OpenReview: half a login")
 
 
 SAID = {
@@ -328,3 +316,48 @@ def test_a_budget_that_cannot_be_kept_is_a_problem_and_one_that_is_reached_a_war
     SpendLog(tmp_path / "spending.jsonl").add("sent", "SAMPLE-2026", "scripted")
     found = lines(doctor.budget, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
     assert found[0].startswith("warning budget: reached: budget.requests; spent: 1 requests")
+
+
+def with_context(folder, server, more: str, *overrides: str) -> settings.Settings:
+    use(OverlapLM())
+    file = folder / "models.toml"
+    file.write_text(ENTRY.format(url=server.url, model=MODEL) + f"sampling.max_tokens = 200\n{more}\n")
+    return demo(f"writing.models={file}", 'writing.candidates=["scripted"]', "scoring.metrics=['gem']", *overrides)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "warning fit scripted: a paper of 12,000 tokens: its context is not known → state context"),
+        ("context = 4000", "problem fit scripted: a paper of 12,000 tokens: 1 of 1 papers do not fit scripted ("),
+        ("context = 100000", "ok fit scripted: a paper of 12,000 tokens: the longest prompt has 12,"),
+        ("max_output = 100", "problem fit scripted: scripted: the settings ask for 200 tokens, it gives at most 100"),
+    ],
+)
+def test_the_doctor_says_before_there_is_a_paper_whether_a_usual_one_fits(tmp_path, more, said):
+    with scripted_chat() as server:
+        (found,) = lines(doctor.fit, with_context(tmp_path, server, more), tmp_path)
+        assert found.startswith(said) and server.count == 0
+
+
+def test_a_dry_run_counts_what_does_not_fit_and_the_run_sends_none_of_it(tmp_path):
+    with scripted_chat() as server:
+        chosen = with_context(tmp_path, server, "context = 2500")
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        (row,) = estimate(Job(chosen, tmp_path / "state"), scratch)["fit"]
+        assert server.count == 0 and row["papers"] == 16
+        assert row["fits"] + row["may_not_fit"] + row["does_not_fit"] == 16 and row["does_not_fit"]
+        summary = refresh(Job(chosen, tmp_path / "state"), steps.undecorated())
+        refused = sum(one["pairs"] for one in summary["reasons"] if "too_long" in str(one["reason"]))
+        assert refused == 2 * row["does_not_fit"]
+        assert server.count == 16 - row["does_not_fit"]
+
+
+def test_cut_papers_are_all_sent_and_their_candidate_signs_the_cut(tmp_path):
+    with scripted_chat() as server:
+        chosen = with_context(tmp_path, server, "context = 2500", "writing.over_long=truncate")
+        refresh(Job(chosen, tmp_path / "state"), steps.undecorated())
+        assert server.count == 16
+        longest = max(len(body["messages"][-1]["content"]) for body in server.requests)
+        assert longest / 2.9 <= 2500 - 200 - 64

@@ -1,4 +1,4 @@
-"""Bounds of studies, and everything made again from the reply archive alone: against a scripted server over real HTTP."""
+"""Bounds of studies, everything made again from the reply archive alone, and what became of requests; over real HTTP."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.studies import study_rows
 from gre_bench.store import Store
+from gre_bench.store.queries import OUTCOMES
 from gre_bench.studies.examiners.inputs import parse_study
 from gre_bench.studies.examiners.job import ExaminerJob
 from gre_bench.studies.examiners.job import estimate as estimate_grades
@@ -111,14 +112,16 @@ def job(tmp_path):
     return make
 
 
+DOING = {ExaminerJob: study, GuidelineJob: compare, QualityJob: judged}
+ESTIMATES = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}
+
+
 def run(made):
-    doing = {ExaminerJob: study, GuidelineJob: compare, QualityJob: judged}[type(made)]
-    return doing(made, steps.undecorated())
+    return DOING[type(made)](made, steps.undecorated())
 
 
 def estimated(made):
-    estimate = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}[type(made)]
-    return estimate(made)
+    return ESTIMATES[type(made)](made)
 
 
 def folder_of(made):
@@ -135,12 +138,21 @@ def left_by(made):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_study_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_tables(job, kind):
+def test_a_study_pauses_at_its_bound_as_estimated_and_a_raise_pays_only_the_rest_for_the_same_tables(job, kind):
     with scripted_chat(write=answer) as server:
+        plan = estimated(job(kind, server.url))
+        [row] = plan["models"]
+        assert (plan["over_budget"], row["archived"], server.count) == ([], 0, 0)
+        planned = row["requests"]
+        tight = estimated(job(kind, server.url, requests=planned - 1, models={LM: {"usd": 1e-6}}))["over_budget"]
+        assert [line.partition(" ")[0] for line in tight] == ["budget.requests", f"budget.models.{LM}.usd"]
+        assert f"would be reached: at most {planned} needed, {planned - 1} left" in tight[0]
         undisturbed = job(kind, server.url, "undisturbed")
         assert run(undisturbed)["outcome"] == "done"
         whole = server.count
-        for bound in (0, 3, 5):
+        # What could not be read was asked for anew, with two other seeds: no estimate knows that before.
+        assert planned <= whole <= 3 * planned
+        for bound in (0, 3, 4):
             with pytest.raises(
                 BudgetReached,
                 match=rf"paused at budget.requests: {bound} of {bound} requests spent on studies/.*/mine .*"
@@ -150,8 +162,13 @@ def test_a_study_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same
             assert server.count == whole + bound
             [row] = study_rows(job(kind, server.url).state)
             assert (row["state"], row["spent"]["requests"], row["remaining"]) == ("paused", bound, {"requests": 0})
+        plan = estimated(job(kind, server.url, requests=planned))
+        [row] = plan["models"]
+        assert (row["archived"], row["requests"], plan["over_budget"]) == (4, planned - 4, [])
         resumed = job(kind, server.url, requests=whole)
         assert (run(resumed)["outcome"], server.count) == ("done", 2 * whole)
+        assert estimated(job(kind, server.url))["models"][0]["requests"] == 0
+        assert server.count == 2 * whole
     assert left_by(resumed) == left_by(undisturbed) and len(left_by(resumed)) >= 1
     [row] = study_rows(resumed.state)
     assert (row["state"], row["remaining"], row["spent_by_model"][LM]["answered"]) == ("done", {"requests": 0}, whole)
@@ -176,29 +193,6 @@ def test_every_bound_binds_a_study(job, bounds, named):
         assert server.count < 18
         assert run(job("guidelines", server.url))["outcome"] == "done"
         assert server.count == 18
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_estimate_counts_what_is_not_archived_and_says_which_bounds_it_would_break(job, kind):
-    with scripted_chat(write=answer) as server:
-        plan = estimated(job(kind, server.url))
-        [row] = plan["models"]
-        assert (plan["over_budget"], row["archived"], server.count) == ([], 0, 0)
-        planned = row["requests"]
-        tight = estimated(job(kind, server.url, requests=planned - 1, models={LM: {"usd": 1e-6}}))["over_budget"]
-        assert [line.partition(" ")[0] for line in tight] == ["budget.requests", f"budget.models.{LM}.usd"]
-        assert f"would be reached: at most {planned} needed, {planned - 1} left" in tight[0]
-        with pytest.raises(BudgetReached):
-            run(job(kind, server.url, requests=4))
-        plan = estimated(job(kind, server.url, requests=planned))
-        [row] = plan["models"]
-        assert (row["archived"], row["requests"], plan["over_budget"]) == (4, planned - 4, [])
-        run(job(kind, server.url))
-        asked = server.count
-        assert estimated(job(kind, server.url))["models"][0]["requests"] == 0
-        # What could not be read was asked for anew, with two other seeds: no estimate knows that before.
-        assert planned <= asked <= 3 * planned
-        assert server.count == asked
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -363,3 +357,74 @@ def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_r
         assert (found["outcome"], server.count) == (undisturbed["outcome"], 2 * whole)
     assert {"review", "judgments"} <= stages
     assert_same(tables(state), tables(tmp_path / "whole"))
+
+
+ENDS = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
+
+
+@pytest.fixture(scope="module")
+def with_outcomes(tmp_path_factory):
+    """Three papers: one review refused, one cut; no judgments of the other two; a grade that is always refused; 429 for synopses."""
+    state = tmp_path_factory.mktemp("outcomes") / "state"
+    use(OverlapLM())
+    reviews = iter(["refusal", "length", "ok"])
+
+    def due(body):
+        system = body["messages"][0]["content"]
+        if "<summary> tags" in system:
+            return next(reviews)
+        refused = {"<strengths_claimed_by_the_paper>": "429", "<overall_score>": "filter"}
+        return next((what for tag, what in refused.items() if tag in system), None)
+
+    def write(body):
+        system, user = (part["content"] for part in body["messages"])
+        mine = "It is good that" in user or "appreciates clarity" in user
+        return "No." if "summarize each evaluation" in system and mine else written(body)
+
+    impatient = partial(http_writer.RetryPolicy, attempts=1, first_wait_s=0.01, concurrency=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_writer, "RetryPolicy", impatient)
+        with scripted_chat(when=due, write=write) as server:
+            refresh(of_edition(with_papers_read(state), server.url), steps.undecorated())
+        return state
+
+
+def counted(rows):
+    """The kinds that there are, by candidate and purpose."""
+    assert all(row["asked"] == sum(row[kind] for kind in ENDS) for row in rows)
+    assert {row["model"] for row in rows} == {f"{LM}@{MODEL}"}
+    return {(row["candidate"], row["purpose"]): {kind: row[kind] for kind in ENDS if row[kind]} for row in rows}
+
+
+def test_every_outcome_is_counted_by_candidate_purpose_and_lm(with_outcomes):
+    found = counted(Store(with_outcomes, EDITION).read(OUTCOMES))
+    assert found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}
+    assert found[LM, "judgments"] == {"unparsable": 2}
+    # Of further papers too: those whose human review stands in for another one's as a control.
+    for whose in ("human", "references"):
+        assert found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3
+    assert found[None, "synopses"] == {"rate_limited": 3}
+    assert found["human", "grades of lm_examiner"] == {"refused": 3}
+    # The whole of it on the board, as a table and as JSON, and in the status.
+    told = shown("leaderboard", "--details", "--state", with_outcomes)[1]
+    table = [line.split() for line in told[told.index("Requests to LMs and their outcomes") :].splitlines()]
+    head = next(words for words in table if "candidate" in words)
+    assert head == ["candidate", "purpose", "LM", "asked", "ok", "cut", "refused", "unparsable", "rate", "limited"]
+    assert any(words[:2] == [LM, "reviews"] and words[-5:] == ["1", "1", "1", "0", "0"] for words in table)
+    as_json, status = (
+        json.loads(shown(name, "--json", "--state", with_outcomes)[1]) for name in ("leaderboard", "status")
+    )
+    assert counted(as_json["outcomes"]) == counted(status[0]["outcomes"]) == found
+    # Requests, not texts: after two in a row that came to nothing the endpoint is left alone.
+    assert status[0]["spent_by_model"][LM]["outcomes"]["rate_limited"] == 2
+    # Judgments that could not be read are judged reviews that say nothing: their share stands on the board.
+    row = next(row for row in as_json["rows"] if row["candidate"] == LM and row["metric"] == "gem")
+    assert (row["judged"], row["unparsable"]) == (2, 2)
+
+
+def test_a_problem_that_passed_is_counted_no_more(with_outcomes, tmp_path):
+    edition = shutil.copytree(with_outcomes, tmp_path / "state")
+    with scripted_chat() as server:
+        refresh(of_edition(edition, server.url), steps.undecorated())
+    found = counted(Store(edition, EDITION).read(OUTCOMES))
+    assert found[None, "synopses"] == {"ok": 3} and found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}

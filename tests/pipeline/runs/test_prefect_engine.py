@@ -1,19 +1,27 @@
-"""Commands whose flow runs under the Prefect engine: where its server does not answer, each is one line."""
+"""Flow runs under the Prefect engine: how they end, what is its server's fault, and commands where it does not answer."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from types import SimpleNamespace
 
+import httpx
 import pytest
 import typer
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, get_current_settings, temporary_settings
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.core.errors import ServiceDown
+from gre_bench.core.errors import BudgetReached, Paused, ServiceDown, SettingsError, Stopped, UnfinishedError
 from gre_bench.pipeline.runs import prefect_engine
+from gre_bench.pipeline.runs.job import ending
+from gre_bench.pipeline.runs.prefect_engine import answering, await_server, ended, summary_of
 from gre_bench.store import INCLUDED_EDITION
+from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO
+from tests.preflight.test_doctor import answering as answering_all
 from tests.servers.processes import closed_port
 
 SCRIPTED = ("--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
@@ -66,3 +74,134 @@ def commands(group, above=""):
 
 def takes_engine(command):
     return any("--no-prefect" in option.opts for option in command.params)
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    """Address of something that says it is well."""
+    with answering_all(200, "") as (url, _), temporary_settings({PREFECT_API_URL: f"{url}/api"}):
+        yield f"{url}/api"
+
+
+@pytest.fixture
+def clock(monkeypatch) -> list[float]:
+    """What was waited, in seconds; the time goes on by just that."""
+    waited: list[float] = []
+
+    class Clock:
+        sleep = staticmethod(waited.append)
+        monotonic = staticmethod(lambda: sum(waited))
+
+    monkeypatch.setattr(prefect_engine, "time", Clock)
+    return waited
+
+
+def unreached(url: str) -> httpx.ConnectError:
+    return httpx.ConnectError("refused", request=httpx.Request("POST", url))
+
+
+def test_what_the_server_did_not_answer_is_one_line_and_the_run_stopped(api):
+    lost = ConcurrencySlotAcquisitionError("none\nto be had")
+    for error in (unreached(f"{api}/flow_runs/"), lost, RuntimeError("Failed to reach API")):
+        assert ending(error)[0] == "stopped"
+        with pytest.raises(ServiceDown, match="what was done is kept") as caught, answering():
+            raise error
+        assert api in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_is_not_the_servers_fault_is_left_to_fly(api):
+    elsewhere = unreached("http://127.0.0.1:9/v1/completions")
+    others = (RuntimeError("a bug"), SettingsError("wrong"), httpx.InvalidURL("none"), httpx.ReadError("of nobody"))
+    for error in (elsewhere, *others):
+        assert ending(error)[0] in ("fault", "refused")
+        with pytest.raises(type(error)) as caught, answering():
+            raise error
+        assert caught.value is error
+
+
+def test_a_server_that_answers_is_not_waited_for(api, clock):
+    before = PREFECT_CLIENT_MAX_RETRIES.value()
+    await_server()
+    assert (sum(clock), PREFECT_CLIENT_MAX_RETRIES.value()) == (0, before)
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [(None, 60), (Stopped("SIGINT"), 0), (ConcurrencySlotAcquisitionError("none"), 0)],
+    ids=["first", "stopped by hand", "lost"],
+)
+def test_a_silent_server_is_waited_for_a_minute_unless_waiting_is_over_and_then_nothing_is_tried_twice(
+    error, seconds, clock
+):
+    with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{closed_port()}/api"}):
+        await_server(error)
+        assert seconds <= sum(clock) <= seconds * 1.15
+        assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
+
+
+def test_retries_are_those_of_before_when_a_run_is_over(api, clock):
+    before = PREFECT_CLIENT_MAX_RETRIES.value()
+    assert before > 0
+    with answering():
+        get_current_settings().client.max_retries = 0
+        assert PREFECT_CLIENT_MAX_RETRIES.value() == 0
+    assert PREFECT_CLIENT_MAX_RETRIES.value() == before
+
+
+DONE = {"edition": "ICLR-2025", "outcome": "done", "message": ""}
+FLOWS = sorted(path for path in (ROOT / "flows").rglob("*.py") if "@flow(" in path.read_text())
+
+
+def raising(error: Exception) -> dict:
+    raise error
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_done_is_its_summary(strict):
+    assert ended(lambda *asked: DONE | {"asked": asked}, 1, 2, strict=strict) == DONE | {"asked": (1, 2)}
+    assert ended(dict, strict=strict) == {}, "a flow that cannot end short of done says no outcome"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("pause", [BudgetReached("raise it"), Paused("none left", 1.0)], ids=["budget", "service"])
+def test_a_pause_completes_the_run_under_its_own_name_and_is_raised_to_who_called(pause, strict):
+    state = ended(raising, pause, strict=strict)
+    assert (state.is_completed(), state.name, state.message) == (True, "Paused", str(pause))
+    with pytest.raises(type(pause)) as caught:
+        summary_of(state.data)
+    assert caught.value is pause
+
+
+def test_a_pause_that_a_summary_tells_is_none_of_the_failures_of_a_strict_run():
+    summary = {"venue": "ICLR 2025", "outcome": "paused", "message": "until noon"}
+    state = ended(lambda: summary, strict=True)
+    assert (state.is_completed(), state.name, state.message) == (True, "Paused", "until noon")
+    assert summary_of(state.data) == summary
+
+
+@pytest.mark.parametrize("outcome", ["incomplete", "fault"])
+def test_what_is_short_of_done_says_so_and_fails_where_it_must_not_be(outcome):
+    summary = DONE | {"outcome": outcome, "message": "3 pairs"}
+    state = ended(lambda: summary)
+    assert (state.is_completed(), state.name, summary_of(state.data)) == (True, outcome.capitalize(), summary)
+    with pytest.raises(UnfinishedError, match=f"^ICLR-2025: {outcome}, 3 pairs$"):
+        ended(lambda: summary, strict=True)
+
+
+@pytest.mark.parametrize("error", [SettingsError("wrong"), OSError("gone")], ids=["a user's", "a machine's"])
+def test_what_went_wrong_is_left_to_fail_the_run(error):
+    with pytest.raises(type(error)):
+        ended(raising, error)
+
+
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_every_flow_ends_so(path):
+    flows = [
+        node
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(mark).startswith("flow(") for mark in node.decorator_list)
+    ]
+    assert flows
+    for each in flows:
+        assert ast.unparse(each.body[-1]).startswith("return ended("), each.name

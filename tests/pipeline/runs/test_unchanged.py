@@ -17,7 +17,7 @@ from tests.scripted_lms import OverlapLM
 
 @pytest.fixture
 def refresh(tmp_path):
-    """Refreshes and returns how many refreshes the edition has then had; the second time nothing is due."""
+    """Refreshes; returns how many refreshes the edition has then had, and what was shown."""
     use(OverlapLM())
     models = tmp_path / "models.toml"
     models.write_text("")
@@ -25,30 +25,27 @@ def refresh(tmp_path):
     def refresh(*more):
         asked = ("evaluation_lm.backend=scripted", "scoring.metrics=['gem']", f"writing.models={models}", *more)
         settings = [word for one in asked for word in ("--set", one)]
-        code, shown, said = call(
-            "refresh", "--settings", DEMO, *settings, "--limit", 2, "--no-prefect", "--state", tmp_path / "state"
-        )
+        how = ("--limit", 2, "--no-prefect", "--state", tmp_path / "state")
+        code, shown, said = call("refresh", "--settings", DEMO, *settings, *how)
         assert code == 0, (shown, said)
-        return Store(tmp_path / "state", EDITION).query("select count(*) as n from runs where command = 'refresh'")[1][
-            0
-        ]["n"]
+        had = Store(tmp_path / "state", EDITION).query("select count(*) as n from runs where command = 'refresh'")
+        return had[1][0]["n"], shown
 
     return refresh
 
 
-def test_nothing_is_begun_and_the_same_board_is_shown(refresh, tmp_path):
-    asked = ("--settings", DEMO, "--set", "evaluation_lm.backend=scripted", "--limit", 2, "--no-prefect")
-    before = call("refresh", *asked, "--state", tmp_path / "state")
-    again = call("refresh", *asked, "--state", tmp_path / "state")
-    assert before[0] == again[0] == 0
-    assert [line for line in again[1].splitlines() if "pairs scored now" not in line] == [
-        line for line in before[1].splitlines() if "pairs scored now" not in line
-    ]
-    assert "0 pairs scored now" in again[1]
+def runs_of_two(refresh, *more):
+    """How many refreshes the edition has had after one, and after the same once more."""
+    return refresh(*more)[0], refresh(*more)[0]
 
 
-def test_whatever_may_have_changed_makes_it_run_once(refresh, tmp_path):
-    assert (refresh(), refresh()) == (1, 1)
+def test_where_nothing_is_due_nothing_is_begun_and_whatever_may_have_changed_makes_it_run_once(
+    refresh, tmp_path, monkeypatch
+):
+    (first, before), (second, again) = refresh(), refresh()
+    assert (first, second) == (1, 1) and "0 pairs scored now" in again
+    kept = [[line for line in shown.splitlines() if "pairs scored now" not in line] for shown in (before, again)]
+    assert kept[0] == kept[1]
     folder = tmp_path / "state" / "editions" / EDITION
     said = folder / FILE
     changes = {
@@ -60,12 +57,8 @@ def test_whatever_may_have_changed_makes_it_run_once(refresh, tmp_path):
     }
     for runs, (what, change) in enumerate(changes.items(), 2):
         change()
-        assert (refresh(), refresh()) == (runs, runs), what
-    setting = "scoring.ascii_fold=true"
-    assert (refresh(setting), refresh(setting)) == (runs + 1, runs + 1)
-
-
-def test_the_code_of_an_installed_package_may_have_changed_unseen(refresh, monkeypatch):
-    assert (refresh(), refresh()) == (1, 1)
+        assert runs_of_two(refresh) == (runs, runs), what
+    assert runs_of_two(refresh, "scoring.ascii_fold=true") == (runs + 1, runs + 1)
+    # The code of an installed package may have changed unseen.
     monkeypatch.setattr(unchanged, "extended", lambda: True)
-    assert refresh() == 2
+    assert refresh("scoring.ascii_fold=true")[0] == runs + 2

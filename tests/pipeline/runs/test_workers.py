@@ -1,35 +1,48 @@
-"""Papers sharded over workers: the same tables, whatever the workers are and whatever becomes of them."""
+"""Papers sharded over workers, processes or threads: the same tables, whatever the workers are and whatever becomes of them."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import RunSettings, load, load_over
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.core.settings import EvaluationLMSettings, RunSettings, load, load_over
 from gre_bench.flows.annual_refresh import refresh, usable
 from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.runs import workers as workers_module
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.workers import IN_FLIGHT, MOST_DEATHS, VISIBLE, Lost, Processes, Workers, gpus, runner_of
+from gre_bench.pipeline.runs.workers import (
+    IN_FLIGHT,
+    MOST_DEATHS,
+    VISIBLE,
+    Lost,
+    Processes,
+    Threads,
+    Workers,
+    gpus,
+    runner_of,
+)
 from gre_bench.pipeline.runs.workers import _begin as begin_worker
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.faults.killing import descendants, gone
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, refreshed, run, tables, use
+from tests.forks import CONTEXT
 from tests.holds import wait_for
 from tests.pipeline.runs.sharded import DOOMED
 from tests.pipeline.runs.test_kills import is_scoring
@@ -71,9 +84,7 @@ def command(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", SHARDED)
-def test_two_workers_leave_the_tables_that_one_process_leaves(
-    command, undisturbed, tmp_path: Path, runner: str
-) -> None:
+def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturbed, tmp_path, runner) -> None:
     pids = tmp_path / "pids"
     pids.mkdir()
     process = command(tmp_path / "state", runner, SCRIPTED_PIDS=str(pids), SCRIPTED_LM_PAUSE_S="0.005")
@@ -88,9 +99,7 @@ def test_two_workers_leave_the_tables_that_one_process_leaves(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", SHARDED)
-def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(
-    command, undisturbed, tmp_path: Path, runner: str
-) -> None:
+def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturbed, tmp_path, runner) -> None:
     state = tmp_path / "state"
     process = command(state, runner, SCRIPTED_DEATH=str(tmp_path / "dead"))
     shown, message = process.communicate()
@@ -190,15 +199,13 @@ class ScriptedRunner:
                 raise ChildProcessError
             return Scored([chunk], {})
 
-        return SimpleNamespaceWithHash(result=result)
+        future = Future()
+        future.result = result
+        return future
 
     def first_done(self, futures: Any) -> Any:
         self.peak = max(self.peak, len(futures))
         return futures[-1]
-
-
-class SimpleNamespaceWithHash(SimpleNamespace):
-    __hash__ = object.__hash__
 
 
 def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
@@ -226,18 +233,14 @@ def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.Monk
         assert len(prepared) == IN_FLIGHT
 
 
-def test_workers_that_die_alone_lose_their_own_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = ScriptedRunner(fatal=(3, 11))
+@pytest.mark.parametrize(("fatal", "together", "started"), [((3, 11), False, 1), ((4,), True, 2)])
+def test_a_worker_that_dies_loses_its_own_chunk_and_a_pool_that_is_lost_with_it_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, fatal: tuple[int, ...], together: bool, started: int
+) -> None:
+    runner = ScriptedRunner(fatal, together)
     found = handed_out(runner, monkeypatch, 20)
-    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [3, 11]
-    assert len(found) == 20 and runner.started == 1
-
-
-def test_a_pool_that_is_lost_with_one_worker_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = ScriptedRunner(fatal=(4,), together=True)
-    found = handed_out(runner, monkeypatch, 20)
-    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [4]
-    assert len(found) == 20 and (runner.started, runner.ended) == (2, 2)
+    assert tuple(chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)) == fatal
+    assert len(found) == 20 and (runner.started, runner.ended) == (started, started)
 
 
 def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,9 +280,8 @@ def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_workers_are_given_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VISIBLE, "0,1,2,3")
-    context = multiprocessing.get_context("spawn")
-    barrier, told, count = context.Barrier(2), context.SimpleQueue(), context.Value("i", 2)
-    workers = [context.Process(target=begin_and_tell, args=(("2", "5", "7"), count, barrier, told)) for _ in range(2)]
+    barrier, told, count = CONTEXT.Barrier(2), CONTEXT.SimpleQueue(), CONTEXT.Value("i", 2)
+    workers = [CONTEXT.Process(target=begin_and_tell, args=(("2", "5", "7"), count, barrier, told)) for _ in range(2)]
     for worker in workers:
         worker.start()
     assert sorted(told.get() for _ in workers) == ["2", "7"]
@@ -311,12 +313,79 @@ def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None
     on_cpus = text.partition("on the CPUs of this machine:")[2].partition("\n\n")[0]
     settings = load(ROOT / "deployments" / "ray.toml", tuple(re.findall(r"--set (\S+)", on_cpus)))
     assert isinstance(runner_of(settings.run), Processes)
-    # The settings for Ray ask for a GPU and for what it is good at.
+    # The settings for Ray ask for a GPU for each worker and for what it is good at.
     assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
-
-
-def test_the_settings_for_ray_ask_for_a_gpu_for_each_worker() -> None:
     settings = load(ROOT / "deployments" / "ray.toml")
     assert (settings.run.runner, settings.run.gpus_per_worker) == ("ray", 1)
     again = load_over(json.loads(settings.model_dump_json()))
     assert again == settings
+
+
+class Elsewhere(EvaluationLMSettings):
+    """Settings of the scripted evaluation LM as if it were a service."""
+
+    backend: str = "scripted"
+
+    @property
+    def elsewhere(self) -> bool:
+        return True
+
+
+class MetLM(OverlapLM):
+    """Answers only when two papers are asked about at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met = threading.Barrier(2, timeout=120)
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[Any]:
+        self.met.wait()
+        return super().logprob(predictions)
+
+
+def threaded(state: Path, *overrides: str) -> dict[str, Any]:
+    """A refresh by two threads, without the engine; the summary."""
+    settings = demo("run.runner=threads", "run.workers=2", "run.chunk_papers=1", *overrides)
+    settings = settings.model_copy(update={"evaluation_lm": Elsewhere()})
+    return refresh(Job(settings, state), steps.undecorated())
+
+
+def test_two_papers_are_asked_about_at_a_time_and_the_tables_are_those_of_one_after_the_other(tmp_path: Path) -> None:
+    use(MetLM())
+    assert threaded(tmp_path / "two")["outcome"] == "done"
+    assert_same(tables(tmp_path / "two"), tables(refreshed(tmp_path / "one")))
+
+
+class BrokenLM(OverlapLM):
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob]:
+        raise LMError("the server is gone")
+
+
+def test_what_ends_one_thread_ends_the_run_and_the_next_goes_on(tmp_path: Path) -> None:
+    use(BrokenLM())
+    with pytest.raises(LMError, match="the server is gone"):
+        threaded(tmp_path, "scoring.metrics=['gem']")
+    use(OverlapLM())
+    assert threaded(tmp_path, "scoring.metrics=['gem']")["outcome"] == "done"
+    assert query(tmp_path, "select count(*) from pairs where state = 'missing'", EDITION) == [(0,)]
+
+
+def test_what_waits_when_a_run_ends_is_not_begun() -> None:
+    begun, may_end = [], threading.Event()
+
+    def step(number: int) -> None:
+        begun.append(number)
+        may_end.wait(120)
+
+    with Threads(RunSettings(runner="threads", workers=1)) as runner:
+        futures = [runner.submit(step, {"number": number}) for number in range(3)]
+        while not begun:
+            pass
+    may_end.set()
+    futures[0].result(timeout=120)
+    assert begun == [0]
+
+
+def test_an_evaluation_lm_of_this_process_is_not_asked_by_several_threads(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"behind HTTP, which scripted is not: serve it .* run.runner = processes"):
+        usable(Job(demo("run.runner=threads"), tmp_path))

@@ -1,4 +1,4 @@
-"""The published benchmark set: real reviews, from one command to the board."""
+"""Real reviews, from one command to the board: the published benchmark set, and OpenReview notes with the papers' texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gre_bench.prompts.library import render
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION
 from gre_bench.tasks import steps
-from tests.conftest import ROOT
+from tests.conftest import ROOT, real
 from tests.flows.refreshing import query
 from tests.lm.chat_models import build_chat_model
 
@@ -110,3 +110,23 @@ def test_every_number_of_a_local_transformers_model_equals_the_one_by_one_comput
     assert len(found) == 80
     for value, x, y in found:
         assert value == pytest.approx(one_by_one(folder, x, y) - one_by_one(folder, None, y), abs=2e-3)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
+    notes, texts = real("openreview", "iclr2024.notes.jsonl.gz"), real("openreview", "paper_text.parquet")
+    overrides = (f"sources.notes={notes}", f"sources.texts={texts}")
+    chosen = settings.load(ROOT / "deployments" / "iclr_notes.toml", overrides)
+    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    assert summary["outcome"] == "done"
+    edition = Store(tmp_path, "ICLR-2024")
+    ids = [row["signature_id"] for row in edition.read(CURRENT_SIGNATURES)]
+    rows = edition.read(LEADERBOARD, signature_ids=ids)
+    assert {(row["planned"], row["scored"]) for row in rows} == {(80, 80)}
+    for row in rows:
+        if row["candidate"] in ("other-paper", "generic"):
+            assert row["difference_high"] < 0, row
+    separations = {row["metric"]: row for row in edition.read(SEPARATION, signature_ids=ids)}
+    assert separations["gem"]["low"] > 0.85
+    assert query(tmp_path, "select distinct origin, status from texts", "ICLR-2024") == [("given", "ok")]
