@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import sys
+
+import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
+from gre_bench.cli.views import screen
 from gre_bench.core.errors import GreBenchError
+
+
+def ended(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the whole program, on screens of 400 columns."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])
+        patch.setattr(screen, "out", screen.Console(width=400))
+        patch.setattr(screen, "err", screen.Console(stderr=True, width=400))
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+    return code, out.getvalue(), err.getvalue()
 
 
 def call(*arguments: object) -> tuple[int, str, str]:

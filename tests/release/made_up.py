@@ -24,24 +24,7 @@ EDITION = "ICLR-2025"
 FREE = ("A paper under a free licence",)
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 LM = LMIdentity("made-up", "0" * 64, "1", "float32")
-WORDS = [
-    "The",
-    "reviewer",
-    "appreciates",
-    "the",
-    "clear",
-    "writing",
-    ".",
-    "\n",
-    "The",
-    "reviewer",
-    "questions",
-    "the",
-    "choice",
-    "of",
-    "baselines",
-    ".",
-]
+WORDS = "The reviewer appreciates the clear writing . \n The reviewer questions the choice of baselines ."
 
 
 def store_of(state: Path) -> Store:
@@ -52,6 +35,15 @@ def store_of(state: Path) -> Store:
 def release_store_of(state: Path) -> ReleaseStore:
     """Its releases."""
     return ReleaseStore(state / "releases", EDITION)
+
+
+def change(store: Store, *statements: str) -> None:
+    """Changes the edition itself, by each of the *statements*, and shows it to readers."""
+    with store.lock("change"):
+        for statement in statements:
+            with store.transaction() as run:
+                run.execute(statement)
+        store.copy_for_readers()
 
 
 def signature(metric: str) -> Signature:
@@ -110,9 +102,7 @@ def _describe(
                 run.execute("insert into reviews (review_id, paper_id, candidate, text) values ($1, $2, 'human', $3)",
                             [review_id, paper, f"Private words of {review_id}."])  # fmt: skip
                 run.execute("insert into review_versions values ($1, 1, null, null, 'only', $2)", [review_id, free])
-                run.execute(
-                    "insert into judgments values ($1, 'made-up-writer', $2, 2, 0)", [review_id, " ".join(WORDS)]
-                )
+                run.execute("insert into judgments values ($1, 'made-up-writer', $2, 2, 0)", [review_id, WORDS])
 
 
 def _score(store: Store, papers: int, names: tuple[str, ...], tokens: int, metrics: tuple[str, ...]) -> None:
@@ -167,8 +157,5 @@ def _validate(store: Store) -> None:
 if __name__ == "__main__":
     import sys
 
-    print(
-        json.dumps(
-            str(make(Path(sys.argv[1]), papers=int(sys.argv[2]), tokens=int(sys.argv[3]), tested=True).read_file)
-        )
-    )
+    state, papers, tokens = sys.argv[1:]
+    print(json.dumps(str(make(Path(state), papers=int(papers), tokens=int(tokens), tested=True).read_file)))

@@ -18,17 +18,17 @@ from gre_bench.reports.comparisons import printed_study
 from gre_bench.store.queries import LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
-from tests.release.made_up import make, signature
+from tests.release.made_up import change, make, signature
 
 ALL = {claim.name: claim for claim in claims()}
 
 
-def effects(*tables: str, metric: str) -> dict[str, dict]:
+def effects(*tables: str, **column: str) -> dict[str, dict]:
+    """The effects of published tables of one *column*, such as a metric."""
+    ((name, value),) = column.items()
     return {
-        figure.item: {
-            "change": figure.item, "d": figure.value, "low": figure.low, "high": figure.high, "papers": 300,
-        }
-        for table in tables for figure in published.load(table) if figure.metric == metric
+        figure.item: {"change": figure.item, "d": figure.value, "low": figure.low, "high": figure.high, "papers": 300}
+        for table in tables for figure in published.load(table) if getattr(figure, name) == value
     }  # fmt: skip
 
 
@@ -56,11 +56,7 @@ def test_the_papers_own_effects_answer_its_claims(name, metric, tables, verdict)
 
 def test_the_papers_own_fine_tuned_metric_does_not_clearly_fall_with_the_abstract_alone():
     """Appendix E: GEM-finetune, −0.043 with an interval up to +0.020."""
-    found = {
-        figure.item: {"change": figure.item, "d": figure.value, "low": figure.low, "high": figure.high, "papers": 300}
-        for figure in published.load("table13") if figure.row == "GEM-finetune"
-    }  # fmt: skip
-    answer = _on_effects(found, ALL["degradations-lower"])
+    answer = _on_effects(effects("table13", row="GEM-finetune"), ALL["degradations-lower"])
     assert answer.verdict == "cannot be told" and answer.needed > 300
 
 
@@ -80,14 +76,9 @@ def test_every_claim_names_what_there_is_and_its_cells_are_printed():
         assert set(claim.metrics) | set(claim.than) <= set(METRICS)
         assert set(claim.changes) | set(claim.more) <= set(CHANGES)
         if claim.table:
-            known = {
-                figure.item for table in {claim.table, *_beside(claim.table)} for figure in printed_study(table).figures
-            }
+            tables = {claim.table, "002_table2" if claim.table == "002_table1" else claim.table}
+            known = {figure.item for table in tables for figure in printed_study(table).figures}
             assert {row for pair in claim.pairs for row in pair} <= known
-
-
-def _beside(table: str) -> list[str]:
-    return ["002_table2"] if table == "002_table1" else []
 
 
 def test_larger_and_newer_are_told_by_the_models_file():
@@ -145,22 +136,15 @@ def of_two_groups(tmp_path_factory) -> dict[tuple[str, str], dict]:
     """
     state = tmp_path_factory.mktemp("groups")
     large, apart, partial = "openai/gpt-4o", "meta-llama/llama-3.1-8b-instruct", "openai/gpt-3.5-turbo"
-    more = {
-        "human": 100,
-        large: 50,
-        "openai/gpt-4o-mini": 0,
-        apart: 200,
-        partial: 300,
-        "meta-llama/llama-3-8b-instruct": 25,
-    }
+    small, eight = "openai/gpt-4o-mini", "meta-llama/llama-3-8b-instruct"
+    more = {"human": 100, large: 50, small: 0, apart: 200, partial: 300, eight: 25}
     store = make(state, papers=12, names=tuple(more)[1:], metrics=("gem",))
-    with store.lock("test"):
-        with store.transaction() as run:
-            for name, nats in more.items():
-                run.execute("update scores set value = value + $1 where candidate_id = $2", [nats, name])
-            run.execute("update candidates set group_name = 'apart' where candidate_id = $1", [apart])
-            run.execute("delete from scores where candidate_id = $1 and paper_id > 'p00003'", [partial])
-        store.copy_for_readers()
+    change(
+        store,
+        *(f"update scores set value = value + {nats} where candidate_id = '{name}'" for name, nats in more.items()),
+        f"update candidates set group_name = 'apart' where candidate_id = '{apart}'",
+        f"delete from scores where candidate_id = '{partial}' and paper_id > 'p00003'",
+    )
     board = {
         row["candidate"]: row["rank"] for row in store.read(LEADERBOARD, signature_ids=[signature("gem").signature_id])
     }

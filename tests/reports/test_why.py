@@ -16,9 +16,10 @@ from gre_bench.store.queries import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
+from tests.release.made_up import change
 from tests.scripted_lms import OverlapLM
 
-METRICS = "scoring.metrics=['gem', 'gem_s_abstract', 'gem_raw', 'bleu', 'bartscore_f1']"
+METRICS = "scoring.metrics=['gem', 'gem_raw', 'bleu']"
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +45,14 @@ def explained(state, metric, candidate, paper=None, recount=True):
 
 
 def tamper(state, statement: str) -> None:
-    store = Store(state, EDITION)
-    with store.lock("tamper"):
-        with store.transaction() as connection:
-            connection.execute(statement)
-        store.copy_for_readers()
+    change(Store(state, EDITION), statement)
 
 
 def failed(found) -> list[str]:
     return [row["what"] for row in found.checks if not row["holds"]]
 
 
-@pytest.mark.parametrize("metric", ["gem", "gem_s_abstract", "gem_raw", "bleu", "bartscore_f1"])
+@pytest.mark.parametrize("metric", ["gem", "gem_raw", "bleu"])
 @pytest.mark.parametrize("candidate", ["human", "model-a", "other-paper"])
 def test_every_metric_of_every_kind_of_candidate_comes_out_again(made, metric, candidate):
     use(OverlapLM())
@@ -99,24 +96,22 @@ def test_each_judgment_of_the_candidate_tells_what_the_score_loses_without_it(ma
         assert explained(made, metric, "model-a", "s03", recount).judgments == []
 
 
-def test_a_text_that_changed_since_is_found(state):
-    tamper(state, "update judgments set text = text || ' criticizes' where review_id = 's03:model-a'")
-    assert "texts and prompts are those that were scored" in failed(explained(state, "gem", "model-a", recount=False))
-    found = explained(state, "gem", "model-a", "s03")
-    assert any("a recount of 2 pairs" in what for what in failed(found))
-    assert failed(explained(state, "gem", "model-a", "s04")) == []
-
-
-def test_a_score_that_was_changed_is_found(state):
-    tamper(state, "update scores set value = value * 1.00001 where candidate_id = 'model-a' and paper_id = 's05'")
-    found = explained(state, "gem", "model-a", "s05")
-    assert sum("the log-probabilities give the score" in what for what in failed(found)) == 2
-    assert any("a recount of 2 pairs" in what for what in failed(found))
-
-
-def test_log_probabilities_that_were_changed_are_found(state):
-    tamper(state, "update spans set logprobs = list_transform(logprobs, lambda x: x * 0.9)")
-    assert sum("tokens add up" in what for what in failed(explained(state, "gem", "model-a", "s05", False))) == 2
+@pytest.mark.parametrize(
+    ("statement", "what", "count"),
+    [
+        ("update scores set value = value * 1.00001 where candidate_id = 'model-a' and paper_id = 's05'", "the log-probabilities give the score", 2),
+        ("update scores set value = value * 1.00001 where candidate_id = 'model-a' and paper_id = 's05'", "a recount of 2 pairs", 1),
+        ("update spans set logprobs = list_transform(logprobs, lambda x: x * 0.9)", "tokens add up", 2),
+        ("update judgments set text = text || ' criticizes' where review_id = 's05:model-a'", "a recount of 2 pairs", 1),
+    ],
+)  # fmt: skip
+def test_what_was_changed_since_is_found(state, statement, what, count):
+    tamper(state, statement)
+    assert sum(what in line for line in failed(explained(state, "gem", "model-a", "s05"))) == count
+    if "judgments" in statement:
+        of_all = failed(explained(state, "gem", "model-a", recount=False))
+        assert "texts and prompts are those that were scored" in of_all
+        assert failed(explained(state, "gem", "model-a", "s04")) == []
 
 
 def test_another_evaluation_lm_is_told_by_what_differs(state):

@@ -45,7 +45,7 @@ def call(state):
 LMS = ("scripted-overlap", "scripted-first-words")
 
 
-def test_two_lms_are_compared_on_the_pairs_that_both_have_scored(call, state):
+def test_two_lms_named_or_by_their_signatures_are_compared_on_the_pairs_that_both_have_scored(call, state):
     code, shown = call(*LMS, "--edition", EDITION, "--json")
     assert code == 0
     (row,) = json.loads(shown)["evaluation_lms"]
@@ -64,19 +64,13 @@ def test_two_lms_are_compared_on_the_pairs_that_both_have_scored(call, state):
     order = row["order"]
     assert sum(order[key] for key in ("both", "only_first", "only_second", "neither")) + len(order["contradict"]) == 3
     assert -1 <= row["agreement"]["low"] <= row["agreement"]["high"] <= 1
-
-
-def test_no_score_of_one_stands_beside_a_score_of_the_other(call, state):
-    code, shown = call(*LMS, "--edition", EDITION)
-    assert code == 0 and "1 is scripted-overlap (signature" in shown and "lead by 1" in shown
-    told = json.loads(call(*LMS, "--edition", EDITION, "--json")[1])["evaluation_lms"][0]
-    assert {key for line in told["candidates"] for key in line} == {"candidate", "pairs", "ranks", "leads", "spearman"}
-
-
-def test_signatures_are_named_by_their_ids_too(call, state):
-    ids = json.loads(call(*LMS, "--edition", EDITION, "--json")[1])["evaluation_lms"][0]["signature_ids"]
-    code, shown = call(ids[0][:8], ids[1], "--edition", EDITION, "--json")
-    assert code == 0 and json.loads(shown)["evaluation_lms"][0]["signature_ids"] == ids
+    told = {key for line in row["candidates"] for key in line}
+    assert told == {"candidate", "pairs", "ranks", "leads", "spearman"}, "no score of one beside a score of the other"
+    code, printed = call(*LMS, "--edition", EDITION)
+    assert code == 0 and "1 is scripted-overlap (signature" in printed and "lead by 1" in printed
+    ids = row["signature_ids"]
+    code, printed = call(ids[0][:8], ids[1], "--edition", EDITION, "--json")
+    assert code == 0 and json.loads(printed)["evaluation_lms"][0]["signature_ids"] == ids
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 
@@ -12,10 +13,7 @@ from gre_bench.reports.comparisons import from_run
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
 
-
-def compare(*arguments: object) -> tuple[int, str]:
-    """Exit code and what was printed; an expected failure is its code and its line, as `main` gives them."""
-    return shown("compare", *arguments)
+compare = partial(shown, "compare")
 
 
 @pytest.mark.parametrize(
@@ -34,33 +32,16 @@ def test_two_published_boards_give_spearman_to_three_decimals_beside_what_is_pri
         assert any(re.fullmatch(rf"{metric} {n} {rho} \S+ {printed}", row) for row in found), shown
 
 
-def board_file(folder, name, scores, writer="w"):
+def board_file(folder, name, scores, **signature):
+    lines = [(model, "model", mean, 1, None) for model, mean in scores.items()]
     rows = [
-        {
-            "metric": "gem",
-            "candidate": model,
-            "kind": "model",
-            "score": mean,
-            "low": mean - 1,
-            "high": mean + 1,
-            "rank": 1,
-        }
-        for model, mean in scores.items()
-    ]
-    rows.append(
-        {
-            "metric": "gem",
-            "candidate": "generic",
-            "kind": "control",
-            "score": 0.0,
-            "low": 0,
-            "high": 0,
-            "rank": None,
-            "unranked": "control",
-        }
-    )
+        {"metric": "gem", "candidate": candidate, "kind": kind, "score": mean, "low": mean - 1, "high": mean + 1,
+         "rank": rank, "unranked": unranked}
+        for candidate, kind, mean, rank, unranked in (*lines, ("generic", "control", 0.0, None, "control"))
+    ]  # fmt: skip
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"edition": name, "signatures": [{"metric": "gem", "writer": writer}], "rows": rows}))
+    signed = {"metric": "gem", "writer": "w"} | signature
+    path.write_text(json.dumps({"edition": name, "signatures": [signed], "rows": rows}))
     return path
 
 
@@ -77,29 +58,20 @@ def test_two_boards_of_ones_own_are_compared_by_rank_controls_left_out(tmp_path)
     assert "signatures differ in writer: w | other" in compare(a, b)[1]
 
 
-def test_a_board_beside_a_published_one_shows_no_differences_of_nats(tmp_path):
-    scores = {"openai/gpt-4o": 3.0, "anthropic/claude-2": 4.0, "openai/gpt-4o-mini": 1.0}
-    code, shown = compare("--published", "table6", board_file(tmp_path, "A", scores), "--json")
-    found = json.loads(shown)
-    assert code == 0 and found["consistency"][0]["n"] == 3
-    assert {row["difference"] for row in found["beside"]} == {None}
-    assert sum(row["found"] is not None for row in found["beside"]) == 3
-
-
-def test_a_board_by_the_papers_lms_stands_cell_by_cell_beside_its_table_whatever_the_names(tmp_path):
-    path = board_file(
-        tmp_path, "A", {"gpt-4o-2024-05-13": 48.5, "claude-2": 50.0, "other": 3.0}, "openai/gpt-4o@2024-05-13 · p"
-    )
-    tree = json.loads(path.read_text())
-    tree["signatures"][0]["evaluation_lm"] = "Llama-3.1-8B-Instruct"
-    path.write_text(json.dumps(tree))
+def test_a_board_stands_cell_by_cell_beside_a_table_by_the_same_lms_whatever_the_names_and_by_rank_beside_others(
+    tmp_path,
+):
+    scores = {"gpt-4o-2024-05-13": 48.5, "claude-2": 50.0, "other": 3.0}
+    signature = {"writer": "openai/gpt-4o@2024-05-13 · p", "evaluation_lm": "Llama-3.1-8B-Instruct"}
+    path = board_file(tmp_path, "A", scores, **signature)
     found = json.loads(compare("--published", "table7", path, "--json")[1])
     rows = {row["item"]: row for row in found["beside"] if row["printed"] and row["found"]}
     assert rows["openai/gpt-4o"]["difference"] == pytest.approx(0.49) and rows["openai/gpt-4o"]["within"] is True
     assert rows["anthropic/claude-2"]["within"] is False and len(rows) == 2
-    # Of table 6 the evaluation LM is another.
+    # Of table 6 the evaluation LM is another: no differences of nats.
     found = json.loads(compare("--published", "table6", path, "--json")[1])
     assert {row["difference"] for row in found["beside"]} == {None}
+    assert sum(row["found"] is not None for row in found["beside"]) == 3 and found["consistency"][0]["n"] == 2
 
 
 def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
@@ -188,9 +160,8 @@ def test_a_file_that_is_no_board_is_refused(tmp_path, text):
 
 
 def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(tmp_path):
-    empty = board_file(tmp_path, "empty", {})
     with pytest.raises(SettingsError, match="no ranked row"):
-        from_run(str(empty), "board", tmp_path)
+        from_run(str(board_file(tmp_path, "empty", {})), "board", tmp_path)
     twice = board_file(tmp_path, "twice", {"m": 1.0})
     tree = json.loads(twice.read_text())
     twice.write_text(json.dumps(tree | {"rows": tree["rows"][:1] * 2}))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from gre_bench.cli.app import app
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.examiners.results import LAYOUTS
 from gre_bench.ranking.published import Figure, beside
 from gre_bench.reports.comparisons import TABLES, printed_study, run_study
+from tests.cli.calling import shown
 
 ORCA = "open-orca/openorca-platypus2-13b"
 
@@ -66,14 +65,13 @@ def examined(folder, tau=0.46):
 
 def test_a_study_under_its_alias_stands_beside_the_printed_cell(tmp_path):
     examined(tmp_path / "studies" / "examiners" / "dev")
-    call = CliRunner().invoke(app, ["compare", "--published", "001_table5", "dev", "--state", str(tmp_path), "--json"])
-    assert call.exit_code == 0, call.output
-    rows = [row for row in json.loads(call.stdout)["beside"] if row["found"]]
-    (row,) = rows
+    asked = ("compare", "--published", "001_table5", "dev", "--state", tmp_path)
+    code, printed = shown(*asked, "--json")
+    assert code == 0, printed
+    (row,) = [row for row in json.loads(printed)["beside"] if row["found"]]
     assert (row["metric"], row["item"]) == (ORCA, "Human | o | x | Direct")
     assert row["printed"]["value"] == 0.4468 and row["within"] is True
-    shown = CliRunner().invoke(app, ["compare", "--published", "001_table5", "dev", "--state", str(tmp_path)])
-    assert "1 of 1 do" in " ".join(shown.output.split())
+    assert "1 of 1 do" in " ".join(shown(*asked)[1].split())
 
 
 def test_conditions_that_a_table_lacks_stand_beside_it_only_if_all_are_asked_for(tmp_path):
@@ -96,5 +94,5 @@ def test_what_is_no_such_study_is_one_line(tmp_path):
     (tmp_path / "dev" / "study.json").write_text('{"outcomes": 3}')
     with pytest.raises(SourceError, match="not the record of such a study"):
         run_study(str(tmp_path / "dev"), "002_table1", tmp_path)
-    call = CliRunner().invoke(app, ["compare", "--published", "001_table5", "a", "b"])
-    assert isinstance(call.exception, SettingsError) and "stands beside one study" in str(call.exception)
+    code, line = shown("compare", "--published", "001_table5", "a", "b")
+    assert code == 2 and "stands beside one study" in line
