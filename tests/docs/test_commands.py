@@ -34,37 +34,27 @@ RUN = {
 }
 
 
-def lines(*kinds: str) -> list[tuple[str, list[str]]]:
-    return [(block.page.name, words) for block in ALL if block.kind in kinds for words in block.commands]
-
-
-def test_every_block_says_what_it_is():
+def test_every_block_says_what_it_is_and_if_it_is_not_run_why():
     assert {block.kind for block in ALL} <= KINDS
     assert sum(block.text.count("\n") for block in ALL if block.reason is None) > 40
     for page in PAGES:
         assert page.read_text().count("\n```") == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
+    for block in ALL:
+        if block.reason is not None:
+            assert block.kind in ("sh", "python") and len(block.reason.split()) >= 2, block
 
 
 def test_no_line_of_a_block_is_wider_than_a_terminal():
     assert not [f"{block.page.name}: {line}" for block in ALL for line in block.text.splitlines() if len(line) > 80]
 
 
-def test_a_block_that_is_not_run_says_why():
-    for block in ALL:
-        if block.reason is not None:
-            assert block.kind in ("sh", "python") and len(block.reason.split()) >= 2, block
-
-
-def test_targets_that_are_named_exist():
+def test_targets_settings_and_models_that_are_shown_are_taken():
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
-    for page, words in lines("sh"):
-        if words[0] == "make":
-            assert set(words[1:]) <= {*targets}, f"{page}: make {words[1:]}"
-
-
-def test_settings_and_models_that_are_shown_are_taken():
     for block in ALL:
-        if block.kind == "toml" and not block.file:
+        if block.kind == "sh":
+            made = [target for words in block.commands if words[0] == "make" for target in words[1:]]
+            assert {*made} <= {*targets}, f"{block.page.name}: make {made}"
+        elif block.kind == "toml" and not block.file:
             settings.parse(tomllib.loads(block.text), block.page.name)
         elif block.kind == "toml models":
             for entry in tomllib.loads(block.text).get("model", ()):
@@ -74,22 +64,14 @@ def test_settings_and_models_that_are_shown_are_taken():
                 PlannedContrast.model_validate(entry)
 
 
-@pytest.fixture(scope="module")
-def refreshed(tmp_path_factory) -> Path:
-    """A folder as ``make demo`` leaves it."""
-    folder = tmp_path_factory.mktemp("demo")
-    shutil.copytree(once("sample-demo", make_sample), folder / "state", symlinks=True)
-    return folder
-
-
 @pytest.mark.parametrize("page", [page for page, found in RUN.items() if found])
-def test_the_blocks_of_a_page_run_one_after_the_other(page, refreshed, tmp_path, monkeypatch):
-    here = tmp_path / "here"
-    shutil.copytree(refreshed, here, symlinks=True)
+def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    """In a folder as ``make demo`` leaves it."""
+    shutil.copytree(once("sample-demo", make_sample), tmp_path / "state", symlinks=True)
     for name in ("data", "deployments"):
-        (here / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(here)
-    monkeypatch.syspath_prepend(here / "installed")
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "installed")
     for block in RUN[page]:
         run(block)
     forget_additions()

@@ -21,7 +21,7 @@ FIELDS = {"title", "commands", "needs", "printed_by", "measured", "commit", "inp
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_record_has_its_command_its_day_and_the_digests_of_its_inputs(name):
+def test_a_record_has_its_day_the_digests_of_its_inputs_and_commands_that_the_program_has(name):
     record = ALL[name]
     assert set(record) == FIELDS and record["title"] and (record["commands"] or record["notes"] or record["table"])
     assert date(2026, 1, 1) < date.fromisoformat(record["measured"]) <= date.today()
@@ -30,11 +30,7 @@ def test_a_record_has_its_command_its_day_and_the_digests_of_its_inputs(name):
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in record["inputs"].values())
     if record["table"]:
         assert {len(row) for row in record["table"]["rows"]} == {len(record["table"]["head"])}
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_the_commands_of_a_record_are_ones_that_the_program_has(name):
-    for line in (*ALL[name]["commands"], *filter(None, [ALL[name]["printed_by"]])):
+    for line in (*record["commands"], *filter(None, [record["printed_by"]])):
         words = line.split()
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.M), line
@@ -55,11 +51,8 @@ def test_what_prints_no_table_is_no_table():
         measure.rows_of("nothing")
 
 
-def test_a_page_holds_the_tables_of_its_records():
+def test_a_page_holds_the_tables_of_its_records_and_one_that_differs_is_found_and_renewed(tmp_path, monkeypatch):
     assert records.stale() == []
-
-
-def test_a_page_that_differs_is_found_and_renewed(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("Before.\n<!-- record one -->\n| old |\n<!-- end of record -->\nAfter.\n")
     (tmp_path / "one.json").write_text(json.dumps({"table": {"head": ["a", "b"], "rows": [["1", "+2"]]}}))

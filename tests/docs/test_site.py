@@ -22,7 +22,6 @@ from tests.release import browser
 
 sys.path.insert(0, str(ROOT / "docs" / "hooks"))
 import picture
-import prompt_pages
 import reference
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,36 +67,27 @@ def test_every_deployment_and_settings_file_has_a_row():
     assert names and all(f"| `{name}` |" in page for name in names)
 
 
-def test_every_table_and_view_says_what_a_row_is():
+def test_every_table_and_view_says_what_a_row_is_and_every_column_has_a_meaning():
     page = reference.tables_page()
     assert {*TABLES, "leaderboard", "pairs", "boards", "progress"} <= headings(page)
+    columns = {}
     for name in headings(page) - {"Tables and views", "Tables", "Views"}:
-        said = page.split(f"### {name}\n\n")[1].splitlines()[0]
-        assert re.match(r"One row|One table", said), f"{name}: its grain is not said: {said!r}"
-
-
-def test_every_column_has_a_meaning_and_every_meaning_a_column():
-    page = reference.tables_page()
-    columns = {
-        (name, row[1]): row[2].strip()
-        for name in headings(page) - {"Tables and views", "Tables", "Views"}
-        for row in re.finditer(
-            r"^\| `(\w+)` \| [^|]* \|(.*)\|$", page.split(f"### {name}\n")[1].split("\n### ")[0], re.M
-        )
-    }
+        section = page.split(f"### {name}\n")[1].split("\n### ")[0]
+        assert re.match(r"\nOne (row|table)", section), f"{name}: its grain is not said"
+        for column, meaning in re.findall(r"^\| `(\w+)` \| [^|]* \|(.*)\|$", section, re.M):
+            columns[name, column] = meaning.strip()
     assert [place for place, meaning in columns.items() if not meaning] == []
     said = tomllib.loads((ROOT / "docs" / "columns.toml").read_text(encoding="utf-8"))
-    names = {name for _, name in columns}
-    assert said.pop("all").keys() <= names
+    assert said.pop("all").keys() <= {name for _, name in columns}
     assert {(table, name) for table, each in said.items() for name in each} <= columns.keys()
 
 
 def test_every_prompt_has_a_row_with_its_source_and_kind():
     page = reference.prompts_page()
-    found = prompt_pages.provenance()
+    found = reference.provenance()
     assert len(found) > 200
     for name, stated in found.items():
-        assert stated["kind"] in prompt_pages.KINDS and stated["source"], name
+        assert stated["kind"] in reference.KINDS and stated["source"], name
         assert f"| `{name}` | {stated['kind']} | " in page
 
 
@@ -106,12 +96,12 @@ def test_the_page_on_studies_counts_the_prompts_as_their_files_do():
     page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     told = {row[1]: row[2] for row in re.finditer(r"^\| [^|]*`([\w/]+)` \|([\d |]+)\|$", page, re.M)}
     kinds = ("verbatim", "completed", "derived")
-    found = {folder: each for folder, each in prompt_pages.counts().items() if folder}
+    found = {folder: each for folder, each in reference.counts().items() if folder}
     assert told.keys() == found.keys()
     for folder, each in found.items():
         assert [int(number) for number in told[folder].split("|")] == [each[kind] for kind in kinds], folder
         assert each["own"] == 0
-    guidelines = {name: each["kind"] for name, each in prompt_pages.provenance().items() if "guideline_" in name}
+    guidelines = {name: each["kind"] for name, each in reference.provenance().items() if "guideline_" in name}
     assert {name for name, kind in guidelines.items() if kind != "verbatim"} == {"guideline_generation"}
 
 
@@ -160,47 +150,31 @@ def test_links_lead_to_files_and_headings(name):
         assert not anchor or anchor in anchors(target), f"{name}: {link}"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
+def test_the_site_builds_without_a_warning_asks_nobody_for_anything_and_its_search_answers_from_disk(tmp_path):
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
         pytest.skip("mkdocs-material is not installed: pip install -e '.[docs]' -c constraints.txt")
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=ROOT, text=True, capture_output=True,
-    )  # fmt: skip
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
+    done = subprocess.run(build, cwd=ROOT, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
-    return folder
-
-
-def test_the_site_builds_without_a_warning_and_without_what_it_is_made_by(site):
-    assert (site / "reference" / "tables.html").is_file() and (site / "images" / "rooms.svg").is_file()
-    assert not [path for path in site.rglob("*.py")]
-
-
-def test_no_page_of_the_site_asks_another_host_for_anything(site):
-    loads = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
-    for path in site.rglob("*.html"):
-        assert not loads.findall(path.read_text()), path.name
-    for path in site.rglob("*.css"):
-        assert not re.search(r"(?:url\(|@import\s)\s*[\"']?(?:https?:)?//", path.read_text()), path.name
-
-
-def test_the_search_answers_where_the_site_is_opened_from_disk(site):
+    assert (tmp_path / "reference" / "tables.html").is_file() and (tmp_path / "images" / "rooms.svg").is_file()
+    assert not [path for path in tmp_path.rglob("*.py")]
+    loads = {
+        "*.html": r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>",
+        "*.css": r"(?:url\(|@import\s)\s*[\"']?(?:https?:)?//",
+    }
+    for pattern, of_another_host in loads.items():
+        assert [path.name for path in tmp_path.rglob(pattern) if re.search(of_another_host, path.read_text())] == []
     if browser.program() is None:
         pytest.skip("no Chromium on this machine (apt-get install chromium)")
     pytest.importorskip("websockets", reason="websockets is not installed")
     box = "document.querySelector('.md-search__input')"
+    links = "[...document.querySelectorAll('.md-search-result__link')]"
+    places = {"signature": "signature", "GEM-S": "gem-and-gem-s", "above chance": "above-chance"}
     with browser.opened() as tab:
         for page in ("index.html", "reference/commands.html"):
-            tab.open(site / page)
+            tab.open(tmp_path / page)
             assert tab.ask("location.protocol") == "file:"
-            for word, place in (
-                ("signature", "signature"),
-                ("GEM-S", "gem-and-gem-s"),
-                ("above chance", "above-chance"),
-            ):
+            for word, place in places.items():
                 tab.ask(f"{box}.focus(); {box}.value = '{word}'; {box}.dispatchEvent(new Event('keyup'))")
-                links = "[...document.querySelectorAll('.md-search-result__link')]"
                 tab.until(f"{links}.some(one => /glossary.html.*#{place}$/.test(one.href))")
             assert tab.said == [] and not [url for url in tab.asked if url.startswith("http")]
