@@ -68,7 +68,9 @@ def test_a_mistake_in_a_file_is_one_line_that_names_it(tmp_path, text, part):
         settings.load(written(tmp_path, text))
 
 
-@pytest.mark.parametrize("override", ["papers=3", "edition.papers", "edition.papers=x", "a.b.c=1"])
+@pytest.mark.parametrize(
+    "override", ["papers=3", "edition.papers", "edition.papers=x", "a.b.c=1", "sources.papers=a\0b"]
+)
 def test_a_mistake_in_an_override_is_named(override):
     with pytest.raises(SettingsError, match="papers|a.b.c"):
         settings.load(None, (override,))

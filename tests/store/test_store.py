@@ -88,6 +88,8 @@ def test_who_holds_the_lock_is_named_to_writers_and_readers_until_it_is_killed(t
         pass
     with pytest.raises(StoreError, match="a run is writing it now; follow it: gre-bench status"):
         store.read(PAPERS)
+    store.discard()
+    assert store.file.exists(), "what another process writes is never thrown away"
     holder.kill()
     holder.join()
     assert not store.is_being_written()
