@@ -35,7 +35,7 @@ def rows(name: str) -> list[dict]:
 
 
 def sample(level: str) -> list[ChangeInput]:
-    """The sample's reviews, or their judgments, as materials that lack nothing."""
+    """The sample's reviews, or their judgments, as inputs that lack nothing."""
     papers = {row["paper_id"]: row for row in rows("papers")}
     found = rows("reviews")
     field = "review" if level == "review" else "judgments"
@@ -74,40 +74,28 @@ def test_a_change_by_rule_changes_every_review_the_same_way_every_time(name, lev
 
 
 @pytest.mark.parametrize("name", BY_WRITER)
-def test_what_a_writer_has_to_make_is_no_rule_s(name):
+def test_a_text_that_lacks_nothing_allows_what_a_writer_makes_and_no_rule_makes_it(name):
+    assert check(name, "review", WHOLE[0]) is named(name)
     with pytest.raises(ChangeError, match=f"change {name} is made by a writer") as error:
         apply(name, "review", WHOLE[0])
     assert error.value.code == "by_writer"
 
 
-@pytest.mark.parametrize(
-    ("name", "level", "lacks", "code"),
-    [
-        ("sentence_deletion", "review", {"text": " \n"}, "no_text"),
-        ("line_deletion", "judgments", {"text": ""}, "no_text"),
-        ("completion", "review", {"text": ""}, "no_text"),
-        ("abstract_only", "review", {"abstract": None}, "no_abstract"),
-        ("copied_abstract", "review", {"abstract": " "}, "no_abstract"),
-        ("random_replacement", "review", {"others": ()}, "no_others"),
-        ("concatenation", "judgments", {"others": ("one",)}, "no_others"),
-        ("keyword_stuffing", "review", {"title": "", "abstract": None}, "no_keywords"),
-        ("elongation", "review", {"headings": ()}, "no_sections"),
-        ("elongation", "review", {"text": "It is fine."}, "no_sections"),
-        ("line_deletion", "review", {}, "other_level"),
-        ("rephrase_1", "judgments", {}, "other_level"),
-        ("polish", "review", {}, "unknown"),
-    ],
-)
+@pytest.mark.parametrize(("name", "level", "lacks", "code"), [
+    ("sentence_deletion", "review", {"text": " \n"}, "no_text"), ("line_deletion", "judgments", {"text": ""}, "no_text"),
+    ("completion", "review", {"text": ""}, "no_text"), ("abstract_only", "review", {"abstract": None}, "no_abstract"),
+    ("copied_abstract", "review", {"abstract": " "}, "no_abstract"),
+    ("random_replacement", "review", {"others": ()}, "no_others"),
+    ("concatenation", "judgments", {"others": ("one",)}, "no_others"),
+    ("keyword_stuffing", "review", {"title": "", "abstract": None}, "no_keywords"),
+    ("elongation", "review", {"headings": ()}, "no_sections"),
+    ("elongation", "review", {"text": "It is fine."}, "no_sections"), ("line_deletion", "review", {}, "other_level"),
+    ("rephrase_1", "judgments", {}, "other_level"), ("polish", "review", {}, "unknown"),
+])  # fmt: skip
 def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code):
     with pytest.raises(ChangeError, match=name) as error:
         check(name, level, replace(WHOLE[0], **lacks))
     assert error.value.code == code and "\n" not in str(error.value)
-
-
-def test_a_material_that_lacks_nothing_allows_every_change():
-    for name, change in CHANGES.items():
-        if change.at("review"):
-            assert check(name, "review", WHOLE[0]) is named(name)
 
 
 def test_identities_tell_settings_apart():
@@ -125,11 +113,9 @@ def test_the_toy_review_is_elongated_as_printed():
 def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
     assert venue_of("ICLR", 2020).headings == ()
     assert venue_of("ICLR", 2023).headings == (
-        "Summary Of The Paper:",
-        "Strength And Weaknesses:",
-        "Clarity, Quality, Novelty And Reproducibility:",
+        "Summary Of The Paper:", "Strength And Weaknesses:", "Clarity, Quality, Novelty And Reproducibility:",
         "Summary Of The Review:",
-    )
+    )  # fmt: skip
     for row in rows("reviews"):
         assert all(row["review"].count(heading) == 1 for heading in venue_of("SAMPLE", 2026).headings)
 
@@ -145,13 +131,10 @@ def test_each_opening_stands_once_where_a_form_has_more_sections():
 
 
 def test_keywords_are_the_papers_own_words():
-    material = ChangeInput(
-        "x", "A review.", "Rotary gates for queues", "We propose rotary gates. Rotary gates order the queues of boards."
-    )
-    assert (
-        apply("keyword_stuffing", "review", material)
-        == "A review.\n\nKeywords: rotary gates order, rotary gates, boards, queues."
-    )
+    abstract = "We propose rotary gates. Rotary gates order the queues of boards."
+    material = ChangeInput("x", "A review.", "Rotary gates for queues", abstract)
+    changed = apply("keyword_stuffing", "review", material)
+    assert changed == "A review.\n\nKeywords: rotary gates order, rotary gates, boards, queues."
     stuffed = apply("keyword_stuffing", "judgments", replace(material, text="The reviewer suggests x."))
     assert stuffed.splitlines() == [
         "The reviewer suggests x.", "The reviewer appreciates rotary gates order.",

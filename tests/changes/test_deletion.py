@@ -17,12 +17,8 @@ toy = ChangeInput("toy", TOY)
 
 
 @pytest.mark.parametrize("splitter", ["authors", "linguistic"])
-def test_the_toy_review_is_deleted_as_printed(splitter):
+def test_the_toy_review_is_deleted_and_blanked_as_printed_but_for_a_full_stop_that_the_paper_lost(splitter):
     assert deleted(replace(toy, splitter=splitter)) == DELETED
-
-
-@pytest.mark.parametrize("splitter", ["authors", "linguistic"])
-def test_the_toy_review_is_blanked_as_printed_but_for_a_full_stop_that_the_paper_lost(splitter):
     assert blanked(replace(toy, splitter=splitter)) == BLANKED
     assert BLANKED.replace(".", "") == BLANKED_AS_PRINTED.replace(".", "")
     assert len(BLANKED) == len(BLANKED_AS_PRINTED) + 1
@@ -62,12 +58,8 @@ def test_headings_are_the_venues_own():
     assert [heading for heading, _ in parts(text, ())] == [""]
 
 
-TEXTS = st.lists(
-    st.sampled_from(
-        [*ICLR_2023, ":", "\n", "\n\n", " ", ". ", "? ", "!", "0.85", "the word", "- ", "\u2028", "é", "\t"]
-    ),
-    max_size=40,
-).map("".join) | st.text(max_size=60)
+PIECES = [*ICLR_2023, ":", "\n", "\n\n", " ", ". ", "? ", "!", "0.85", "the word", "- ", "\u2028", "é", "\t"]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=60)
 SPLITTERS = st.sampled_from(["authors", "linguistic"])
 
 
@@ -99,27 +91,20 @@ def test_a_blanked_review_has_one_mark_for_each_deleted_sentence(text, splitter)
 COMPLETED = BLANKED.replace(MISSING, "More could be said of it.")
 
 
-def test_a_completion_that_keeps_what_it_was_given_is_taken():
+@pytest.mark.parametrize(("reply", "code"), [
+    (BLANKED, "missing_sentences"),
+    (COMPLETED.replace("More could be said of it.", MISSING.lower(), 1), "missing_sentences"),
+    ("More could be said of it.", "lost_sentences"), ("I cannot help with that.", "lost_sentences"),
+])  # fmt: skip
+def test_a_completion_that_left_places_open_or_lost_sentences_is_none(reply, code):
     assert completed(f"\n{COMPLETED}\n", toy) == COMPLETED
     assert completed(COMPLETED.replace("This is the", "This  is\nthe"), toy)
-
-
-@pytest.mark.parametrize(
-    ("reply", "code"),
-    [
-        (BLANKED, "missing_sentences"),
-        (COMPLETED.replace("More could be said of it.", MISSING.lower(), 1), "missing_sentences"),
-        ("More could be said of it.", "lost_sentences"),
-        ("I cannot help with that.", "lost_sentences"),
-    ],
-)
-def test_a_completion_that_left_places_open_or_lost_sentences_is_none(reply, code):
     with pytest.raises(ReplyError, match=code):
         completed(reply, toy)
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", [". ", "\n", "Summary Of The Paper\n", "a. Summary Of The Review", "x ", "- y\n"])
-def test_a_quarter_of_a_megabyte_is_cut_in_seconds(piece):
-    material = ChangeInput("x", piece * (250_000 // len(piece)))
+def test_a_tenth_of_a_megabyte_is_cut_in_seconds(piece):
+    material = ChangeInput("x", piece * (100_000 // len(piece)))
     assert len(deleted(material)) <= len(material.text)

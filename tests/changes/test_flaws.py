@@ -56,24 +56,23 @@ def test_every_shipped_flaw_is_sound_and_fits_some_paper_of_the_sample():
     assert {name for name, _ in PLANTED} >= set(CATALOGUE) - {"limitation"}
 
 
-@pytest.mark.parametrize("flaw, key", PLANTED, ids="-".join)
-def test_a_planted_text_differs_at_the_recorded_place_only(flaw, key):
-    planted, text = PLANTED[flaw, key], PAPERS[key]
-    assert planted.text != text
-    assert planted.text[: planted.start] == text[: planted.start]
-    assert planted.text[planted.new_end :] == text[planted.end :]
-    assert planted.place["before"] == sha256(text) and planted.place["after"] == sha256(planted.text)
-    edited = text[planted.start : planted.end]
-    assert len(edited) <= (1600 if CATALOGUE[flaw].family == "omission" else 20)
-    assert plant(CATALOGUE[flaw], text, key) == planted
-    assert CATALOGUE[flaw].family != "omission" or not re.search(CATALOGUE[flaw].find, planted.text)
-
-
 @pytest.mark.parametrize("flaw", CATALOGUE)
-def test_descriptions_are_judgments_of_their_paper(flaw):
-    worded = [item.worded(CATALOGUE[flaw].judgments) for (name, _), item in PLANTED.items() if name == flaw]
+def test_a_planted_text_differs_at_the_recorded_place_only_and_is_described_by_judgments_of_the_paper(flaw):
+    kind, worded = CATALOGUE[flaw], []
+    for (name, key), planted in PLANTED.items():
+        if name != flaw:
+            continue
+        text = PAPERS[key]
+        assert planted.text != text
+        assert planted.text[: planted.start] == text[: planted.start]
+        assert planted.text[planted.new_end :] == text[planted.end :]
+        assert planted.place["before"] == sha256(text) and planted.place["after"] == sha256(planted.text)
+        assert planted.end - planted.start <= (1600 if kind.family == "omission" else 20)
+        assert plant(kind, text, key) == planted
+        assert kind.family != "omission" or not re.search(kind.find, planted.text)
+        worded.append(tuple(planted.worded(kind.judgments)))
     assert all(is_judgment(line) and "{" not in line for lines in worded for line in lines)
-    assert flaw == HARMLESS or len(set(map(tuple, worded))) == len(worded)
+    assert flaw == HARMLESS or len(set(worded)) == len(worded)
 
 
 def test_a_contradiction_leaves_the_other_place():
@@ -141,7 +140,9 @@ def test_a_file_that_holds_no_flaw_is_refused_in_one_line_and_the_others_stay(tm
     assert "mine.toml" in line and reason.split(":")[0] in line and "\n" not in line
 
 
-def test_a_flaw_that_changes_nothing_is_refused(tmp_path):
+def test_a_flaw_that_changes_nothing_and_a_folder_without_the_harmless_edit_are_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"harmless\.toml"):
+        flaws(tmp_path)
     nothing = GOOD.replace('rule = "digits"', 'rule = "words"').replace("twice = true", "")
     (tmp_path / "nothing.toml").write_text(nothing + '\n[words]\n"81.4" = "81.4"\n', encoding="utf-8")
     for name in ("number", "harmless"):
@@ -149,11 +150,6 @@ def test_a_flaw_that_changes_nothing_is_refused(tmp_path):
     with pytest.raises(ChangeError) as refusal:
         plant(flaws(tmp_path)[0]["nothing"], TEXT, "p")
     assert refusal.value.code == "nothing_changed"
-
-
-def test_a_folder_without_two_flaws_and_the_harmless_edit_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"harmless\.toml"):
-        flaws(tmp_path)
 
 
 POOL = [f"Sentence number {number} of the reviewers is about the model." for number in range(20)]
@@ -169,12 +165,8 @@ def test_scripts_say_what_their_names_say(seed):
 
     assert any(line in said("plain-100", f) for line in f.worded(f.flaw.plain))
     assert any(line in said("oblique-100", f) for line in f.worded(f.flaw.oblique))
-    assert {line.removeprefix("- ") for line in said("plain-0", f).splitlines()} <= {
-        *POOL,
-        "",
-        "Summary:",
-        "Weaknesses:",
-    }
+    lines = {line.removeprefix("- ") for line in said("plain-0", f).splitlines()}
+    assert lines <= {*POOL, "", "Summary:", "Weaknesses:"}
     assert said("plain-100", None) == said("plain-0", None)
     for planted, others in ((f, (g,)), (None, (f, g))):
         assert g.worded(g.flaw.plain)[0] in said("listing-100", planted, others)
@@ -186,12 +178,8 @@ def test_an_absent_flaw_is_any_that_the_text_has_not():
     f = PLANTED["number", "s01"]
     every = [replace(f, flaw=flaw) for flaw in CATALOGUE.values() if flaw.plain]
     reviews = [scripted.review("absent-100", POOL, f, every, random.Random(seed)) for seed in range(200)]
-    named = {
-        item.flaw.name
-        for item in every
-        for line in item.worded(item.flaw.plain)
-        if any(line in text for text in reviews)
-    }
+    text = "\n".join(reviews)
+    named = {item.flaw.name for item in every if any(line in text for line in item.worded(item.flaw.plain))}
     assert named == {flaw.name for flaw in CATALOGUE.values() if flaw.plain} - {"number"}
 
 

@@ -70,6 +70,7 @@ def damaged_entries(written: bytes = b"") -> dict[str, bytes]:
         "deep": b"[" * 100_000,
         "other fields": b'{"format": 1}',
         "forged": json.dumps({"format": 1, "request": REQUEST, "sha256": "0" * 64, "reply": kept}).encode(),
+        "of another request": written.replace(REQUEST.encode(), b"0" * 64),
         "one changed character": written.replace(b"suggests x", b"suggests y"),
     }
 
@@ -89,24 +90,7 @@ def test_a_damaged_entry_is_moved_aside_counted_and_asked_again(tmp_path, kind):
     assert archive.damaged == 1
 
 
-def test_the_entry_of_another_request_is_damage(tmp_path):
-    archive = ReplyArchive(tmp_path)
-    archive.put(REQUEST, REPLY)
-    other = request_digest("model@2", Chat("system", "user"), Sampling())
-    (tmp_path / other[:2]).mkdir(exist_ok=True)
-    entry(tmp_path).rename(tmp_path / other[:2] / f"{other}.json")
-    assert archive.get(other) is None
-    assert archive.damaged == 1
-
-
-def test_nothing_is_left_beside_the_entries(tmp_path):
-    archive = ReplyArchive(tmp_path)
-    with archive.asking(REQUEST):
-        archive.put(REQUEST, REPLY)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
-
-
-def test_an_entry_killed_while_written_does_not_count(tmp_path, monkeypatch):
+def test_an_entry_is_whole_or_does_not_count_and_nothing_is_left_beside_it(tmp_path, monkeypatch):
     def killed(*_args):
         raise KeyboardInterrupt
 
@@ -116,8 +100,10 @@ def test_an_entry_killed_while_written_does_not_count(tmp_path, monkeypatch):
         archive.put(REQUEST, REPLY)
     monkeypatch.undo()
     assert archive.get(REQUEST) is None
-    archive.put(REQUEST, REPLY)
+    with archive.asking(REQUEST):
+        archive.put(REQUEST, REPLY)
     assert archive.get(REQUEST) is not None
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
 
 
 def test_one_asks_while_the_others_wait(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.changes.edits import MISSING, completed
+from gre_bench.changes.edits import completed
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
@@ -19,7 +19,7 @@ from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import NAMES, phrases, rephrased, summaries_of, vague
 from tests.changes.toy import BLANKED, SPACED, TOY
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.scripted_chat import MODEL, scripted_chat, written
 
 MODELS = """
 [[model]]
@@ -62,26 +62,17 @@ def lm(tmp_path):
         yield text_writer("scripted", WriterContext(tmp_path / "replies", tmp_path / "models.toml")), server
 
 
-def test_a_completion_by_an_lm_starts_from_the_marked_review_and_keeps_what_was_kept(lm):
+@pytest.mark.parametrize(
+    ("task", "text", "sent"),
+    [("completion", TOY, BLANKED), ("abstract_only", REVIEW, ABSTRACT), ("rephrase", REVIEW, REVIEW)],
+)
+def test_a_review_changed_by_an_lm_is_its_reply_to_what_the_task_shows(lm, task, text, sent):
     writer, server = lm
-    (written,) = writer.changed("completion", [item(text=TOY)])
-    assert server.requests[0]["messages"][-1]["content"] == BLANKED
-    assert (written.item, written.outcome) == ("p1", "ok")
-    assert written.text == BLANKED.replace(MISSING, "There is more to be said here.")
-
-
-def test_an_abstract_only_review_by_an_lm_is_written_from_the_abstract_alone(lm):
-    writer, server = lm
-    (written,) = writer.changed("abstract_only", [item()])
-    assert server.requests[0]["messages"][-1]["content"] == ABSTRACT
-    assert [part.kind for part in split(written.text)] == ["summary", "mixed", "aspects", "verdict"]
-
-
-def test_a_rephrasing_by_an_lm_is_its_reply_to_the_review(lm):
-    writer, server = lm
-    (written,) = writer.changed("rephrase", [item()])
-    assert server.requests[0]["messages"][-1]["content"] == REVIEW
-    assert written.text == REVIEW.replace(" is ", " is indeed ")
+    (made,) = writer.changed(task, [item(text=text)])
+    (body,) = server.requests
+    assert body["messages"][-1]["content"] == sent
+    assert (made.item, made.outcome, made.text) == ("p1", "ok", written(body))
+    assert "The scripted model read" not in made.text, "it was asked with another task's prompt"
 
 
 def test_an_elongation_by_an_lm_asks_for_both_summaries_and_states_the_cost_of_both(lm):
@@ -123,21 +114,17 @@ def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_
 
 @pytest.mark.parametrize(
     ("reply", "why"),
-    [(load("abstract_only").system.strip(), "prompt_echoed"), ("It is clear and new. " * 20, "repeats_itself")],
+    [(load("abstract_only").system.strip(), "prompt_echoed"), (f"{OPENINGS[0]} clarity.\n" * 20, "repeats_itself")],
 )
-def test_instructions_given_back_and_loops_are_no_changed_reviews(lm, reply, why):
+def test_instructions_given_back_and_loops_are_a_candidate_s_review_and_nothing_else(lm, reply, why):
     writer, server = lm
     server.write = lambda body: reply
-    (written,) = writer.changed("abstract_only", [item()])
-    assert (written.text, written.outcome, written.detail, server.count) == (None, "unparsable", why, 2)
-
-
-def test_a_review_in_a_loop_is_a_candidate_s_review_and_judgments_in_a_loop_are_none(lm):
-    writer, server = lm
-    server.write = lambda body: f"{OPENINGS[0]} clarity.\n" * 20
+    (changed,) = writer.changed("abstract_only", [item()])
+    assert (changed.text, changed.outcome, changed.detail, server.count) == (None, "unparsable", why, 2)
     (review,) = writer.reviews([Paper("p1", "RingLock", ABSTRACT, "A queue.")])
     (judgments,) = writer.judgments([("p1", REVIEW)])
-    assert (review.outcome, judgments.outcome, judgments.detail) == ("ok", "unparsable", "repeats_itself")
+    assert review.outcome == "ok" and judgments.outcome == "unparsable"
+    assert why == "prompt_echoed" or judgments.detail == why
 
 
 def test_a_reply_that_will_do_the_second_time_is_taken(lm):
@@ -210,27 +197,19 @@ def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_rea
     assert all(opening in judgments_of(written.text) for opening in OPENINGS[:3])
 
 
-@pytest.mark.parametrize(
-    ("style", "text", "expected"),
-    [
-        (
-            1,
-            "Although the idea is novel, the proofs are wrong.",
-            "The proofs are wrong, although the idea is original.",
-        ),
-        (1, "If noise is added, then the bound fails.", "If noise is added, then the bound fails."),
-        (1, "An interesting method.", "An appealing approach."),
-        (2, "An interesting method.", "An exciting technique."),
-        (2, "A novel dataset is used.", "A new data collection is used."),
-        (1, "A novel dataset is used.", "An original data set is used."),
-        (2, "The proofs are weak because lemma two is missing.", "Because lemma two is missing, the proofs are weak."),
-        (2, "This is because lemma two holds.", "This is because lemma two holds."),
-        (2, "It is unclear whether the bound holds.", "Whether the bound holds is not evident."),
-        (1, 'I think $novel results$ are "many results".', 'I believe $novel results$ are "many results".'),
-        (1, "However, I'm lost.", "Nevertheless, I am lost."),
-        (1, "The wellmethod and a re-method.", "The wellmethod and a re-method."),
-    ],
-)
+@pytest.mark.parametrize(("style", "text", "expected"), [
+    (1, "Although the idea is novel, the proofs are wrong.", "The proofs are wrong, although the idea is original."),
+    (1, "If noise is added, then the bound fails.", "If noise is added, then the bound fails."),
+    (1, "An interesting method.", "An appealing approach."), (2, "An interesting method.", "An exciting technique."),
+    (2, "A novel dataset is used.", "A new data collection is used."),
+    (1, "A novel dataset is used.", "An original data set is used."),
+    (2, "The proofs are weak because lemma two is missing.", "Because lemma two is missing, the proofs are weak."),
+    (2, "This is because lemma two holds.", "This is because lemma two holds."),
+    (2, "It is unclear whether the bound holds.", "Whether the bound holds is not evident."),
+    (1, 'I think $novel results$ are "many results".', 'I believe $novel results$ are "many results".'),
+    (1, "However, I'm lost.", "Nevertheless, I am lost."),
+    (1, "The wellmethod and a re-method.", "The wellmethod and a re-method."),
+])  # fmt: skip
 def test_sentences_are_rephrased_by_rule(style, text, expected):
     assert rephrased(text, style) == expected
 
@@ -278,5 +257,5 @@ def test_a_review_without_praise_is_not_elongated_by_rule_and_says_so():
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["Although it is novel, it is weak. ", "because ", "the paper ", "$", "If a, "])
-def test_a_quarter_of_a_megabyte_is_rephrased_in_seconds(piece):
-    assert rephrased(piece * (250_000 // len(piece)), 1)
+def test_a_tenth_of_a_megabyte_is_rephrased_in_seconds(piece):
+    assert rephrased(piece * (100_000 // len(piece)), 1)

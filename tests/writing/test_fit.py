@@ -54,17 +54,12 @@ def test_sections_begin_at_headings_and_not_at_sentences_with_a_number():
     assert paragraphs("a b\n\nc\n \nd") == [3, 6]
 
 
-@pytest.mark.parametrize(
-    ("left", "ends"),
-    [(100, "The end."), (20, "Still more."), (16, "More words."), (11, "Words of it."), (7, "Introduction")],
-)
-def test_a_paper_is_cut_before_the_first_section_that_does_not_fit(left, ends):
-    found = cut(PAPER, chat, words, left)
-    assert found.text.endswith(ends) and words(found.whole).most <= left
-    assert (found.title, found.abstract) == (PAPER.title, PAPER.abstract)
-
-
-def test_a_paper_whose_title_and_abstract_do_not_fit_is_not_cut_to_nothing():
+def test_a_paper_is_cut_before_the_first_section_that_does_not_fit_and_never_to_nothing():
+    ends = {100: "The end.", 20: "Still more.", 16: "More words.", 11: "Words of it.", 7: "Introduction"}
+    for left, end in ends.items():
+        found = cut(PAPER, chat, words, left)
+        assert found.text.endswith(end) and words(found.whole).most <= left
+        assert (found.title, found.abstract) == (PAPER.title, PAPER.abstract)
     assert cut(PAPER, chat, words, 4) is None
 
 
@@ -108,11 +103,7 @@ def test_what_does_not_fit_is_not_sent_and_says_why():
     assert [item.outcome for item in found] == ["ok", "too_long"] and found[1].final
     assert "1,036 are left of a context of 1,200; --set writing.over_long=truncate" in found[1].detail
     assert len(short.writer.asked) == 1
-
-
-def test_a_context_that_is_not_known_refuses_nothing():
-    one = text_writer()
-    assert one.reviews([replace(PAPER, text="word " * 100_000)])[0].outcome == "ok"
+    assert text_writer().reviews([replace(PAPER, text="word " * 100_000)])[0].outcome == "ok", "no context is known"
 
 
 def test_a_cut_is_in_the_signature_and_an_uncut_paper_is_sent_whole():

@@ -22,24 +22,20 @@ def test_the_odd_reviews_are_of_many_forms_and_most_can_be_judged():
     assert 200 < judged < 290
 
 
-@pytest.fixture
-def few(monkeypatch) -> dict[str, str]:
-    """Digests of what the writers make of a few texts of the corpus."""
-    few = tuple(items[:12] + items[-12:] for items in corpus())
-    monkeypatch.setattr(frozen, "corpus", lambda: few)
-    return digests()
+@pytest.fixture(scope="module")
+def few():
+    """A few texts of the corpus, and the digests of what the writers make of them."""
+    texts = tuple(items[:12] + items[-12:] for items in corpus())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frozen, "corpus", lambda: texts)
+        return texts, digests()
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "names"),
-    [
-        (judgments, "judgments_of", {judgments.WRITER}),
-        (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
-        (writer, "rephrased", {*writer.REPHRASERS.values()}),
-        (synopsis, "assw_of", {synopsis.WRITER}),
-        (edits, "injected", {"injection-1"}),
-    ],
-)
+@pytest.mark.parametrize(("module", "function", "names"), [
+    (judgments, "judgments_of", {judgments.WRITER}), (synopsis, "assw_of", {synopsis.WRITER}),
+    (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
+    (writer, "rephrased", {*writer.REPHRASERS.values()}), (edits, "injected", {"injection-1"}),
+])  # fmt: skip
 def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module, function, names):
     real = getattr(module, function)
 
@@ -47,29 +43,25 @@ def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module,
         made = real(*given)
         return f"{made}," if isinstance(made, str) else ([*made[0], ","], made[1])
 
+    texts, before = few
+    monkeypatch.setattr(frozen, "corpus", lambda: texts)
     monkeypatch.setattr(module, function, changed)
     monkeypatch.setitem(changes.CHANGES["injection"].rules, "review", edits.injected)
     found = digests()
-    assert {name for name in found if found[name] != few[name]} == names
+    assert {name for name in found if found[name] != before[name]} == names
 
 
 KNOWN = {CORPUS: "0", "rule-1": "a", "other-1": "b"}
 
 
-@pytest.mark.parametrize(
-    ("found", "said", "written"),
-    [
-        (KNOWN, None, KNOWN),
-        (
-            KNOWN | {"rule-1": "c"},
-            "the output of rule-1 has changed: mend it, if that was not meant; if it was, signatures need another",
-            None,
-        ),
-        ({CORPUS: "0", "rule-2": "c", "other-1": "b"}, "rule-2 is not recorded", {"rule-2": "c", "other-1": "b"}),
-        ({CORPUS: "0", "rule-2": "c", "other-1": "d"}, "the output of other-1 has changed", None),
-        ({CORPUS: "1", "rule-1": "c", "other-1": "d"}, "the corpus has changed", {"rule-1": "c", "other-1": "d"}),
-    ],
-)
+@pytest.mark.parametrize(("found", "said", "written"), [
+    (KNOWN, None, KNOWN),
+    (KNOWN | {"rule-1": "c"},
+     "the output of rule-1 has changed: mend it, if that was not meant; if it was, signatures need another", None),
+    ({CORPUS: "0", "rule-2": "c", "other-1": "b"}, "rule-2 is not recorded", {"rule-2": "c", "other-1": "b"}),
+    ({CORPUS: "0", "rule-2": "c", "other-1": "d"}, "the output of other-1 has changed", None),
+    ({CORPUS: "1", "rule-1": "c", "other-1": "d"}, "the corpus has changed", {"rule-1": "c", "other-1": "d"}),
+])  # fmt: skip
 def test_a_new_name_gets_a_row_and_a_known_name_keeps_its_digest(tmp_path, monkeypatch, found, said, written):
     monkeypatch.setattr(frozen, "FILE", tmp_path / "frozen.toml")
     monkeypatch.setattr(frozen, "digests", lambda: KNOWN)

@@ -42,7 +42,7 @@ SECTIONS = st.fixed_dictionaries({"Strengths": of(STRENGTHS), "Weaknesses": of(W
 
 
 @given(SECTIONS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_every_form_yields_the_same_judgments(sections):
     written = {name: judgments_of(text) for name, text in forms(sections).items()}
     assert len(set(written.values())) == 1, written

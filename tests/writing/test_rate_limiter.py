@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
@@ -22,26 +19,20 @@ from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.rate_limiter import RateLimiter
-from tests.conftest import ROOT
-from tests.holds import LONGEST_S, wait_for
+from tests.forks import CONTEXT
+from tests.holds import wait_for
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 ENTRY = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\n'
-ASKING = """
-import sys
-from functools import partial
-from pathlib import Path
-from tests.writing.test_rate_limiter import ask
-print("start", flush=True)
-ask(Path(sys.argv[1]), sys.argv[2], range(int(sys.argv[3]), int(sys.argv[4])))
-"""
 
 
 def limited(folder: Path, url: str, **limits) -> None:
     """A models file with two models at one endpoint and its limits."""
     text = "".join(ENTRY.format(name=name, url=url, model=MODEL) for name in ("one", "two"))
-    stated = "".join(f"{name} = {value}\n" for name, value in limits.items())
-    (folder / "models.toml").write_text(f'{text}\n[[endpoint]]\nurl = "{url}/"\n{stated}')
+    stated = (
+        [f'[[endpoint]]\nurl = "{url}/"', *(f"{name} = {value}" for name, value in limits.items())] if limits else []
+    )
+    (folder / "models.toml").write_text("\n".join([text, *stated]))
 
 
 def ask(folder: Path, name: str, numbers: range, **bounds) -> list[str]:
@@ -58,40 +49,31 @@ def owed(folder: Path) -> dict[str, float]:
     return json.loads(text) if text else {"requests": 0.0}
 
 
-def process(folder: Path, name: str, first: int, end: int) -> subprocess.Popen:
-    command = [sys.executable, "-c", ASKING, str(folder), name, str(first), str(end)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-
-
-def test_two_models_at_one_endpoint_share_its_places_and_its_pace(tmp_path):
+@pytest.mark.parametrize("kind", [threading.Thread, CONTEXT.Process])
+def test_two_models_at_one_endpoint_share_its_places_and_its_pace(tmp_path, kind):
     with scripted_chat() as server:
         server.until = lambda _: server.peak >= 3
         limited(tmp_path, server.url, concurrency=3, requests_per_minute=2400)
         began = time.monotonic()
-        both = [threading.Thread(target=ask, args=(tmp_path, name, range(15))) for name in ("one", "two")]
-        for thread in both:
-            thread.start()
-        for thread in both:
-            thread.join()
+        both = [kind(target=ask, args=(tmp_path, name, range(15))) for name in ("one", "two")]
+        for each in both:
+            each.start()
+        for each in both:
+            each.join()
         assert (server.count, server.peak) == (30, 3)
         # Whatever holds a request up only makes it later: the bound is exact.
         assert all(moment - began >= place * 60 / 2400 for place, moment in enumerate(sorted(server.times)))
 
 
-def test_an_endpoint_without_limits_is_asked_eight_at_a_time_and_at_no_pace(tmp_path):
+@pytest.mark.parametrize(("limits", "most"), [({}, 8), ({"concurrency": 20}, 20)])
+def test_an_endpoint_is_asked_as_many_at_a_time_as_it_has_places_and_eight_where_none_are_stated(
+    tmp_path, limits, most
+):
     with scripted_chat() as server:
-        server.until = lambda _: server.peak >= 8
-        (tmp_path / "models.toml").write_text(ENTRY.format(name="one", url=server.url, model=MODEL))
-        assert ask(tmp_path, "one", range(24)) == ["ok"] * 24
-        assert server.peak == 8
-
-
-def test_more_than_eight_places_are_used_where_the_endpoint_has_them(tmp_path):
-    with scripted_chat() as server:
-        server.until = lambda _: server.peak >= 20
-        limited(tmp_path, server.url, concurrency=20)
-        ask(tmp_path, "one", range(40))
-        assert server.peak == 20
+        server.until = lambda _: server.peak >= most
+        limited(tmp_path, server.url, **limits)
+        assert ask(tmp_path, "one", range(2 * most)) == ["ok"] * 2 * most
+        assert server.peak == most
 
 
 def test_tokens_are_counted_as_the_endpoint_states_them(tmp_path):
@@ -104,28 +86,15 @@ def test_tokens_are_counted_as_the_endpoint_states_them(tmp_path):
     assert all(moment - began >= place * 0.100 for place, moment in enumerate(server.times))
 
 
-def test_the_pace_and_the_places_hold_over_processes(tmp_path):
-    with scripted_chat() as server:
-        server.until = lambda _: server.peak >= 2
-        limited(tmp_path, server.url, concurrency=2, requests_per_minute=1500)
-        began = time.monotonic()
-        running = [process(tmp_path, name, 0, 12) for name in ("one", "two")]
-        assert [one.wait(LONGEST_S) for one in running] == [0, 0]
-        for one in running:
-            one.stdout.close()
-        assert (server.count, server.peak) == (24, 2)
-        assert all(moment - began >= place * 0.04 for place, moment in enumerate(sorted(server.times)))
-
-
 def test_a_killed_process_leaves_its_place_to_others_and_the_pace_it_owes(tmp_path):
     with scripted_chat() as server:
         server.until = lambda number: number > 1
         limited(tmp_path, server.url, concurrency=1, requests_per_minute=20)
-        asking = process(tmp_path, "one", 0, 1)
+        asking = CONTEXT.Process(target=ask, args=(tmp_path, "one", range(1)))
+        asking.start()
         wait_for(lambda: server.count, asking)
-        asking.send_signal(signal.SIGKILL)
-        asking.wait()
-        asking.stdout.close()
+        asking.kill()
+        asking.join()
         left = owed(tmp_path)
         assert left["requests"] == pytest.approx(3.0)
         ask(tmp_path, "two", range(1))

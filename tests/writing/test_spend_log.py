@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining, spending_line
-from tests.conftest import ROOT
+from tests.forks import CONTEXT
 from tests.holds import LONGEST_S
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.writing.test_http_writer import QUICK, chats
@@ -39,17 +38,12 @@ def asking(folder: Path, server, policy: RetryPolicy = QUICK, **bounds) -> HttpW
     return HttpWriter(model(server.url), ReplyArchive(folder / "replies"), policy, model_budget=budget)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "reply", "usd"),
+def test_the_cost_of_a_reply_and_that_at_unknown_prices():
     # gpt-4o as listed in May 2024: 5 and 15 USD for a million tokens
-    [(1_000_000, 0, 5.0), (0, 1_000_000, 15.0), (12_000, 900, 0.0735), (0, 0, 0.0)],
-)
-def test_the_cost_of_a_reply(prompt, reply, usd):
-    assert cost(model(price_in=5.0, price_out=15.0), prompt, reply) == pytest.approx(usd)
-
-
-def test_the_cost_at_unknown_prices_is_unknown():
-    assert cost(model(price_in=None), 1000, 1000) is None
+    rows = {(1_000_000, 0): 5.0, (0, 1_000_000): 15.0, (12_000, 900): 0.0735, (0, 0): 0.0}
+    found = {tokens: cost(model(price_in=5.0, price_out=15.0), *tokens) for tokens in rows}
+    assert found == pytest.approx(rows)
+    assert cost(model(price_in=None), 1000, 1000) is cost(model(price_out=None), 1000, 1000) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), st.booleans()), max_size=12))
@@ -79,20 +73,20 @@ def test_tokens_that_an_endpoint_does_not_state_are_estimated_and_counted_as_suc
     assert spent.outcomes == {"ok": 1, "rate_limited": 1}
 
 
+def taking(folder: Path) -> None:
+    """What another process does: it takes requests from a budget until there are none."""
+    one = model_budget(folder, requests=50)
+    with suppress(BudgetReached):
+        while True:
+            one.take()
+
+
 def test_processes_that_write_at_once_lose_nothing_and_keep_a_bound_of_requests(tmp_path):
-    program = f"""
-from pathlib import Path
-from gre_bench.core.errors import BudgetReached
-from tests.writing.test_spend_log import model_budget
-one = model_budget(Path({str(tmp_path)!r}), requests=50)
-try:
-    while True:
-        one.take()
-except BudgetReached:
-    pass
-"""
-    running = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(3)]
-    assert [process.wait(LONGEST_S) for process in running] == [0, 0, 0]
+    running = [CONTEXT.Process(target=taking, args=(tmp_path,)) for _ in range(3)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(LONGEST_S)
     assert SpendLog(tmp_path / "spending.jsonl").spent("E-2026", "scripted").requests == 50
 
 
@@ -190,17 +184,14 @@ def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_
 
 
 def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
-    replies, kept_when_paid = tmp_path / "replies", []
+    replies, kept = tmp_path / "replies", []
     pay = ModelBudget.pay
-
-    def paid(self, *values):
-        kept_when_paid.append(len(list(replies.rglob("*.json"))))
-        pay(self, *values)
-
-    monkeypatch.setattr(ModelBudget, "pay", paid)
+    monkeypatch.setattr(
+        ModelBudget, "pay", lambda *values: kept.append(len(list(replies.rglob("*.json")))) or pay(*values)
+    )
     with scripted_chat() as server:
         asking(tmp_path, server, policy=RetryPolicy(concurrency=1)).write(chats(3), Sampling())
-    assert kept_when_paid == [1, 2, 3]
+    assert kept == [1, 2, 3]
 
 
 def test_every_attempt_is_a_request_of_the_budget(tmp_path):
