@@ -10,35 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError, ReplyError, SettingsError
-from gre_bench.core.records import LMIdentity, Problem, SpanLogprob
+from gre_bench.core.records import Chat, LMIdentity, Problem, SpanLogprob
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.examiner import Binning, Examiner, Item
-from gre_bench.examiners.grading import (
-    Grade,
-    Token,
-    approximation,
-    bin_grades,
-    binned,
-    grade_by_lm,
-    logprob,
-    probabilities,
-    weighted,
-)
+from gre_bench.examiners.examiner import Binning, Examiner, Item, chats
+from gre_bench.examiners.grading import Grade, Token, bin_grades, binned, grade_by_lm, logprob, probabilities, weighted
 from gre_bench.lm.protocol import chat_lm
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
 
 
-@pytest.mark.parametrize(
-    ("shares", "scores", "raw", "normalised", "mass"),
-    [
-        ((0.1, 0.2, 0.3, 0.25, 0.15), (1, 2, 3, 4, 5), 3.15, 3.15, 1.0),
-        ((0.05, 0.1, 0.15, 0.125, 0.075), (1, 2, 3, 4, 5), 1.575, 3.15, 0.5),
-        ((0.9,), (100,), 90.0, 100.0, 0.9),
-        ((0.25, 0.25), (-100, 100), 0.0, 0.0, 0.5),
-        ((0.5, 0.25), (1, 1.5), 0.875, 7 / 6, 0.75),
-    ],
-)
+@pytest.mark.parametrize(("shares", "scores", "raw", "normalised", "mass"), [
+    ((0.1, 0.2, 0.3, 0.25, 0.15), (1, 2, 3, 4, 5), 3.15, 3.15, 1.0),
+    ((0.05, 0.1, 0.15, 0.125, 0.075), (1, 2, 3, 4, 5), 1.575, 3.15, 0.5), ((0.9,), (100,), 90.0, 100.0, 0.9),
+    ((0.25, 0.25), (-100, 100), 0.0, 0.0, 0.5), ((0.5, 0.25), (1, 1.5), 0.875, 7 / 6, 0.75),
+])  # fmt: skip
 def test_logprob_is_the_sum_of_probabilities_times_scores(shares, scores, raw, normalised, mass):
     logs = [math.log(share) for share in shares]
     assert logprob(logs, scores, "raw").score == pytest.approx(raw)
@@ -66,13 +51,6 @@ def test_probabilities_that_cannot_be_are_refused(logs, scores):
         logprob(logs, scores)
 
 
-@pytest.mark.parametrize(
-    ("samples", "score"), [((4,) * 20, 4.0), ((1, 5) * 10, 3.0), ((5, 5, 4, 4, 3), 4.2), ((2.5,), 2.5)]
-)
-def test_the_approximation_is_the_mean_of_its_samples(samples, score):
-    assert approximation(samples) == pytest.approx(score)
-
-
 # -- binning
 
 
@@ -96,15 +74,12 @@ def test_binning_keeps_the_order_and_makes_no_more_scores_than_bins(values, bins
     assert all(one[1] <= other[1] + 1e-9 for one, other in itertools.pairwise(pairs))
 
 
-def test_grades_are_binned_over_those_that_there_are():
+def test_grades_are_binned_over_those_that_there_are_and_none_off_the_scale():
     grades = [Grade("a", 1.2), Grade("b", None, Problem("unparsable", "")), Grade("c", 1.3), Grade("d", 4.8)]
     found, report = bin_grades(Examiner.model_validate({"binning": {"bins": 4}}), grades)
     assert [grade.value for grade in found] == [1.5, None, 1.5, 4.5]
     assert (report.before, report.after) == (3, 2)
     assert bin_grades(Examiner(), grades)[0] == grades
-
-
-def test_a_value_off_the_scale_is_not_binned():
     with pytest.raises(ValueError, match="outside 1 to 5"):
         binned([6.0], Binning(), 1, 5)
 
@@ -166,13 +141,15 @@ class Known:
         self.shares = shares
 
     def logprob(self, chats):
-        return [
-            SpanLogprob(math.log(self.shares[chat.reply]), (0,), (math.log(self.shares[chat.reply]),)) for chat in chats
-        ]
+        logs = [math.log(self.shares[chat.reply]) for chat in chats]
+        return [SpanLogprob(log, (0,), (log,)) for log in logs]
+
+
+KNOWN = {"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "Yes": 0.1, "No": 0.8}
 
 
 def test_known_probabilities_give_the_score_of_the_formula():
-    lm = Known({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "Yes": 0.1, "No": 0.8})
+    lm = Known(KNOWN)
     [normalised] = grade_by_lm(Examiner(template="human", aggregation="logprob"), [ITEM], lm)
     [raw] = grade_by_lm(Examiner(template="human", aggregation="logprob", mass="raw"), [ITEM], lm)
     [direct] = grade_by_lm(Examiner(template="human", filtering=True), [ITEM], lm)
@@ -199,8 +176,8 @@ def test_many_replies_are_asked_in_parts_and_keep_their_places(monkeypatch):
             asked.append(len(chats))
             return super().logprob(chats)
 
-    lm = Counting({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "Yes": 0.1, "No": 0.8})
-    grades = grade_by_lm(Examiner(template="human", granularity="fine", filtering=True), [ITEM, ITEM, ITEM], lm)
+    examiner = Examiner(template="human", granularity="fine", filtering=True)
+    grades = grade_by_lm(examiner, [ITEM, ITEM, ITEM], Counting(KNOWN))
     assert [grade.value for grade in grades] == [3.0] * 3
     assert asked == [10] * 6 + [6]
 
@@ -211,18 +188,14 @@ def tiny(request, tmp_path_factory):
     from gre_bench.lm.backends.transformers_lm import TransformersLM
     from tests.lm.chat_models import build_chat_model
 
-    return TransformersLM.open(
-        build_chat_model(tmp_path_factory.mktemp("examiner") / request.param, request.param), device="cpu"
-    )
+    folder = tmp_path_factory.mktemp("examiner") / request.param
+    return TransformersLM.open(build_chat_model(folder, request.param), device="cpu")
 
 
 @pytest.mark.parametrize("template", ["base", "p1", "p7"])
 def test_a_score_has_the_probability_of_its_whole_token_sequence_and_end(tiny, template):
     """Against the model itself: each token's softmax multiplied up, for "100", "1.5" and "Very Good" as for "1"."""
     import torch
-
-    from gre_bench.core.records import Chat
-    from gre_bench.examiners.examiner import chats
 
     examiner = Examiner(template=template, aggregation="logprob", mass="raw")
     scale, [chat] = examiner.form.scale, chats(examiner, ITEM)

@@ -15,35 +15,19 @@ from gre_bench.examiners import templates as scales
 from gre_bench.examiners.templates import DEVELOPMENT, TEMPLATES
 
 COUNTS = [
-    ("4", scales.FIVE, 4.0),
-    (" 4.\n", scales.FIVE, 4.0),
-    ("3.5", scales.FIVE, 3.5),
-    ("3.5", scales.HALVES, 3.5),
-    ("100", scales.HUNDRED, 100.0),
-    ("85%", scales.HUNDRED, 85.0),
-    ("0", scales.HUNDRED, 0.0),
-    ("0.5%", scales.HUNDRED, 0.5),
-    ("-50", scales.FIFTIES, -50.0),
-    ("Score: −50", scales.FIFTIES, -50.0),
-    ("Score: 4", scales.FIVE, 4.0),
-    ("**Score:** 4/5", scales.FIVE, 4.0),
-    ("4 out of 5", scales.FIVE, 4.0),
-    ("- Relevance: 4", scales.FIVE, 4.0),
-    ("4 (Good)", scales.FIVE, 4.0),
-    ("4 - a good summary", scales.FIVE, 4.0),
-    ("Answer: 4", scales.FIVE, 4.0),
-    ("Answer:\nScore: 4", scales.FIVE, 4.0),
-    ("Puntuación: 4", scales.FIVE, 4.0),
-    ("Rating (1-5): 4", scales.FIVE, 4.0),
-    ("4\n\nThe summary has 3 errors.", scales.FIVE, 4.0),
-    ("Score: 5\nRationale: a score of 5 fits the 3 main points", scales.FIVE, 5.0),
-    ("1. Read\n2. Thought\nScore: 4", scales.FIVE, 4.0),
-    ("Having read the article, I rate this summary 4.", scales.FIVE, 4.0),
-    ("On a scale of 1 to 5, I would give it a 4.", scales.FIVE, 4.0),
-    ("Very Poor", scales.GRADES, 1.0),
-    ("The summary is very good.", scales.GRADES, 5.0),
-    ("Incomprehensible", scales.VERDICTS, 1.0),
-]
+    (scales.FIVE, 4.0, (
+        "4", " 4.\n", "Score: 4", "**Score:** 4/5", "4 out of 5", "- Relevance: 4", "4 (Good)", "4 - a good summary",
+        "Answer: 4", "Answer:\nScore: 4", "Puntuación: 4", "Rating (1-5): 4", "4\n\nThe summary has 3 errors.",
+        "1. Read\n2. Thought\nScore: 4", "Having read the article, I rate this summary 4.",
+        "On a scale of 1 to 5, I would give it a 4.",
+    )),
+    (scales.FIVE, 3.5, ("3.5",)), (scales.HALVES, 3.5, ("3.5",)),
+    (scales.FIVE, 5.0, ("Score: 5\nRationale: a score of 5 fits the 3 main points",)),
+    (scales.HUNDRED, 100.0, ("100",)), (scales.HUNDRED, 85.0, ("85%",)), (scales.HUNDRED, 0.0, ("0",)),
+    (scales.HUNDRED, 0.5, ("0.5%",)), (scales.FIFTIES, -50.0, ("-50", "Score: −50")),
+    (scales.GRADES, 1.0, ("Very Poor",)), (scales.GRADES, 5.0, ("The summary is very good.",)),
+    (scales.VERDICTS, 1.0, ("Incomprehensible",)),
+]  # fmt: skip
 DOES_NOT = [
     ("6", scales.FIVE, "out_of_range"), ("0", scales.FIVE, "out_of_range"), ("-4", scales.FIVE, "out_of_range"),
     ("3.7", scales.HALVES, "not_declared"), ("3.5", scales.LEVELS, "not_declared"),
@@ -61,9 +45,9 @@ DOES_NOT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "scale", "value"), COUNTS)
-def test_a_score_that_is_stated_without_doubt_counts(text, scale, value):
-    assert answers.score(text, scale) == value
+@pytest.mark.parametrize(("scale", "value", "texts"), COUNTS)
+def test_a_score_that_is_stated_without_doubt_counts(scale, value, texts):
+    assert {text: answers.score(text, scale) for text in texts} == dict.fromkeys(texts, value)
 
 
 @pytest.mark.parametrize(("text", "scale", "reason"), DOES_NOT)

@@ -20,36 +20,26 @@ IMPOSSIBLE = [
     ({"template": "p9", "aggregation": "logprob"}, "template p9 asks for more than a score"),
     ({"mass": "raw"}, "mass belongs to aggregation logprob, not to direct"),
     ({"samples": 5}, "samples belongs to aggregation approximation, not to direct"),
-    (
-        {"rationale": True},
-        "template human does not ask for a rationale: leave rationale out, or take template rationale",
-    ),
+    ({"rationale": True}, "template human does not ask for a rationale: leave rationale out, or take template rationale"),
     ({"template": "p1", "description": "expert"}, "template p1 has no task description and steps to vary"),
     ({"template": "p1", "criteria": "ad"}, "template p1 has no criteria to vary"),
-    (
-        {"template": "human", "steps": "complex", "description": "short"},
-        "the complex steps of template human hold their own",
-    ),
+    ({"template": "human", "steps": "complex", "description": "short"}, "the complex steps of template human hold their own"),
     ({"template": "random", "filtering": True}, "template random asks no LM"),
     ({"template": "generated"}, "instructions belong to template generated, which needs them"),
     ({"instructions": "Grade it."}, "instructions belong to template generated"),
     ({"template": "generated", "instructions": "2. Read\n3. Grade"}, "are not sound: the numbering begins with 2"),
-    (
-        {"binning": {"method": "equal_width", "bins": 1}},
-        "setting binning.bins: Input should be greater than or equal to 2",
-    ),
+    ({"binning": {"method": "equal_width", "bins": 1}}, "setting binning.bins: Input should be greater than or equal to 2"),
     ({"tempalte": "human"}, "unknown setting tempalte; known here: template"),
     ({"aggregation": "mean"}, "setting aggregation: Input should be 'direct', 'logprob' or 'approximation'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("tree", "line"), IMPOSSIBLE)
 def test_what_no_paper_defines_is_refused_in_one_line(tree, line):
     with pytest.raises(SettingsError) as error:
         examiner_of(tree, "grid entry 3")
-    assert str(error.value).startswith("grid entry 3: ")
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
+    said = str(error.value)
+    assert said.startswith("grid entry 3: ") and line in said and "\n" not in said
 
 
 def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own():
@@ -91,17 +81,17 @@ def test_each_template_has_the_scale_that_its_prompt_declares(names, low, high, 
         assert (scale.low, scale.high, len(scale.declared), scale.only_declared) == (low, high, declared, only), name
 
 
-def test_examiners_that_differ_in_aggregation_alone_share_their_prompt():
+def test_what_changes_no_prompt_shares_its_digest_and_what_changes_another_thing_is_another_examiner():
     direct = Examiner(template="human", granularity="fine")
     sampled = Examiner(template="human", granularity="fine", aggregation="approximation")
-    assert sha256(direct) == sha256(sampled)
-    assert direct.identity != sampled.identity
+    assert sha256(direct) == sha256(sampled) and direct.identity != sampled.identity
     assert (direct.times, sampled.times) == (1, 20)
-
-
-def test_criteria_stated_as_what_they_are_anyway_change_no_prompt():
-    assert sha256(Examiner(template="human")) == sha256(Examiner(template="human", criteria="ht"))
-    assert sha256(Examiner(template="human")) != sha256(Examiner(template="human", criteria="ad"))
+    stated, other = (sha256(Examiner(template="human", criteria=name)) for name in ("ht", "ad"))
+    assert stated == sha256(Examiner(template="human")) != other, "ht is what the criteria are anyway"
+    one, other = (Examiner(template="generated", instructions=text) for text in ("Grade it.", "Grade it well."))
+    assert one.identity != other.identity and one.name != other.name
+    [chat] = chats(one, Item("1", "S {text}", "T"))
+    assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"
 
 
 # Faults that the papers' authors took out by hand.
@@ -117,14 +107,7 @@ def test_the_checks_find_what_the_paper_found(text, wrong):
     assert findings(text) == wrong
 
 
-@pytest.mark.parametrize("name", [f"p{number}" for number in range(1, 15)])
-def test_the_printed_prompts_pass_the_check_of_numbering(name):
-    text = load(TEMPLATES[name].prompt.format(item="summary")).user
-    assert not [each for each in findings(text) if "number" in each]
-
-
-def test_generated_instructions_are_part_of_the_identity_and_their_prompt_ends_with_the_input():
-    one, other = (Examiner(template="generated", instructions=text) for text in ("Grade it.", "Grade it well."))
-    assert one.identity != other.identity and one.name != other.name
-    [chat] = chats(one, Item("1", "S {text}", "T"))
-    assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"
+def test_the_printed_prompts_pass_the_check_of_numbering():
+    for name in (f"p{number}" for number in range(1, 15)):
+        text = load(TEMPLATES[name].prompt.format(item="summary")).user
+        assert not [each for each in findings(text) if "number" in each], name

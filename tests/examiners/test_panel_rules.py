@@ -26,11 +26,8 @@ from tests.servers.scripted_examiner import chooser
         ((None, None), (1.0, 0.0), "squared_error", 0.0), ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
     ],
 )  # fmt: skip
-def test_agreement_is_the_table(given, wanted, measure, value):
+def test_agreement_is_the_table_and_scores_are_stretched_to_their_scale(given, wanted, measure, value):
     assert agreement(given, wanted, measure) == pytest.approx(value)
-
-
-def test_scores_are_stretched_to_their_scale():
     assert stretched([1, 3, 5, None], scales.FIVE) == [0.0, 0.5, 1.0, None]
     assert stretched([-100, 0, 50], scales.FIFTIES) == [0.0, 0.5, 0.75]
 
@@ -86,10 +83,8 @@ def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
 
 
 def pairs(*qualities: tuple[float, float]) -> list[TextPair]:
-    return [
-        TextPair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
-        for place, (first, second) in enumerate(qualities)
-    ]
+    return [TextPair(str(place), "The paper.", "one", "two", *(f"quality {one}" for one in each))
+            for place, each in enumerate(qualities)]  # fmt: skip
 
 
 def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_path):
@@ -100,8 +95,7 @@ def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_
     assert [one.positions for one in found] == [(0, 1), (1, 0)]
     report = position_bias(found)
     assert (report.consistent, report.always_first, report.always_second, report.unanswered) == (2, 0, 0, 0)
-    assert report.first_share.value == 0.5
-    assert report.p is None
+    assert (report.first_share.value, report.p) == (0.5, None)
 
 
 def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
@@ -109,9 +103,8 @@ def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
     with scripted_chat(write=chooser(bias=0.5)) as server:
         found = prefer(asked, writer(server, tmp_path), "review")
     report = position_bias(found)
-    assert report.always_first + report.consistent == 40
+    assert report.always_first + report.consistent == 40 and report.always_second == 0
     assert 8 <= report.always_first <= 32
-    assert report.always_second == 0
     assert report.first_share.value == pytest.approx(0.5 + report.always_first / 80)
     assert report.first_share.low > 0.5
     assert report.p == pytest.approx(2 * 0.5**report.always_first)

@@ -43,25 +43,13 @@ REFERENCES = """Two items apply.
 ```"""
 
 
-# The printed cut-offs (appendix A.2), each met exactly and just passed.
-@pytest.mark.parametrize(
-    ("days", "points"),
-    [
-        (0, 5), (1.5, 5), (2, 5), (2.0001, 4), (5, 4), (5.0001, 3), (10, 3), (10.0001, 2), (20, 2), (20.0001, 1),
-        (400, 1),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_date_has_the_printed_points(days, points, sign):
-    assert date_points(round(sign * days * DAY_MS), Fraction(0)) == points
-
-
-@pytest.mark.parametrize(
-    ("characters", "points"),
-    [(0, 1), (50, 1), (51, 2), (80, 2), (81, 3), (100, 3), (120, 3), (121, 4), (150, 4), (151, 5), (10_000, 5)],
-)
-def test_a_length_has_the_printed_points(characters, points):
-    assert length_points(characters, Fraction(100)) == points
+def test_dates_and_lengths_have_the_printed_points():
+    """The cut-offs of appendix A.2, each met exactly and just passed."""
+    dates = {0: 5, 1.5: 5, 2: 5, 2.0001: 4, 5: 4, 5.0001: 3, 10: 3, 10.0001: 2, 20: 2, 20.0001: 1, 400: 1}
+    for sign in (1, -1):
+        assert {days: date_points(round(sign * days * DAY_MS), Fraction(0)) for days in dates} == dates
+    sizes = {0: 1, 50: 1, 51: 2, 80: 2, 81: 3, 100: 3, 120: 3, 121: 4, 150: 4, 151: 5, 10_000: 5}
+    assert {size: length_points(size, Fraction(100)) for size in sizes} == sizes
 
 
 def test_a_cut_off_is_met_exactly_where_floats_would_miss_it():
@@ -78,15 +66,12 @@ def without(name, *fields):
     return FieldedReview(name, "p", {key: value for key, value in FIELDS.items() if key not in fields}, 0)
 
 
-def test_the_length_counts_four_fields_and_the_median_is_over_all_reviews():
+def test_the_length_counts_four_fields_and_the_median_and_the_mean_date_are_over_all_reviews_that_have_one():
     assert characters(review()) == 100
     assert characters(review(questions="")) == 60
     assert characters(without("r", "questions")) is None
     assert median_length([review(), review(questions=""), without("x", "summary")]) == 80
     assert median_length([without("x", "summary")]) is None
-
-
-def test_the_mean_date_is_over_all_reviews_that_have_one():
     assert mean_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(3, 2)
     assert mean_date([FieldedReview("x", "p")]) is None
 
@@ -118,14 +103,11 @@ def test_a_missing_field_makes_the_total_not_computable_and_never_smaller(lackin
     assert all(problem.code == "no_field" and lacking[0] in problem.message for problem in quality.lacking.values())
 
 
-def test_a_missing_date_makes_the_total_not_computable():
+def test_a_missing_date_or_verdict_makes_the_total_not_computable():
     one = FieldedReview("r", "p", FIELDS, None)
     assert judge([one, review("other")], verdicts(one))[0].lacking.keys() == {"submission_date"}
     believed = judge([review()], verdicts(review()), dated=False)[0]
     assert believed.lacking["submission_date"].message == "the dates are unreliable"
-
-
-def test_a_criterion_that_no_lm_judged_makes_the_total_not_computable():
     quality = judge([review()], {})[0]
     assert (quality.total, {problem.code for problem in quality.lacking.values()}) == (None, {"not_asked"})
 
@@ -192,18 +174,19 @@ def test_each_criterion_asks_about_the_fields_that_its_listing_names():
     assert [criterion.most for criterion in CRITERIA.values()] == [3, 2, 2]
 
 
-def test_the_printed_form_with_its_commas_is_read():
-    assert CRITERIA["reference_quality"].points(REFERENCES) == 2
-    plain = REFERENCES.replace('",\n', '"\n').replace(",\n", "\n")
-    assert CRITERIA["reference_quality"].points(plain) == 2
-    assert CRITERIA["reference_quality"].points("<think>\nquality_score: 0\n</think>\n" + REFERENCES) == 2
-    assert CRITERIA["reference_quality"].points("```yaml\nquality_score: 0\n```\nI correct myself.\n" + REFERENCES) == 2
+@pytest.mark.parametrize("reply", [
+    REFERENCES, REFERENCES.replace('",\n', '"\n').replace(",\n", "\n"),
+    f"<think>\nquality_score: 0\n</think>\n{REFERENCES}",
+    f"```yaml\nquality_score: 0\n```\nI correct myself.\n{REFERENCES}",
+])  # fmt: skip
+def test_the_printed_form_with_its_commas_is_read(reply):
+    assert CRITERIA["reference_quality"].points(reply) == 2
 
 
 @pytest.mark.parametrize(("score", "word"), [(2, "consistent"), (1, "somewhat inconsistent"), (0, "inconsistent")])
-@pytest.mark.parametrize("name", ["content_consistency", "subscore_consistency"])
-def test_a_score_and_its_word_are_read(name, score, word):
-    assert CRITERIA[name].points(f'quality_score: {score}\nreasoning: "so: it is"\n{name}: "{word}"') == score
+def test_a_score_and_its_word_are_read(score, word):
+    for name in ("content_consistency", "subscore_consistency"):
+        assert CRITERIA[name].points(f'quality_score: {score}\nreasoning: "so: it is"\n{name}: "{word}"') == score
 
 
 CONSISTENT = "content_consistency: consistent"
