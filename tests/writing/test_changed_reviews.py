@@ -20,13 +20,8 @@ from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import NAMES, phrases, rephrased, summaries_of, vague
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.studies.asking import models_file
 
-MODELS = """
-[[model]]
-name = "scripted"
-endpoint = "{url}"
-model = "{model}"
-"""
 ABSTRACT = "Shared queues are slow on embedded boards. We propose RingLock, a shared queue that needs no locks."
 REVIEW = """Summary Of The Paper:
 
@@ -58,8 +53,7 @@ def item(key: str = "p1", **more) -> ChangeInput:
 @pytest.fixture
 def lm(tmp_path):
     with scripted_chat() as server:
-        (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
-        yield text_writer("scripted", WriterContext(tmp_path / "replies", tmp_path / "models.toml")), server
+        yield text_writer("scripted", WriterContext(tmp_path / "replies", models_file(tmp_path, server))), server
 
 
 @pytest.mark.parametrize(

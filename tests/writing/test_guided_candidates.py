@@ -9,17 +9,15 @@ from gre_bench.core.records import Paper
 from gre_bench.prompts.conditions import SHIPPED, condition, guided
 from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.studies.asking import models_file
 
-MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 PAPER = Paper("p1", "A title", "An abstract.", "The method works well. It is not compared with others.")
 
 
 @pytest.fixture
 def writer_context(tmp_path):
     with scripted_chat() as server:
-        models = tmp_path / "models.toml"
-        models.write_text(MODELS.format(url=server.url, model=MODEL))
-        yield WriterContext(tmp_path / "replies", models), server
+        yield WriterContext(tmp_path / "replies", models_file(tmp_path, server)), server
 
 
 @pytest.mark.parametrize("name", ["none", "bad+rubric"])
