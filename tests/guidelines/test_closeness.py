@@ -146,7 +146,7 @@ def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for()
 
 
 def test_a_rating_that_is_no_finite_number_is_refused():
-    reviews = [Given("p", "m", "run", rating) for rating in ("nan", "inf", "-inf", "1e400")]
+    reviews = [Given(rating, "m", "run", rating) for rating in ("nan", "inf", "-inf", "1e400")]
     assert [rating.value for rating in given_ratings(reviews, [])] == [None] * 4
 
 
