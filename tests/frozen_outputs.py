@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 import tempfile
@@ -23,8 +24,9 @@ from typer.core import TyperGroup as Group
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.ingest.pdf.extraction import read_pdf
 from tests.ingest.pdf.layouts import LAYOUTS
+from tests.ingest.pdf.reading import read_layout
+from tests.once import FOLDER
 
 FILE = Path(__file__).with_suffix(".json")
 EDITION = "SAMPLE-2026"
@@ -98,8 +100,8 @@ def sample(state: Path, out: Path) -> Iterator[tuple[str, bytes]]:
 
 def layouts() -> Iterator[tuple[str, bytes]]:
     """Yields what the reader of PDFs keeps and drops of each typeset layout."""
-    for name, make in sorted(LAYOUTS.items()):
-        read = read_pdf(make().data)
+    for name in sorted(LAYOUTS):
+        _, read = read_layout(name)
         yield f"layout {name}", json.dumps(read.to_json(), sort_keys=True).encode()
 
 
@@ -127,6 +129,7 @@ def differences(now: dict[str, str]) -> list[str]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
+        os.environ[FOLDER] = folder
         make_sample(Path(folder) / "state")
         now = outputs(Path(folder) / "state", Path(folder) / "out")
     if sys.argv[1:] == ["--write"]:

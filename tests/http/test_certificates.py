@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import ipaddress
 import ssl
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gre_bench.http import client
+from tests.servers.scripted import Handler, serving
 
 OWN, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 """Addresses of this machine: that of a server of one's own, and one that is treated like any other host."""
@@ -45,24 +45,17 @@ def server(request, certificate):
     """The address of an HTTPS server with that certificate, and the headers of the requests that it has got."""
     got = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Recorder(Handler):
         def do_GET(self):
             got.append(dict(self.headers))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"{}")
+            self.send(200, {})
 
-        def log_message(self, *_):
-            pass
-
-    served = http.server.ThreadingHTTPServer((request.param, 0), Handler)
+    served = http.server.ThreadingHTTPServer((request.param, 0), Recorder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     served.socket = context.wrap_socket(served.socket, server_side=True)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
-    yield f"https://{request.param}:{served.server_port}", got
-    served.shutdown()
-    served.server_close()
+    with serving(served):
+        yield f"https://{request.param}:{served.server_port}", got
 
 
 def asked(url: str) -> client.Answer:
@@ -70,18 +63,14 @@ def asked(url: str) -> client.Answer:
     return client.HttpClient(url, "sk-secret", 5.0, 2**20).send("GET", "/")
 
 
-def test_a_certificate_that_nobody_trusts_is_refused_before_the_key_is_sent(server, monkeypatch):
+def test_a_certificate_is_taken_if_the_environment_trusts_it_but_for_a_server_of_ones_own(
+    server, certificate, monkeypatch
+):
     url, got = server
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     answer = asked(url)
     assert answer.status is None and "certificate verify failed" in answer.reason
-    assert got == []
-
-
-def test_a_certificate_that_the_environment_trusts_is_taken_but_for_a_server_of_ones_own(
-    server, certificate, monkeypatch
-):
-    url, got = server
+    assert got == [], "the key was sent to a server that nobody trusts"
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     answer = asked(url)
     client._certificates.cache_clear()

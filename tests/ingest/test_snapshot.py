@@ -56,7 +56,7 @@ def copied(whole, tmp_path):
     return tmp_path / "copy"
 
 
-def test_what_is_frozen_comes_out_unchanged(whole):
+def test_what_is_frozen_comes_out_unchanged_and_the_manifest_states_it_and_nothing_else_is_left(whole):
     opened = Snapshot.open(whole.folder)
     opened.verify()
     assert [note.get("id") for note in opened.notes()] == ["p1", "r1", "r3", "p2", "r2", None]
@@ -66,9 +66,6 @@ def test_what_is_frozen_comes_out_unchanged(whole):
     assert (opened.text("p1"), opened.text("p2")) == ("é\u2028", "Text of p2.\n")
     assert (opened.pdf("zz"), opened.text("zz")) == (None, None)
     assert (opened.manifest, opened.digest) == (whole.manifest, whole.digest)
-
-
-def test_the_manifest_states_what_is_there_and_nothing_else_is_left(whole):
     parts = [path for path in whole.folder.rglob("*") if path.is_file()]
     assert sorted(path.relative_to(whole.folder).as_posix() for path in parts) == FILES
     assert sorted(path.name for path in whole.folder.parent.iterdir()) == ["0.pdf", "1.pdf", "snap"]
@@ -82,7 +79,7 @@ def test_the_manifest_states_what_is_there_and_nothing_else_is_left(whole):
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (file["sha256"], file["bytes"])
 
 
-def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out_and_none_are_needed(tmp_path):
+def test_pdfs_and_texts_of_other_papers_are_left_out_none_are_needed_and_equal_pdfs_share_a_file(tmp_path):
     bare = made(tmp_path, notes=iter(NOTES), ids=(), texts={}, name="bare")
     Snapshot.open(bare.folder).verify()
     assert (bare.pdf("p1"), bare.text("p1"), len(list(bare.notes()))) == (None, None, 6)
@@ -90,16 +87,10 @@ def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out_and_none_are_ne
     counts = snapshot.manifest.counts
     assert (counts["pdfs"], counts["pdfs_left_out"], counts["texts"], counts["texts_left_out"]) == (1, 2, 1, 1)
     assert (snapshot.pdf("r1"), snapshot.text("p8")) == (None, None)
-
-
-def test_papers_with_the_same_pdf_share_one_file(tmp_path):
-    (tmp_path / "one.pdf").write_bytes(b"%PDF-1.7 same")
-    (tmp_path / "two.pdf").write_bytes(b"%PDF-1.7 same")
-    pdfs = {"p1": tmp_path / "one.pdf", "p2": tmp_path / "two.pdf"}
-    snapshot = make_snapshot(tmp_path / "snap", EDITION, NOTES, pdfs=pdfs, source="a test")
-    assert len(list((snapshot.folder / "pdfs").iterdir())) == 1
-    assert snapshot.pdf("p1") == snapshot.pdf("p2") == b"%PDF-1.7 same"
-    Snapshot.open(snapshot.folder).verify()
+    same = frozen(tmp_path / "same", NOTES, dict.fromkeys(("p1", "p2"), b"%PDF-1.7 same"))
+    assert len(list((same.folder / "pdfs").iterdir())) == 1
+    assert same.pdf("p1") == same.pdf("p2") == b"%PDF-1.7 same"
+    Snapshot.open(same.folder).verify()
 
 
 def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
@@ -150,37 +141,33 @@ def test_a_changed_byte_is_found_and_its_file_named(whole, tmp_path_factory, dat
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("change", ["longer", "shorter", "empty", "gone"])
-def test_a_file_of_another_length_is_named_on_opening(copied, name, change):
-    path = copied / name
-    content = path.read_bytes()
-    path.unlink()
-    if change != "gone":
-        path.write_bytes({"longer": content + b"\n", "shorter": content[:-1], "empty": b""}[change])
-    with one_line(name):
-        Snapshot.open(copied)
-
-
-def test_verify_names_what_changed_after_opening(copied, tmp_path):
+def test_a_file_of_another_length_is_named_on_opening_and_what_changed_since_or_is_a_stranger_by_verify(
+    copied, tmp_path
+):
     opened = Snapshot.open(copied)
-    for name in FILES[1:]:
-        content = (copied / name).read_bytes()
-        (copied / name).unlink()
+    for name in FILES:
+        path = copied / name
+        content = path.read_bytes()
+        path.unlink()
         with one_line(name):
             opened.verify()
-        (copied / name).write_bytes(content)
+        for other in (None, content + b"\n", content[:-1], b""):
+            if other is not None:
+                path.write_bytes(other)
+            with one_line(name):
+                Snapshot.open(copied)
+        path.write_bytes(content)
+    for name in ("more.txt", "pdfs/p3.pdf", "pdfs/sub/p1.pdf", ".hidden"):
+        (copied / name).parent.mkdir(exist_ok=True)
+        (copied / name).write_bytes(b"x")
+        with one_line(f"{name.removesuffix('/p1.pdf')} does not belong"):
+            opened.verify()
+        (copied / name).unlink()
+        if "sub" in name:
+            (copied / name).parent.rmdir()
     shutil.copy(made(tmp_path, source="another").folder / "manifest.json", copied / "manifest.json")
     with one_line("manifest.json"):
         opened.verify()
-
-
-@pytest.mark.parametrize("name", ["more.txt", "pdfs/p3.pdf", "pdfs/sub/p1.pdf", ".hidden"])
-def test_verify_names_a_file_that_does_not_belong(copied, name):
-    (copied / name).parent.mkdir(exist_ok=True)
-    (copied / name).write_bytes(b"x")
-    with one_line(f"{name.removesuffix('/p1.pdf')} does not belong"):
-        Snapshot.open(copied).verify()
 
 
 @pytest.mark.parametrize(
@@ -327,38 +314,26 @@ def changed(note_id, notes=SAMPLE, envelope=(), **fields):
     ]
 
 
-@pytest.fixture(scope="module")
-def old(tmp_path_factory):
-    return frozen(
-        tmp_path_factory.mktemp("old") / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"}
-    )
+def test_what_changed_is_told_and_nothing_of_what_stayed(tmp_path):
+    old = frozen(tmp_path / "old", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF 2", "s03": b"%PDF 3"})
 
+    def told(name, notes, pdfs=()):
+        found = changes(old, frozen(tmp_path / name, notes, pdfs))
+        return found["lines"], found["counts"]
 
-def lines_of(old, tmp_path, notes, pdfs=()):
-    found = changes(old, frozen(tmp_path / "new", notes, pdfs))
-    return found["lines"], found["counts"]
-
-
-def test_nothing_is_said_of_what_stayed_and_another_pdf_is_told(old, tmp_path):
-    assert lines_of(old, tmp_path, SAMPLE[::-1]) == ([], {})
-    new = frozen(tmp_path / "other", SAMPLE, {"s01": b"%PDF 1", "s02": b"%PDF other", "s04": b"%PDF 4"})
-    assert changes(old, new)["lines"] == ["another PDF of paper s02"]
-
-
-def test_an_edited_review_is_told_with_its_short_fields(old, tmp_path):
+    assert told("other order", SAMPLE[::-1]) == ([], {})
+    pdfs = {"s01": b"%PDF 1", "s02": b"%PDF other", "s04": b"%PDF 4"}
+    assert told("another PDF", SAMPLE, pdfs) == (["another PDF of paper s02"], {"another PDF": 1})
     rating = next(note for note in SAMPLE if note["id"] == "s01-r1")["content"]["rating"]["value"]
-    lines, counts = lines_of(old, tmp_path, changed("s01-r1", rating="1: poor", weaknesses="A long text. " * 9))
+    lines, counts = told("edited", changed("s01-r1", rating="1: poor", weaknesses="A long text. " * 9))
     assert lines == [f"edited Official_Review s01-r1 of paper s01: rating {str(rating)!r} → '1: poor', weaknesses"]
     assert counts == {"edited Official_Review": 1}
-
-
-def test_new_gone_deleted_and_withdrawn_notes_are_told(old, tmp_path):
     more = [note for note in SAMPLE if note["id"] != "s02-r1"]
     more = changed("s03-r1", more, {"ddate": 1})
     more = changed("s04", more, venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
     more = changed("s05", more, venueid="SAMPLE.cc/2026/Conference/Desk_Rejected_Submission")
     more.append(SAMPLE[1] | {"id": "s01-r99"})
-    lines, counts = lines_of(old, tmp_path, more)
+    lines, counts = told("new", more)
     assert lines == [
         "new Official_Review s01-r99 of paper s01",
         "deleted Official_Review s02-r1 of paper s02: it is not there any more",
@@ -369,13 +344,10 @@ def test_new_gone_deleted_and_withdrawn_notes_are_told(old, tmp_path):
     assert sum(counts.values()) == len(lines)
 
 
-def test_a_text_goes_out_only_under_a_licence_that_lets_anyone_pass_it_on():
+def test_what_is_published_names_nobody_and_has_a_text_only_under_a_licence_that_lets_anyone_pass_it_on(tmp_path):
     free = ("CC BY 4.0", "CC BY-SA 4.0", "CC0 1.0", "CC0", "cc-by-4.0", " CC BY 4.0 ")
     other = (None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0")
     assert [licence for licence in (*free, *other) if may_publish(licence)] == [*free]
-
-
-def test_what_is_published_names_nobody_and_withholds_what_is_not_free(tmp_path):
     notes = changed("s01-r1", [note | {"license": "CC BY-NC-SA 4.0"} for note in SAMPLE], {"license": "CC BY 4.0"})
     notes = changed("s01", notes, {"license": "CC BY 4.0"}, authors=["Zyxa Writer"], authorids=["~Zyxa_Writer1"])
     snapshot = frozen(tmp_path / "snap", notes, {"s01": b"%PDF 1"})
@@ -391,25 +363,23 @@ def test_what_is_published_names_nobody_and_withholds_what_is_not_free(tmp_path)
     assert names and not [name for name in names if name in whole]
 
 
-@pytest.mark.parametrize(("stated", "other"), [("texts", "withheld"), ("withheld", "texts")])
-def test_what_is_published_is_counted(tmp_path, stated, other):
-    notes = SAMPLE if stated == "texts" else [{k: v for k, v in note.items() if k != "license"} for note in SAMPLE]
-    snapshot = frozen(tmp_path / "snap", notes)
-    counts = write_public(snapshot, VENUE, tmp_path / "public.jsonl")
-    assert counts == {other: 0, stated: len((tmp_path / "public.jsonl").read_text().splitlines())}
+def test_what_is_published_is_counted(tmp_path):
+    unlicensed = [{name: note[name] for name in note if name != "license"} for note in SAMPLE]
+    for stated, other, notes in (("texts", "withheld", SAMPLE), ("withheld", "texts", unlicensed)):
+        snapshot = frozen(tmp_path / stated, notes)
+        counts = write_public(snapshot, VENUE, tmp_path / "public.jsonl")
+        assert counts == {other: 0, stated: len((tmp_path / "public.jsonl").read_text().splitlines())}
     with pytest.raises(SourceError, match="cannot be written"):
         write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
 
 
-@pytest.mark.parametrize(
-    "where", ["snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../public.jsonl", "link/notes.jsonl", "other.jsonl"]
-)
-def test_nothing_is_published_into_the_snapshot_itself(tmp_path, where):
+def test_nothing_is_published_into_the_snapshot_itself(tmp_path):
     snapshot = frozen(tmp_path / "snap", SAMPLE, {"s01": b"%PDF 1"})
     (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)
     (tmp_path / "other.jsonl").symlink_to(tmp_path / "snap" / "notes.jsonl")
-    with one_line("is in the snapshot ", ", which never changes; name another place", kind=SourceError):
-        write_public(snapshot, VENUE, tmp_path / where)
+    for where in ("snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../new.jsonl", "link/notes.jsonl", "other.jsonl"):
+        with one_line("is in the snapshot ", ", which never changes; name another place", kind=SourceError):
+            write_public(snapshot, VENUE, tmp_path / where)
     snapshot.verify()
 
 

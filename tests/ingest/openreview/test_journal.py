@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.ingest.openreview.journal import (
-    Journal,
-    Origin,
-    copies,
-    earlier,
-    lacking,
-    not_shown,
-    read,
-    received,
-    run_for,
-    runs_of,
-)
+from gre_bench.ingest.openreview import journal as journals
+from gre_bench.ingest.openreview.journal import Journal, Origin, read, received, run_for
 from tests.one_line import one_line, small_files
 
 HERE = Origin("http://127.0.0.1:3001", 2)
@@ -74,8 +62,8 @@ def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path)
             assert len(path.read_bytes().splitlines()) == whole + 1 + (whole == 0)
 
 
-def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
-    filled(tmp_path / "take")
+def test_a_damaged_line_or_page_is_named_also_to_who_only_looks(tmp_path):
+    journal = filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
     whole = path.read_bytes()
     for damaged in (
@@ -92,6 +80,9 @@ def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
             assert path.read_bytes() == damaged
     path.write_bytes(whole + b'{"seal": "half')
     assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
+    (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
+    with one_line("pages/000001.json.gz is damaged; delete", kind=SourceError):
+        list(received(read(tmp_path / "take")))
     path.unlink()
     with one_line("cannot be read: No such file"):
         read(tmp_path / "take")
@@ -119,13 +110,6 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
     assert read(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
 
 
-def test_who_opens_a_journal_that_is_in_use_is_told(tmp_path):
-    with Journal(tmp_path / "take", HERE), one_line("take is being fetched by another process", kind=LockedError):
-        Journal(tmp_path / "take", HERE).__enter__()
-    with Journal(tmp_path / "take", HERE):
-        pass
-
-
 def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
     with Journal(tmp_path / "take", HERE) as journal:
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
@@ -134,7 +118,7 @@ def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tm
         found = {one["id"]: one.get("title") for one in received(journal)}
         assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
         assert len(list(received(journal))) == 4
-        assert copies(journal) == 4
+        assert journals.copies(journal) == 4
 
 
 def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_are_known(tmp_path):
@@ -144,18 +128,11 @@ def test_replies_that_a_listing_lacks_or_the_service_counts_and_does_not_show_ar
     with Journal(tmp_path / "take", HERE) as journal:
         stated = [listed("a", replies=[], replyCount=4), note("b"), listed("c", replies=[], replyCount=1), listed("d")]
         journal.add_page("v/-/S", [*stated, listed("e", replies=[])], 5, True)
-        assert lacking(journal) == ("a", "b", "c", "d")
+        assert journals.lacking(journal) == ("a", "b", "c", "d")
         journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
         journal.add_forum("b", [note("b")], 6)
         journal.add_forum("c", [note("c"), note("c1", "c")])
-        assert not_shown(journal) == 2 + 5 + 0 == not_shown(read(tmp_path / "take"))
-
-
-def test_a_damaged_page_is_named(tmp_path):
-    journal = filled(tmp_path / "take")
-    (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
-    with pytest.raises(SourceError, match=r"pages/000001\.json\.gz is damaged; delete"):
-        list(received(read(tmp_path / "take")))
+        assert journals.not_shown(journal) == 2 + 5 + 0 == journals.not_shown(read(tmp_path / "take"))
 
 
 def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
@@ -166,32 +143,28 @@ def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
     assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
     filled(real, REAL)
     (tmp_path / "ICLR-2025-0009").mkdir()
-    assert runs_of(tmp_path, "ICLR-2025") == [first, real]
+    assert journals.runs_of(tmp_path, "ICLR-2025") == [first, real]
     other_api = run_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
     assert other_api.name == "ICLR-2025-0003"
     assert run_for(tmp_path, "ICLR-2025", HERE) == first and run_for(tmp_path, "ICLR-2025", REAL) == real
     again = run_for(tmp_path, "ICLR-2025", REAL, again=True)
     assert again.name == "ICLR-2025-0003"
-    assert [one.folder for one in (*earlier(again, REAL), *earlier(again, HERE))] == [real, first]
-    assert earlier(real, REAL) == []
-    assert [(set(one.pdfs), one.sealed) for one in earlier(again, REAL)] == [({"a", "b"}, ["0" * 64])]
+    assert [one.folder for one in (*journals.earlier(again, REAL), *journals.earlier(again, HERE))] == [real, first]
+    assert journals.earlier(real, REAL) == []
+    assert [(set(one.pdfs), one.sealed) for one in journals.earlier(again, REAL)] == [({"a", "b"}, ["0" * 64])]
 
 
-def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
-    filled(tmp_path / "take")
-    path = tmp_path / "take" / "journal.jsonl"
-    whole = path.read_bytes()
-    of = r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move"
-    with pytest.raises(SourceError, match=of), Journal(tmp_path / "take", REAL):
+def test_a_journal_in_use_or_of_another_host_or_of_none_is_not_opened_and_an_empty_one_is_anybodys(tmp_path):
+    take = tmp_path / "ICLR-2025-0001"
+    with Journal(take, HERE), one_line(f"{take.name} is being fetched by another process", kind=LockedError):
+        Journal(take, HERE).__enter__()
+    assert run_for(tmp_path, "ICLR-2025", REAL) == take
+    filled(take, REAL)
+    assert read(take).origin == REAL
+    of = "is of https://api2.openreview.net, API v2, not of http://127.0.0.1:3001, API v2; move"
+    with one_line(of, kind=SourceError), Journal(take, HERE):
         pass
-    path.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
-    with pytest.raises(SourceError, match="is of a host that it does not name"), Journal(tmp_path / "take", HERE):
+    whole = (take / "journal.jsonl").read_bytes()
+    (take / "journal.jsonl").write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
+    with one_line("is of a host that it does not name", kind=SourceError), Journal(take, REAL):
         pass
-
-
-def test_an_empty_journal_is_anybodys(tmp_path):
-    with Journal(tmp_path / "ICLR-2025-0001", HERE):
-        pass
-    assert run_for(tmp_path, "ICLR-2025", REAL).name == "ICLR-2025-0001"
-    filled(tmp_path / "ICLR-2025-0001", REAL)
-    assert read(tmp_path / "ICLR-2025-0001").origin == REAL

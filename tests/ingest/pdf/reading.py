@@ -1,34 +1,53 @@
-"""What `read_pdf` gives of a file that lies on disk, read once a run, and how much of a known text a reading gives back."""
+"""What `read_pdf` gives of files and layouts, read once a run, and how much of a known text a reading gives back."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import pickle
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.text import PdfText
-from tests.ingest.pdf.layouts import Made
+from tests.ingest.pdf.layouts import LAYOUTS, Made
 from tests.once import once
+
+T = TypeVar("T")
 
 QUICK = slice(6, 15, 4)
 """Which of the real papers, in the order of their names, the default run reads: three that are read in a second each."""
 
 
+def _once(key: bytes, read: Callable[[], T]) -> T:
+    """Returns what *read* returns, of which the first result of a run under *key* serves all."""
+
+    def write(folder: Path) -> None:
+        (folder / "read").write_bytes(pickle.dumps(read()))
+
+    return pickle.loads((once(f"pdf-{hashlib.sha256(key).hexdigest()}", write) / "read").read_bytes())
+
+
 @cache
 def read_of(path: Path) -> PdfText:
-    """Returns what `read_pdf` gives of the file *path*; that it travels as JSON unchanged is tested by itself."""
+    data = path.read_bytes()
+    return _once(data, lambda: read_pdf(data))
 
-    def read(folder: Path) -> None:
-        (folder / "read.json").write_text(json.dumps(read_pdf(path.read_bytes()).to_json()))
 
-    folder = once(f"pdf-{hashlib.sha256(str(path).encode()).hexdigest()}", read)
-    return PdfText.from_json(json.loads((folder / "read.json").read_text()))
+@cache
+def read_layout(name: str) -> tuple[Made, PdfText]:
+    """Returns the layout *name*, typeset, and what `read_pdf` gives of it."""
+
+    def read() -> tuple[Made, PdfText]:
+        made = LAYOUTS[name]()
+        return made, read_pdf(made.data)
+
+    return _once(f"layout {name}".encode(), read)
 
 
 @dataclass(frozen=True)

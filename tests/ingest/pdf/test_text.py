@@ -55,13 +55,6 @@ def without_captions(text: str) -> list[str]:
     return words(re.sub(r"^(?:Figure|Table) \d+:.*$", "", text, flags=re.M))
 
 
-def in_order(expected: list[str], got: list[str]) -> tuple[float, float]:
-    """Precision and recall of the words of *got* that stand in the order of *expected*."""
-    blocks = difflib.SequenceMatcher(None, expected, got, autojunk=False).get_matching_blocks()
-    shared = sum(block.size for block in blocks)
-    return shared / len(got), shared / len(expected)
-
-
 def rows(*texts: str) -> list[Row]:
     return [
         Row(text, 72, 100 + 12 * place, 300, 110 + 12 * place, 10, 10, False, False, 0, 0, 72, 300)
@@ -71,26 +64,21 @@ def rows(*texts: str) -> list[Row]:
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 class TestASamplePaper:
-    def test_gives_back_its_body_in_order(self, path):
-        precision, recall = in_order(without_captions(source(path)["body"]), without_captions(made(path.stem).text))
-        assert precision >= 0.995 and recall >= 0.995
-
-    def test_gives_title_and_abstract_but_for_hyphens_at_line_ends(self, path):
+    def test_gives_back_its_body_in_order_and_title_and_abstract_but_for_hyphens_at_line_ends(self, path):
         got = made(path.stem)
+        expected, found = without_captions(source(path)["body"]), without_captions(got.text)
+        blocks = difflib.SequenceMatcher(None, expected, found, autojunk=False).get_matching_blocks()
+        assert sum(block.size for block in blocks) >= 0.995 * max(len(expected), len(found))
         assert got.status == "ok" and got.notes == ()
         assert got.title.casefold() == source(path)["title"].casefold()
         assert got.abstract.replace("-", "") == source(path)["abstract"].replace("-", "")
 
-    def test_keeps_each_caption_whole_and_on_its_own_line(self, path):
+    def test_keeps_each_caption_and_heading_on_its_own_line_and_each_paragraph_in_one_piece(self, path):
         got, expected = (sorted(captions(text)) for text in (made(path.stem).text, source(path)["body"]))
         assert [re.sub(r"\W", "", caption) for caption in got] == [re.sub(r"\W", "", caption) for caption in expected]
-
-    def test_keeps_each_heading_on_its_own_line(self, path):
         lines = {line.casefold() for line in made(path.stem).text.split("\n")}
         headings = [heading.casefold() for heading in re.findall(r"^#+ (.+)$", source(path)["body"], re.M)]
         assert headings and set(headings) <= lines
-
-    def test_keeps_each_paragraph_in_one_piece(self, path):
         got = {re.sub(r"\W", "", paragraph).casefold() for paragraph in made(path.stem).text.split("\n\n")}
         paragraphs = re.split(r"\n+", re.sub(r"^#.*$", "", source(path)["body"], flags=re.M).strip())
         kept = [re.sub(r"\W", "", paragraph).casefold() in got for paragraph in paragraphs]
@@ -107,19 +95,15 @@ class TestASamplePaper:
         assert listed < gone["references"] <= listed + 4, "words broken at the ends of lines count twice"
         assert gone["appendices"] >= len(source(path)["appendix"].split())
 
-    def test_loses_headers_and_numbers_of_pages_and_lines(self, path):
+    def test_loses_headers_numbers_of_pages_and_lines_labels_of_its_figure_cells_of_its_table_and_ligatures(self, path):
         got = made(path.stem)
         assert "Do not distribute" not in got.text and "double-blind" not in got.text
         gone = totals(got.words)
         assert gone["page numbers"] == got.pages and gone["headers and footers"] == 11 * got.pages
         assert ("line numbers" in gone) == (path.stem in NUMBERED)
         assert not re.search(r"\b\d{3}\b \d{3}\b", got.text)
-
-    def test_loses_the_labels_of_its_figure_and_the_cells_of_its_table(self, path):
-        assert totals(made(path.stem).words)["figures and tables"] >= 4
-
-    def test_has_no_ligature_left(self, path):
-        assert not re.search("[\ufb00-\ufb06\u00ad]", made(path.stem).text + made(path.stem).abstract)
+        assert gone["figures and tables"] >= 4
+        assert not re.search("[\ufb00-\ufb06\u00ad]", got.text + got.abstract)
 
 
 def test_the_sample_pdfs_are_what_their_sources_make():
@@ -152,7 +136,7 @@ def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected
     assert joined(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12), max_size=6))
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), max_size=6))
 def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
     joint = joined(rows(*texts), words_of(rows(*texts)))
     assert not re.search(r"[\x00-\x1f]", joint)
@@ -164,16 +148,23 @@ def test_bytes_that_do_not_begin_as_a_pdf_are_not_a_pdf(data):
         assert read_pdf(data).status == "not_a_pdf"
 
 
+@cache
+def opening() -> bytes:
+    with pymupdf.open(SAMPLE / "pdfs" / "s05.pdf") as document:
+        document.select([0])
+        return document.tobytes(garbage=3, no_new_id=True)
+
+
 @given(st.data())
 @settings(max_examples=40)
 def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
-    paper = bytearray((SAMPLE / "pdfs" / "s05.pdf").read_bytes())
+    paper = bytearray(opening())
     for _ in range(data.draw(st.integers(0, 5))):
         paper[data.draw(st.integers(8, len(paper) - 1))] = data.draw(st.integers(0, 255))
     got = read_pdf(bytes(paper[: data.draw(st.integers(0, len(paper)))]))
     assert got.status in ("ok", "repaired", "truncated", "not_a_pdf", "encrypted", "empty")
     if got.status in ("ok", "repaired"):
-        assert got.pages == 3 and (got.text or got.title or got.abstract)
+        assert got.pages == 1 and (got.text or got.title or got.abstract)
 
 
 FIRST = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
@@ -232,27 +223,18 @@ def test_a_file_that_is_no_whole_paper_has_a_status_with_a_note_and_no_usable_te
     assert (got.status, got.usable) == (status, None) and said in "\n".join(got.notes)
 
 
-def test_a_document_anyone_may_open_though_it_is_encrypted():
+def test_a_document_anyone_may_open_is_read_though_encrypted_and_one_with_errors_or_a_wrong_table_is_repaired():
     assert read_pdf(encrypted()).text == made("s01").text
-
-
-def test_a_page_with_errors_in_its_contents_is_repaired_at_best():
     got = read_pdf(FIRST.replace(b" Tj", b" T<", 3))
     assert got.status == "repaired" and any("syntax" in note for note in got.notes)
-
-
-def test_a_sound_file_whose_table_of_objects_is_wrong_is_repaired():
     got = read_pdf(FIRST[:WRONG_TABLE] + b"7" + FIRST[WRONG_TABLE + 1 :])
     assert got.status == "repaired" and got.text == got.usable == made("s01").text
 
 
-def test_only_as_many_pages_are_read_as_asked_for():
+def test_only_as_many_pages_are_read_as_asked_for_and_what_was_read_travels_as_json():
     got = read_pdf(FIRST, max_pages=1)
     assert got.status == "too_long" and got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
     assert made("s01").text.startswith(got.text[:1000])
-
-
-def test_what_was_read_travels_as_json():
     got = replace(made("s02"), findings=(Finding("pale", 2, (1.0, 2.0, 3.0, 4.0), "x", "rule"),))
     assert PdfText.from_json(json.loads(json.dumps(got.to_json()))) == got
 

@@ -6,7 +6,6 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pymupdf
@@ -19,17 +18,11 @@ from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
-from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph
-from tests.ingest.pdf.reading import QUICK, compared, read_of, words
+from tests.ingest.pdf.layouts import LAYOUTS, Press, contents, front, paragraph
+from tests.ingest.pdf.reading import QUICK, compared, read_layout, read_of, words
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
 THESES = [name for name in LAYOUTS if name.startswith("thesis, contents")]
-
-
-@cache
-def made(name: str) -> tuple[Made, PdfText]:
-    paper = LAYOUTS[name]()
-    return paper, read_pdf(paper.data)
 
 
 def whole(read: PdfText) -> str:
@@ -52,18 +45,15 @@ def words_on_pages(data: bytes) -> list[int]:
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in THESES[2:] else []) for name in LAYOUTS]
 )
 class TestALayout:
-    def test_gives_back_its_words_in_order_and_nothing_of_its_end(self, name):
-        paper, read = made(name)
+    def test_gives_back_its_words_in_order_and_nothing_of_its_end_and_is_not_doubtful(self, name):
+        paper, read = read_layout(name)
         found = compared(paper, whole(read))
         assert found.recall >= (0.98 if paper.columns == 1 else 0.96)
         assert (found.inversions, found.left) == (0, 0)
-
-    def test_is_not_doubtful_and_no_page_of_it_is_left_out(self, name):
-        _, read = made(name)
         assert read.status == "ok" and read.pages == len(read.words)
 
     def test_accounts_for_the_words_of_every_page(self, name):
-        paper, read = made(name)
+        paper, read = read_layout(name)
         assert [page.total for page in read.words] == words_on_pages(paper.data)
         assert "unaccounted" not in totals(read.words)
         kept = len([word for word in whole(read).split() if any(map(str.isalnum, word))])
@@ -77,7 +67,7 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
     """Lines of any size at any place, some turned, some white, some off the page."""
     rng = random.Random(data.draw(st.integers(0, 10**6)))
     with pymupdf.open() as document:
-        for _ in range(data.draw(st.integers(1, 3))):
+        for _ in range(data.draw(st.integers(1, 2))):
             page = document.new_page()
             for _ in range(data.draw(st.integers(0, 40))):
                 words_of = ["References", "Table 1:", "a", "12", "•", "= 3", *paragraph(rng.randint(1, 99)).split()]
@@ -93,13 +83,10 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
     assert all(set(page.words) <= set(FATES) for page in read.words)
 
 
-def test_hidden_words_are_counted_apart():
+def test_hidden_words_are_counted_apart_and_a_word_is_hidden_where_no_letter_of_it_is_seen():
     hiding = with_hidden(SAMPLES[0].read_bytes(), "white")
     before, after = totals(read_of(SAMPLES[0]).words), totals(read_pdf(hiding).words)
     assert after.pop("hidden") == len(PHRASE.split()) and before == after
-
-
-def test_a_word_is_hidden_where_no_letter_of_it_is_seen():
     with pymupdf.open() as document:
         page = document.new_page()
         page.insert_text((72, 72), "one two . . . . three-four 5 =")
@@ -215,7 +202,8 @@ def test_doubts_never_fail_and_totals_keep_every_word(fates):
     assert isinstance(doubts(pages), list)
 
 
-def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable():
+def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable_and_pages_are_shown_as_ranges():
+    assert [ranges(numbers) for numbers in ([], [3], [1, 2, 3, 7, 9, 10])] == ["", "3", "1-3, 7, 9-10"]
     press = Press()
     front(press, "Tables and Nothing Else")
     press.running(2, words=40)
@@ -224,11 +212,6 @@ def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable(
     read = read_pdf(press.made().data)
     assert read.status == "doubtful" and read.usable == read.text
     assert any("most words are dropped" in note for note in read.notes)
-
-
-@pytest.mark.parametrize(("numbers", "shown"), [([], ""), ([3], "3"), ([1, 2, 3, 7, 9, 10], "1-3, 7, 9-10")])
-def test_pages_are_shown_as_ranges(numbers, shown):
-    assert ranges(numbers) == shown
 
 
 @pytest.mark.shared

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
-from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs, read_output
+from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs
 from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from
 
@@ -95,8 +95,9 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
             sample("s04", "   "),
             sample("s05", "I cannot", stop="content_filter"),
             failed("s06"),
+            sample("s08", "<think>no end", stop="max_tokens"),
         ],
-        ids=["s01", 2, 3, "s04", "s05", "s06", "s07"],
+        ids=["s01", 2, 3, "s04", "s05", "s06", "s07", "s08"],
         status="cancelled",
     )
     reviews, refused, notes = read(path)
@@ -106,6 +107,7 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
         "s05": (f"its output is refused ({name})", ""),
         "s06": (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED),
         "s07": (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED),
+        "s08": (f"its output is empty ({name})", ""),
     }
     assert notes == [
         "reviews cut at a limit and taken as they are: 1",
@@ -176,7 +178,7 @@ def test_a_damaged_log_is_one_line_and_its_neighbours_are_read(log_module, tmp_p
     assert [(one.item, one.code) for one in taken.refusals] == [("log b.json", ""), ("log c.eval", "")]
 
 
-def test_what_holds_no_log_is_told(tmp_path):
+def test_what_holds_no_log_is_told_and_without_inspect_ai_the_extra_is_named(tmp_path, monkeypatch):
     (tmp_path / "notes.json").write_text('{"a": 1}')
     for path in (tmp_path, tmp_path / "notes.json"):
         assert not is_log(path)
@@ -184,26 +186,10 @@ def test_what_holds_no_log_is_told(tmp_path):
             read(path)
     with pytest.raises(SourceError, match=r"^no file .*gone.eval"):
         read(tmp_path / "gone.eval")
-
-
-def test_without_inspect_ai_one_line_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "run.eval").write_bytes(b"PK")
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(SettingsError, match=r"^run.eval is a log .* pip install 'gre-bench\[inspect\]'$"):
         read(tmp_path / "run.eval")
-
-
-@pytest.mark.parametrize(
-    ("completion", "stop", "expected"),
-    [
-        ("Fine.", "stop", ("Fine.", "")),
-        ("<think>no end", "max_tokens", (None, "empty")),
-        ("", "stop", (None, "empty")),
-        ("I cannot help", "content_filter", (None, "refused")),
-    ],
-)
-def test_an_output_is_read_as_the_benchmarks_own_writers_read_replies(completion, stop, expected):
-    assert read_output(completion, stop) == expected
 
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["one", "two"]))

@@ -239,13 +239,10 @@ def test_a_field_that_is_not_understood_is_reported_and_the_rest_kept(content, s
     assert [(review.text, review.rating) for review in found.reviews] == [(text or usual, rating)]
 
 
-def test_a_field_of_the_other_api_is_reported():
+def test_a_field_of_the_other_api_is_reported_and_so_are_second_notes_and_decisions_many_of_one_fault_in_one_line():
     found = read_notes([paper_v1(title={"value": "T"})], V1)
     assert found.strange == ["field 'title' has not the form of API v1: p", "a submission without title: p"]
     assert found.papers == [Paper("p", "", "A")]
-
-
-def test_the_first_of_two_notes_or_decisions_is_kept_and_many_notes_of_one_fault_are_one_line():
     decisions = [v2(name, "Decision", {"decision": said}) for name, said in (("d", "Reject"), ("e", "Accept"))]
     blank = [v2(f"r{n}", "Official_Review", {}) for n in range(8)]
     found = read_notes([paper_v2(), paper_v2(title="U"), *decisions, *blank], V2)
@@ -348,7 +345,7 @@ def as_recorded(number: int, reviewer: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def test_three_ai_reviewers_that_sign_the_form_of_humans_are_three_candidates():
+def test_ai_reviewers_that_sign_the_form_of_humans_are_candidates_a_second_review_is_told_and_fields_may_be_their_own():
     told = tuple((f"*/Reviewer_AIRev{number}", f"airev-{number}") for number in (1, 2, 3))
     venue = V2.model_copy(update={"ai_reviewers": told, "ai_text": (("strengths_and_weaknesses", ""),)})
     found = read_notes([paper_v2(), *(as_recorded(1, f"Reviewer_AIRev{number}") for number in (3, 2, 1))], venue)
@@ -356,9 +353,6 @@ def test_three_ai_reviewers_that_sign_the_form_of_humans_are_three_candidates():
     assert {review.candidate: review.text for review in found.reviews} == {
         f"airev-{number}": f"By Reviewer_AIRev{number}." for number in (1, 2, 3)
     }
-
-
-def test_a_second_ai_review_is_told_and_its_text_may_have_fields_of_its_own():
     venue = V2.model_copy(update=AI | {"ai_text": (("assessment", "Assessment"),)})
     notes = [paper_v2(), *(v2(name, "AI_Review", {"assessment": f"Text {name}."}) for name in ("r", "s"))]
     found = read_notes(notes, venue)
@@ -395,11 +389,8 @@ def test_the_order_of_the_notes_does_not_matter(notes):
     assert (happened(found), found.strange) == ({"papers": 2, "reviews": 4, "decisions": 1}, [])
 
 
-def test_the_sample_notes_are_those_that_their_sources_make():
+def test_the_sample_notes_are_made_of_their_sources_and_give_the_papers_and_reviews_of_the_sample_tables():
     assert script("make_notes").made() == (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
-
-
-def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
     found = read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026))
     papers = papers_from(SIXTEEN / "papers.jsonl", {}).papers
     reviews = reviews_from(SIXTEEN / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
@@ -486,13 +477,9 @@ def test_recorded_notes_are_read_by_the_rules_of_their_year(file, venue, year, o
 
 
 @pytest.mark.shared
-def test_a_recorded_note_of_another_track_is_told_from_the_main_one():
+def test_a_recorded_note_of_another_track_is_told_and_a_recorded_group_says_what_the_entry_of_its_venue_says():
     with pytest.raises(SourceError, match="its invitation does not begin with NeurIPS.cc/2024/Conference/: 4RTxKGUUgc"):
         read_notes(recorded("v2/neurips-2024/notes-db-rejected.json")["notes"], venue_of("NeurIPS", 2024))
-
-
-@pytest.mark.shared
-def test_the_recorded_group_of_a_venue_says_what_its_entry_says():
     group = recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"]
     content, venue = {key: field["value"] for key, field in group.items()}, venue_of("ICLR", 2025)
     assert venue.listings == (content["submission_id"],)

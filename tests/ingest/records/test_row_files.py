@@ -80,15 +80,12 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
             assert found == rows
 
 
-def test_a_row_of_too_many_cells_is_refused_and_the_rest_read(tmp_path):
+def test_a_row_of_too_many_cells_is_refused_and_the_rest_read_and_notes_are_json_lines_alone(tmp_path):
     (tmp_path / "g.csv").write_bytes('\ufeffid,review\np1,"one, two\nthree"\np1,x,extra\n\np1,last\n'.encode())
     imported = Imported()
     rows, columns = read_rows(tmp_path / "g.csv", imported)
     assert ([row["review"] for _, row in rows], columns) == (["one, two\nthree", "last"], ["id", "review"])
     assert [(one.number, one.reason) for one in imported.refusals] == [(2, "it has 3 cells, and the heading has 2")]
-
-
-def test_notes_are_json_lines_alone(tmp_path):
     notes = [{"id": "r1", "content": {"review": {"value": "Nice\u2028one \ud800 \x00"}}}, {"no": "forum"}]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
     assert read_notes_file(tmp_path / "notes.jsonl") == notes
@@ -96,8 +93,7 @@ def test_notes_are_json_lines_alone(tmp_path):
         read_notes_file(tmp_path / "notes.json")
 
 
-@pytest.mark.parametrize("column", ["text", "markdown"])
-@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+@pytest.mark.parametrize(("column", "name"), [("text", "t.parquet"), ("markdown", "t.jsonl")])
 def test_texts_are_read_by_paper(tmp_path, column, name):
     texts = (("a", "A.\n"), ("b", None), ("c", " \n"), ("a", "A.\n"))
     table = pd.DataFrame([{"paper_id": paper, column: text, "venue": "x"} for paper, text in texts])

@@ -60,13 +60,17 @@ def listed(tmp_path, text: str) -> EditionSettings:
     return EditionSettings(papers=10, only=tmp_path / "ids.txt")
 
 
-def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines(tmp_path):
+def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines_and_what_has_too_few_reviews_is_told(tmp_path):
     chosen = listed(tmp_path, "\ufeff# of last year\np3\n\n  https://openreview.net/forum?id=p7 \np3\n")
     drawn = draw(*corpus(20), chosen)
     assert {role.paper_id for role in drawn.roles} == {"p3", "p7"} and drawn.notes == []
     whole = draw(*corpus(20), EditionSettings(papers=20))
     roles = {role.review_id: role.role for role in whole.roles}
     assert all(roles[role.review_id] == role.role for role in drawn.roles), "a paper's roles are those of any sample"
+    papers, reviews = corpus(5)
+    few = [one for one in reviews if one.paper_id != "p2" or one.slot < 2]
+    drawn = draw(papers, few, listed(tmp_path, "p1\np2\np3"))
+    assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]
 
 
 def test_listed_reviews_have_no_role_and_are_counted(tmp_path):
@@ -94,10 +98,3 @@ def test_a_list_that_cannot_be_is_one_line(tmp_path, setting, text, says):
     chosen = EditionSettings(papers=10, **{setting: tmp_path / "ids.txt"})
     with one_line(says, kind=SourceError):
         draw(papers, [*reviews, Review("gpt-1", "p1", "gpt", "x")], chosen)
-
-
-def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):
-    papers, reviews = corpus(5)
-    few = [one for one in reviews if one.paper_id != "p2" or one.slot < 2]
-    drawn = draw(papers, few, listed(tmp_path, "p1\np2\np3"))
-    assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]

@@ -37,14 +37,6 @@ def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), by="human", *
     )
 
 
-def test_a_review_with_judgments_is_taken(tmp_path):
-    taken = imported(tmp_path, REVIEW | {"slot": 2, "rating": 6, "extra": 1})
-    assert taken.reviews == [Review("r1", "p1", "human", "Good paper.", 2, 6.0)]
-    assert taken.judgments == [Judgments("r1", "w", "The reviewer appreciates it.")]
-    assert taken.ignored_columns == ("extra",)
-    assert not taken.refusals
-
-
 @pytest.mark.parametrize(
     ("row", "review_id"),
     [
@@ -59,7 +51,11 @@ def test_a_review_without_an_id_is_named_by_its_place(tmp_path, row, review_id):
     assert review.review_id == review_id
 
 
-def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
+def test_a_review_with_judgments_is_taken_which_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
+    taken = imported(tmp_path, REVIEW | {"slot": 2, "rating": 6, "extra": 1})
+    assert taken.reviews == [Review("r1", "p1", "human", "Good paper.", 2, 6.0)]
+    assert taken.judgments == [Judgments("r1", "w", "The reviewer appreciates it.")]
+    assert (taken.ignored_columns, taken.refusals) == (("extra",), [])
     row = {"paper_id": "p1", "candidate": "m", "judgments": ["The reviewer suggests a.", "The reviewer questions b."]}
     taken = imported(tmp_path, row, writer="given")
     assert taken.judgments == [Judgments("p1:m", "given", "The reviewer suggests a.\nThe reviewer questions b.")]
@@ -102,14 +98,11 @@ def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes,
     assert taken.refusals[0].number == 1
 
 
-def test_the_same_row_again_changes_nothing(tmp_path):
+def test_of_one_id_the_same_changes_nothing_other_content_is_refused_and_judgments_of_a_second_writer_join(tmp_path):
     taken = imported(tmp_path, REVIEW, REVIEW)
     again = imported(tmp_path, REVIEW, known=taken.reviews, judged=taken.judgments)
     assert (len(taken.reviews), taken.unchanged) == (1, 1)
     assert (again.reviews, again.judgments, again.unchanged, again.refusals) == ([], [], 1, [])
-
-
-def test_of_one_id_other_content_is_refused_and_judgments_of_a_second_writer_join(tmp_path):
     others = {"review": "Other text."}, {"judgments": "The reviewer questions it."}
     second = REVIEW | {"writer": "v", "judgments": "The reviewer suggests c."}
     taken = imported(tmp_path, REVIEW, *(REVIEW | other for other in others), second)
@@ -119,9 +112,6 @@ def test_of_one_id_other_content_is_refused_and_judgments_of_a_second_writer_joi
     ]
     assert [review.text for review in taken.reviews] == ["Good paper."]
     assert [item.writer for item in taken.judgments] == ["w", "v"]
-
-
-def test_a_candidate_has_one_review_a_paper_and_a_slot_one_review(tmp_path):
     model = {"paper_id": "p1", "candidate": "m", "review": "x"}
     slot = {"paper_id": "p1", "slot": 1, "review": "x"}
     rows = [row | {"review_id": name} for row, name in ((model, "a"), (model, "b"), (slot, "c"), (slot, "d"))]
@@ -272,9 +262,13 @@ def test_columns_are_found_by_what_their_cells_hold_and_parts_of_a_review_are_jo
     assert line == 'paper_id is "Submission"; review is "Anything"'
     row, _ = found({"id": "P1", "Strengths": LONG, "Main weaknesses": LONG * 2, "Abstract": LONG})
     assert row["review"] == f"Strengths:\n{LONG}\n\nMain weaknesses:\n{LONG * 2}"
+    for cell, rating in (("6: weak accept", 6), ("4.5", 4.5), (3, 3)):
+        assert found({"id": "P1", "review": LONG, "Score": cell})[0]["rating"] == rating
 
 
-def test_what_is_unclear_is_asked_for_and_can_be_stated():
+def test_what_is_unclear_is_asked_for_and_can_be_stated_and_without_guessing_only_case_and_blanks_may_differ():
+    row, line = found({"Paper ID": "P1", "REVIEW": LONG, "Score": "6"}, guess=False)
+    assert (row["paper_id"], row["review"], line, "rating" in row) == ("P1", LONG, None, False)
     cells = {"id": "P1", "First": LONG, "Second": LONG}
     with pytest.raises(UnsureError, match=r'unclear which column holds the review.*--columns review="First"') as unsure:
         found(cells)
@@ -294,17 +288,6 @@ def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_pape
     table, headers, _ = with_fields("f", same, *how)
     assert "Reviewer #" in headers
     assert "slot" not in table[0][1]
-
-
-@pytest.mark.parametrize(("cell", "rating"), [("6: weak accept", 6), ("4.5", 4.5), (3, 3)])
-def test_a_rating_is_the_number_that_its_cell_begins_with(cell, rating):
-    assert found({"id": "P1", "review": LONG, "Score": cell})[0]["rating"] == rating
-
-
-def test_without_guessing_only_case_and_blanks_may_differ():
-    row, line = found({"Paper ID": "P1", "REVIEW": LONG, "Score": "6"}, guess=False)
-    assert (row["paper_id"], row["review"], line) == ("P1", LONG, None)
-    assert "rating" not in row
 
 
 def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line():
@@ -329,15 +312,11 @@ def test_an_id_is_matched_however_it_is_spelt(written, meant):
     assert PaperIds(["P-01", "007", "aBc", "SAME", "same"]).meant(written) == meant
 
 
-def test_a_name_in_part_means_the_longest_id_that_it_begins_with():
-    ids = PaperIds(["p1", "p1-2"])
-    assert ids.meant("p1-2-review3", in_part=True) == "p1-2"
-    assert ids.meant("p1_review", in_part=True) == "p1"
-    assert ids.meant("p12", in_part=True) is None
-
-
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True), min_size=1, unique_by=str.casefold))
-def test_every_id_means_itself_with_and_without_an_ending(names):
+def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the_longest_that_begins_it(names):
+    parts = PaperIds(["p1", "p1-2"])
+    meant = [parts.meant(name, in_part=True) for name in ("p1-2-review3", "p1_review", "p12")]
+    assert meant == ["p1-2", "p1", None]
     ids = PaperIds(names)
     for name in names:
         assert ids.meant(name) == name

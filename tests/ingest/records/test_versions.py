@@ -32,7 +32,7 @@ def value(text):
     return {"value": text}
 
 
-def test_edits_are_laid_over_one_another():
+def test_edits_are_laid_over_one_another_and_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
     history = [
         edit("c", 30, review={"delete": True}, note=value("n")),
         edit("a", 10, review=value("one"), rating=value(3)),
@@ -44,9 +44,6 @@ def test_edits_are_laid_over_one_another():
         ("b", 20, {"review": value("one"), "rating": value(5)}),
         ("c", 30, {"rating": value(5), "note": value("n")}),
     ]
-
-
-def test_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
     history = [
         reference("b", 10, 50, review="two"),
         reference("a", 20, review="one"),
@@ -140,13 +137,8 @@ def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_o
     assert pdf_version_status(first, first["revisions"], 1544000000000) == "submitted"
     assert pdf_version_status(first, first["revisions"], 1542000000000) == "revised_after_review"
 
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("name", "status"),
-    [("v2/iclr-2024/notes-rejected.json", "revised_after_review"), ("v2/iclr-2024/notes-withdrawn.json", "unknown")],
-)
-def test_recorded_notes_show_what_their_envelope_tells_of_the_pdf(name, status):
-    note = json.loads(real("openreview", "recorded", name).read_text())["response"]["json"]["notes"][0]
-    # Reviews of ICLR 2024 were released on 10 November 2023; both notes were changed later.
-    assert pdf_version_status(note, None, 1699574400000) == status
+    # Reviews of ICLR 2024 were released on 10 November 2023; both recorded notes were changed later.
+    for name, status in (("rejected", "revised_after_review"), ("withdrawn", "unknown")):
+        file = real("openreview", "recorded", "v2", "iclr-2024", f"notes-{name}.json")
+        note = json.loads(file.read_text())["response"]["json"]["notes"][0]
+        assert pdf_version_status(note, None, 1699574400000) == status
