@@ -6,7 +6,6 @@ import json
 import shutil
 from dataclasses import replace
 
-import duckdb
 import pytest
 
 from gre_bench.changes.flaws import MARK
@@ -15,6 +14,8 @@ from gre_bench.core.records import HUMAN
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.release import site
+from gre_bench.release.figures import Drawings
 from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
@@ -32,8 +33,7 @@ from gre_bench.studies.flaws import (
 )
 from gre_bench.tasks import steps
 from tests.cli.calling import call
-from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, demo
+from tests.flows.refreshing import EDITION, demo, query
 
 SCRIPTS = ("plain-0", "plain-100", "listing-100")
 LM = "evaluation_lm.backend=cache-ngram"
@@ -74,10 +74,8 @@ def test_each_paper_has_four_texts_with_its_two_flaws_as_references(made):
         assert len({paper.text for paper in texts}) == 4 and len({paper.abstract for paper in texts}) == 1
         for place, paper in zip((f, g, harmless), (texts[0], texts[1], texts[3]), strict=True):
             before, after = texts[2].text, paper.text
-            assert (
-                before[: place["start"]] == after[: place["start"]]
-                and before[place["end"] :] == after[place["new_end"] :]
-            )
+            assert before[: place["start"]] == after[: place["start"]]
+            assert before[place["end"] :] == after[place["new_end"] :]
     references = [row for row in store.read(SAMPLE) if row["role"] == "reference"]
     abroad = len(elsewhere({name: [place["flaw"] for place in row[:2]] for name, row in record["papers"].items()}))
     assert len(references) == 6 * 4 * 8 + 4 * abroad
@@ -96,13 +94,12 @@ def test_the_human_review_tells_nothing_and_the_script_that_names_every_flaw_tel
 
 
 def test_a_paper_without_a_score_does_not_count(made):
-    _, _, _, record, _, _ = made
-    (name, _), *_ = record["papers"].items()
-    assert flaw_scores({}, record) == []
-    f, g = (place["flaw"] for place in record["papers"][name][:2])
+    record = made[3]
+    (name, places), *_ = record["papers"].items()
+    f, g = (place["flaw"] for place in places[:2])
     values = {(f"{name}{MARK}{flaw}", f"{name}{MARK}{flaw}:{name}{MARK}{about}:{number}"): 1.0
               for flaw in (f, g, "0", "harmless") for about in (f, g) for number in range(4)}  # fmt: skip
-    assert len(flaw_scores(values, record)) == 2
+    assert (flaw_scores({}, record), len(flaw_scores(values, record))) == ([], 2)
     values.popitem()
     assert flaw_scores(values, record) == []
 
@@ -125,16 +122,14 @@ def test_another_planting_of_the_same_edition_is_refused(state, more, named):
         plant_edition(job, study, steps.undecorated())
 
 
-def test_an_edition_of_flaws_is_never_released(state):
+def test_an_edition_of_flaws_is_never_released_and_gets_no_flaws(state):
     store = Store(state, f"{EDITION}-flaws")
     with pytest.raises(SettingsError, match="planted flaws, which are never released"):
         publish_edition(store, releases(state, store.key))
     assert not (state / "releases").exists()
-
-
-def test_an_edition_of_flaws_gets_no_flaws(state):
+    of_flaws = demo(LM, "edition.sample=flaws")
     with pytest.raises(SettingsError, match="holds planted flaws already"):
-        job_of(Job(demo(LM, "edition.sample=flaws"), state), FlawStudy(demo("edition.sample=flaws").edition.edition))
+        job_of(Job(of_flaws, state), FlawStudy(of_flaws.edition.edition))
 
 
 def test_a_lost_record_and_a_changed_paper_are_named(state):
@@ -151,28 +146,19 @@ def test_a_lost_record_and_a_changed_paper_are_named(state):
         read_record(job.store)
 
 
-def test_papers_without_texts_are_counted_and_refused(tmp_path):
-    settings = demo(
-        LM, 'scoring.metrics=["gem"]', "scoring.chance=false", "edition.papers=4", f"sources.papers={bare(tmp_path)}"
-    )
-    refresh(Job(settings, tmp_path / "state"), steps.undecorated())
-    study = FlawStudy(settings.edition.edition)
-    with pytest.raises(SourceError, match="0 papers can take two flaws .4 with no text"):
-        plant_edition(job_of(Job(settings, tmp_path / "state"), study), study, steps.undecorated())
-
-
-def bare(folder):
-    rows = [json.loads(row) for row in (ROOT / "data" / "sample" / "papers.jsonl").open()]
-    file = folder / "papers.jsonl"
-    file.write_text("".join(json.dumps(row | {"text": None}) + "\n" for row in rows))
-    return file
+def test_papers_without_texts_are_counted_and_refused(state):
+    shutil.rmtree(state / "editions" / f"{EDITION}-flaws")
+    query(state, "update papers set text = null")
+    Store(state, EDITION).copy_for_readers()
+    job, study = study_of(state)
+    with pytest.raises(SourceError, match="0 papers can take two flaws .16 with no text"):
+        plant_edition(job, study, steps.undecorated())
 
 
 def test_the_board_tells_what_was_measured(made, tmp_path):
     state, _, study, _, _, results = made
-    assert correctness_of(Store(state, study.source)) == results | {"unlike": ["gem"]}, (
-        "rules wrote these judgments, not those of the board"
-    )
+    told = correctness_of(Store(state, study.source))
+    assert told == results | {"unlike": ["gem"]}, "rules wrote these judgments, not those of the board"
     assert line(results) == "correctness: 6 papers with planted flaws; no model has reviewed them"
     assert line(correctness_of(Store(tmp_path, study.source))) == NOT_MEASURED
 
@@ -180,24 +166,21 @@ def test_the_board_tells_what_was_measured(made, tmp_path):
 def test_a_reviewer_without_scores_is_named_and_no_loss_is_silent(made, state):
     _, job, _, record, _, results = made
     assert results["too_few"] == []
-    own = replace(job, state=state)
-    with duckdb.connect(str(state / "editions" / own.store.key / "edition.duckdb")) as store:
-        store.execute("update scores set value = null, problem = 'broken' where candidate_id = 'scripted-plain-100'")
-    own.store.copy_for_readers()
-    found = study_results(own, record)
-    lost = {(row["title"], row["candidate"], row["control"]) for row in found["too_few"]}
-    assert ("GEM", "scripted-plain-100", True) in lost
-    with duckdb.connect(str(state / "editions" / own.store.key / "edition.duckdb")) as store:
-        store.execute("delete from scores where candidate_id = 'scripted-plain-100'")
-        store.execute("update plan set state = 'excluded', reason = 'copied' where candidate_id = 'scripted-plain-100'")
-    own.store.copy_for_readers()
-    excluded = study_results(own, record)["too_few"]
-    assert ("GEM", "scripted-plain-100", True) in {tuple(row.values()) for row in excluded}
+    own, lost = replace(job, state=state), ("GEM", "scripted-plain-100", True)
+    of = "where candidate_id = 'scripted-plain-100'"
+    for changes in (
+        (f"update scores set value = null, problem = 'broken' {of}",),
+        (f"delete from scores {of}", f"update plan set state = 'excluded', reason = 'copied' {of}"),
+    ):
+        for change in changes:
+            query(state, change, own.store.key)
+        own.store.copy_for_readers()
+        assert lost in {tuple(row.values()) for row in study_results(own, record)["too_few"]}
     model = {"title": "GEM", "candidate": "my-model", "control": False}
     assert line({**results, "too_few": [model]}).endswith("; fewer than two have all scores of my-model")
 
 
-def test_results_of_another_signature_are_marked_on_the_board(state):
+def test_results_of_another_signature_are_marked_on_the_board_and_damaged_ones_named(state):
     (file,) = state.glob("editions/*/correctness.json")
     store, results = Store(state, EDITION), json.loads(file.read_text())
     (signature,) = store.read(CURRENT_SIGNATURES)
@@ -208,30 +191,23 @@ def test_results_of_another_signature_are_marked_on_the_board(state):
     marked = correctness_of(store)
     assert marked and marked["unlike"] == ["gem"]
     row = next(row for row in marked["rows"] if row["candidate"] == "scripted-plain-100")
+    file.write_text('{"rows": 1}')
+    with pytest.raises(StoreError, match=r"correctness\.json is damaged; make it again: gre-bench study flaws"):
+        correctness_of(store)
+    file.write_text(json.dumps(results))
     warning = "gem was scored otherwise than the board: by another LM, prompt or writer of judgments"
     assert line({**marked, "rows": [{**row, "control": False}]}).endswith(warning)
     assert warning in call("leaderboard", EDITION, "--details", "--state", state)[1]
 
 
-def test_damaged_results_are_named(state):
-    (file,) = state.glob("editions/*/correctness.json")
-    file.write_text('{"rows": 1}')
-    with pytest.raises(StoreError, match=r"correctness\.json is damaged; make it again: gre-bench study flaws"):
-        correctness_of(Store(state, EDITION))
-
-
 def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):
-    code, out, _ = call("study", "flaws", "--edition", EDITION, "--papers", 6, "--no-prefect", "--state", state)
+    asked = ("study", "flaws", "--edition", EDITION, "--papers", 6, "--no-prefect", "--state", state)
+    code, out, _ = call(*asked)
     assert code == 0, out
     assert "6 papers, four texts each" in out and "scripted-plain-100" in out and "correctness.json" in out
-    code, out, _ = call(
-        "study", "flaws", "--edition", EDITION, "--papers", 6, "--no-prefect", "--state", state, "--json"
-    )
-    report = json.loads(out)
-    assert code == 0 and report["results"]["flaws_edition"] == f"{EDITION}-flaws"
-    code, _, error = call(
-        "study", "flaws", "--edition", EDITION, "--papers", 6, "--script", "loud-50", "--state", state
-    )
+    code, out, _ = call(*asked, "--json")
+    assert code == 0 and json.loads(out)["results"]["flaws_edition"] == f"{EDITION}-flaws"
+    code, _, error = call(*asked, "--script", "loud-50")
     assert code == 2 and "no script 'loud-50'" in error
 
 
@@ -246,13 +222,12 @@ def test_a_dry_run_plants_and_estimates_the_rest_and_leaves_nothing(state):
     assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 2
 
 
-def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
+def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state, monkeypatch):
+    monkeypatch.setattr(site, "drawn", lambda boards: Drawings(problem="not drawn"))
     code, out, _ = call("leaderboard", EDITION, "--details", "--state", state)
     assert code == 0 and "no model has reviewed them" in out and "scripted-plain-100" in out
-    assert (
-        not code
-        and json.loads(call("leaderboard", EDITION, "--json", "--state", state)[1])["correctness"]["papers"] == 6
-    )
+    code, out, _ = call("leaderboard", EDITION, "--json", "--state", state)
+    assert code == 0 and json.loads(out)["correctness"]["papers"] == 6
     store, release_store = Store(state, EDITION), releases(state, EDITION)
     first = publish_edition(store, release_store)
     page = (first.folder / "index.html").read_text()
@@ -264,7 +239,5 @@ def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
     code, out, _ = call("leaderboard", EDITION, "--state", state)
     assert NOT_MEASURED in out
     second = publish_edition(store, release_store)
-    assert (
-        second.name != first.name
-        and "Not measured: no flaws were planted" in (second.folder / "index.html").read_text()
-    )
+    page = (second.folder / "index.html").read_text()
+    assert second.name != first.name and "Not measured: no flaws were planted" in page

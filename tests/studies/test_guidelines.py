@@ -21,12 +21,11 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of
 from gre_bench.tasks import steps
-from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
-from tests.studies.asking import killed, models_file
+from tests.studies.asking import models_file
 
 PAPERS = 12
 HUMAN = [3, 4, 5, 6, 7, 8, 3, 5, 6, 5, 4, 6]
@@ -163,16 +162,6 @@ def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(whole):
     assert any("above No-Guideline" in line for line in lines)
 
 
-def test_nothing_is_asked_twice_and_a_further_condition_pays_for_itself_only(study):
-    with scripted_chat(write=reviewer) as server:
-        first = run(study(server, "none"))
-        assert server.count == PAPERS
-        again = run(study(server, "none"))
-        assert server.count == PAPERS and again["outcomes"] == first["outcomes"]
-        run(study(server, "none", "arr"))
-        assert server.count == 2 * PAPERS
-
-
 def test_each_paper_without_a_rating_has_its_reason(study):
     manner = {2: "refusal", 3: "empty", 4: "too_long", 5: "length"}
 
@@ -200,42 +189,6 @@ def test_each_paper_without_a_rating_has_its_reason(study):
     assert (outcome.closeness.papers, outcome.closeness.rmse.value) == (PAPERS - 6, 0)
 
 
-def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_asks_for_the_rest(study):
-    with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) < 2 else None) as server:
-        summary = run(study(server, "arr"))
-        assert (summary["outcome"], found(summary)["arr"].missing) == ("incomplete", 2)
-        assert "2 ratings are still missing" in summary["message"]
-        server.when = None
-        before = server.count
-        summary = run(study(server, "arr"))
-        assert (summary["outcome"], server.count - before) == ("done", 2)
-
-
-def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
-    with scripted_chat(write=reviewer) as server:
-        server.until = lambda number: number < PAPERS + 4
-        job = study(server, "none", "arr", "neurips")
-        conditions = [f"--condition={name}" for name in ("none", "arr", "neurips")]
-        killed(server, PAPERS + 4, [*command(job), *conditions, "--name=study"])
-        summary = run(job)
-        assert summary["outcome"] == "done"
-        assert server.count <= 3 * PAPERS + http_writer.RetryPolicy().concurrency
-    assert {name: one.closeness.rmse.value for name, one in found(summary).items()} == {
-        "none": 2,
-        "arr": 0,
-        "neurips": 1,
-    }
-
-
-def test_another_model_or_other_papers_do_not_mix(study):
-    with scripted_chat(write=reviewer) as server:
-        job = study(server, "none")
-        run(job)
-        job.ratings.write_text(job.ratings.read_text().replace("p0\t2\t4", "p0\t3\t4"))
-        with pytest.raises(SettingsError, match="study study was made of other papers or ratings; choose another name"):
-            run(job)
-
-
 @pytest.mark.parametrize(("change", "kind", "why"), [
     ({"models": ()}, SettingsError, "name at least one model"),
     ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
@@ -257,15 +210,6 @@ def test_what_cannot_be_asked_says_so_and_asks_nothing(study, tmp_path, change, 
         assert server.count == 0
 
 
-def test_an_estimate_counts_requests_and_money_and_sends_nothing(study):
-    with scripted_chat(write=reviewer) as server:
-        plan = estimate(study(server, "none", "arr", limit=5))
-        assert server.count == 0
-    (row,) = plan["models"]
-    assert (plan["papers"], row["requests"], row["reply_tokens_at_most"]) == (5, 10, 40_000)
-    assert row["usd_at_most"] == pytest.approx((row["prompt_tokens"] + 2 * 40_000) / 1e6, rel=0.01)
-
-
 @pytest.mark.slow
 def test_the_flow_runs_under_the_prefect_engine(study):
     with scripted_chat(write=reviewer) as server:
@@ -273,19 +217,28 @@ def test_the_flow_runs_under_the_prefect_engine(study):
         assert (summary["outcome"], server.count) == ("done", 3)
 
 
-def test_the_command_ends_with_a_code_that_says_how_it_went(study):
+def test_the_command_ends_with_a_code_that_says_how_it_went_and_no_paper_is_rated_twice(study):
     with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) == 0 else None) as server:
-        job = study(server)
-        asked = command(job)
+        job = study(server, "none", limit=5)
+        (row,) = estimate(job)["models"]
+        assert (row["requests"], row["reply_tokens_at_most"], server.count) == (5, 20_000, 0)
+        assert row["usd_at_most"] == pytest.approx((row["prompt_tokens"] + 2 * 20_000) / 1e6, rel=0.01)
+        asked = [*command(job), "--condition=none"]
         shown = CliRunner().invoke(app, asked)
         assert shown.exit_code == 3 and "1 ratings are still missing" in shown.output
-        server.when = None
+        server.when, before = None, server.count
         shown = CliRunner().invoke(app, [*asked, "--json"])
         assert shown.exit_code == 0 and json.loads(shown.output)["outcomes"][0]["scored"] == PAPERS
+        assert server.count - before == 1
         shown = CliRunner().invoke(app, [*asked, "--dry-run"])
         assert shown.exit_code == 0 and f"scripted: 0 requests ({PAPERS} more are archived)" in shown.output
         for wrong in (["--guideline", "x"], ["--condition", "nope"]):
             assert isinstance(CliRunner().invoke(app, [*asked, *wrong]).exception, SettingsError)
+        assert CliRunner().invoke(app, [*asked, "--condition=arr"]).exit_code == 0
+        assert server.count - before == 1 + PAPERS, "a further condition pays for itself only"
+        job.ratings.write_text(job.ratings.read_text().replace("p0\t2\t4", "p0\t3\t4"))
+        shown = CliRunner().invoke(app, asked)
+        assert "was made of other papers or ratings; choose another name" in str(shown.exception)
 
 
 def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_path):
