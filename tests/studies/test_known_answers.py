@@ -25,11 +25,8 @@ def short_lessons(monkeypatch):
 
 def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     pytest.importorskip("altair")
-    arguments = [
-        "study", "known-answers", "--simulations", "10", "--papers", "20", "--processes", "1", "--out",
-        tmp_path / "k",
-    ]  # fmt: skip
-    done = CliRunner().invoke(app.app, list(map(str, arguments)))
+    counts = ("--simulations", "10", "--papers", "20", "--processes", "1")
+    done = CliRunner().invoke(app.app, ["study", "known-answers", *counts, "--out", str(tmp_path / "k")])
     assert done.exit_code == 0, done.output
     for words in ("Exact evaluation LM", "Coverage", "Order", "Learnt LMs", "cache-ngram"):
         assert words in done.stdout
@@ -68,16 +65,12 @@ def test_an_lm_that_cannot_be_taught_is_a_row_with_its_reason():
     assert (row["simulations"], row["failed"], row["mean"]) == (0, 1, None) and row["reason"]
 
 
-def test_a_wrong_answer_is_exit_code_1():
+def test_a_wrong_answer_is_exit_code_1_and_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     good = {"exactness": [{"holds": True}], "ordering": [{"holds": True}], "coverage": [], "chance": []}
     assert _is_right(good | {"coverage": [{"interval": "flat", "verdict": "outside"}]})
     assert not _is_right(good | {"coverage": [{"interval": "by paper", "verdict": "outside"}]})
     assert not _is_right(good | {"ordering": [{"holds": False}]})
     assert not _is_right(good | {"exactness": [{"holds": False}]})
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("")
+    (path := tmp_path / "x").touch()
     done = CliRunner().invoke(app.app, ["study", "known-answers", "--simulations", "1", "--out", str(path)])
     assert isinstance(done.exception, SettingsError) and "is a file; name a folder" in str(done.exception)

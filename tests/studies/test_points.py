@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -23,20 +24,16 @@ def write(path, rows):
     return str(path)
 
 
-@pytest.fixture
-def edition(tmp_path):
-    """A state with six papers, each with two human reviews, and with right and wrong points of a model."""
-    state = tmp_path / "state"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A state with six papers, each with two human reviews, and with right and wrong points of a model; its study."""
+    folder = tmp_path_factory.mktemp("points")
+    state = folder / "state"
     papers = [{"paper_id": f"p{number}", "title": f"Paper {number}"} for number in range(6)]
     human = [
-        {
-            "paper_id": f"p{number}",
-            "review_id": f"p{number}-{place}",
-            "review": f"The paper lacks {TOPICS[number]}. {end}",
-        }
-        for number in range(6)
-        for place, end in enumerate(("The writing is weak.", "The results are weak."))
-    ]
+        {"paper_id": f"p{number}", "review_id": f"p{number}-{place}", "review": f"The paper lacks {TOPICS[number]}. {end}"}
+        for number in range(6) for place, end in enumerate(("The writing is weak.", "The results are weak."))
+    ]  # fmt: skip
     points = [
         {"paper_id": f"p{number}", "candidate": "model", "point": f"The paper lacks {TOPICS[(number + wrong) % 6]}.",
          "correct": not wrong, "note": "free text"}
@@ -44,11 +41,16 @@ def edition(tmp_path):
     ]  # fmt: skip
     points[0]["point"] = "Hello."
     where = ("-e", KEY, "--state", str(state))
-    run(("import", "papers", write(tmp_path / "papers.jsonl", papers), "--new", *where))
-    run(("import", "reviews", write(tmp_path / "human.jsonl", human), "--human", *where))
-    report = json.loads(run(("import", "points", write(tmp_path / "points.jsonl", points), "--json", *where)))
+    run(("import", "papers", write(folder / "papers.jsonl", papers), "--new", *where))
+    run(("import", "reviews", write(folder / "human.jsonl", human), "--human", *where))
+    report = json.loads(run(("import", "points", write(folder / "points.jsonl", points), "--json", *where)))
     assert (report["points"], report["refused"], report["ignored_columns"]) == (12, 0, ["note"])
-    return where
+    return state, studied(where)
+
+
+@pytest.fixture
+def edition(made, tmp_path):
+    return "-e", KEY, "--state", str(shutil.copytree(made[0], tmp_path / "state", symlinks=True))
 
 
 def run(words, code=0):
@@ -57,29 +59,28 @@ def run(words, code=0):
     return out
 
 
-def studied(where, *more):
-    return json.loads(run(("study", "points", "--set", "writing.judgments=rule", "--json", *where, *more)))
+def studied(where):
+    more = ("--set", "writing.judgments=rule", "--set", 'scoring.metrics=["gem"]', "--json")
+    return json.loads(run(("study", "points", *more, *where)))
 
 
-def test_points_that_other_reviewers_made_as_well_have_more_information(edition):
-    summary = studied(edition, "--set", 'scoring.metrics=["gem"]')
+def test_points_that_other_reviewers_made_as_well_have_more_information(made, edition):
+    _, summary = made
     (label,) = summary["labels"]
     assert (label["label"], label["labelled"], label["points"], label["papers"]) == ("correct", 12, 11, 6)
     by_score = {row["score"]: row for row in label["rows"]}
     for name in ("own", "alone", "left_out"):
         assert by_score[name]["auc"] > 0.9 and by_score[name]["within_auc"] > 0.9
     assert by_score["words"]["auc"] < 0.9
-    assert [(row["state"], row["reason"]) for row in summary["reasons"] if row["reason"]] == [
-        ("failed", "no_judgments")
-    ]
-    again = studied(edition, "--set", 'scoring.metrics=["gem"]')
-    assert again["labels"] == summary["labels"]
+    lost = [(row["state"], row["reason"]) for row in summary["reasons"] if row["reason"]]
+    assert lost == [("failed", "no_judgments")]
+    assert studied(edition)["labels"] == summary["labels"]
 
 
 def test_a_point_is_never_compared_with_its_own_review(edition, tmp_path):
     own = [{"paper_id": "p0", "review_id": "p0-0", "point": "The lemma is wrong.", "correct": True}]
     run(("import", "points", write(tmp_path / "own.jsonl", own), *edition))
-    studied(edition, "--set", 'scoring.metrics=["gem"]')
+    studied(edition)
     store = Store(edition[3], KEY)
     with store.reading() as con:
         (ids,) = con.execute("select list(distinct p.reference_id) from plan p join points q on p.candidate_id = "
@@ -88,7 +89,6 @@ def test_a_point_is_never_compared_with_its_own_review(edition, tmp_path):
 
 
 def test_the_import_can_be_taken_back_and_the_study_says_what_is_missing(edition):
-    studied(edition, "--set", 'scoring.metrics=["gem"]')
     store = Store(edition[3], KEY)
     number = next(row["number"] for row in store.read_mended(IMPORTS) if row["points"])
     assert "12 points" in run(("import", "undo", KEY, str(number), "--yes", *edition[2:]))
