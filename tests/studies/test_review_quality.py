@@ -72,24 +72,22 @@ def judge_of(points):
     def write(body):
         text = body["messages"][0]["content"]
         number = re.search(r"Review (\d+) is strong", text)
+        reference, content, subscore = points(int(number[1]) if number else 0)
         if "references" in text[:300]:
-            score = points(int(number[1]))[0]
             return (
                 f'Some items apply.\n```yaml\n"suggests_references": true,\n"reference_count": 1,\n"points_out_missing_citations": false,\n'
-                f'"quality_score": {score},\n"reasoning": "so: it is",\n"reference_quality": "{("low", "medium", "high", "high")[score]}"\n```'
+                f'"quality_score": {reference},\n"reasoning": "so: it is",\n"reference_quality": "{("low", "medium", "high", "high")[reference]}"\n```'
             )
-        which = "content_consistency" if "**overall rating**" in text else "subscore_consistency"
-        score = points(int(number[1]))[1] if number else points(0)[2]
-        return f'```yaml\nquality_score: {score}\n{which}: "{("inconsistent", "somewhat inconsistent", "consistent")[score]}"\n```'
+        which, score = ("content", content) if "**overall rating**" in text else ("subscore", subscore)
+        word = ("inconsistent", "somewhat inconsistent", "consistent")[score]
+        return f'```yaml\nquality_score: {score}\n{which}_consistency: "{word}"\n```'
 
     return write
 
 
 def rows_of(made):
-    return {
-        row["review_id"]: row
-        for row in csv.DictReader((made.state / "studies" / "guidelines" / "q" / "quality.csv").open())
-    }
+    file = made.state / "studies" / "guidelines" / "q" / "quality.csv"
+    return {row["review_id"]: row for row in csv.DictReader(file.open())}
 
 
 def test_totals_are_the_sum_of_rules_and_verdicts(job):
@@ -112,33 +110,27 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
     assert (drawn["good.reference_quality"], drawn["bad.submission_date"]) == (["r1"], ["r3"])
 
 
-def test_a_missing_field_date_or_verdict_is_not_computable(job):
+def test_a_missing_field_date_or_verdict_is_not_computable_and_what_may_come_yet_leaves_it_incomplete(job):
     table = [(0, 100, {}), (0, 100, {"soundness": None}), (0, 100, {"rating": None}), (0, 100, {})]
 
     def write(body):
         silent = "Review 3" in body["messages"][0]["content"]
         return "I would rather not." if silent else judge_of(lambda _: (2, 2, 2))(body)
 
-    with scripted_chat(write=write) as server:
+    ill = {"when": lambda body: "500" if "Review 0" in str(body) else None}
+    with scripted_chat(write=write, **ill) as server:
         made = job(table, server)
+        summary = run(made)
+        assert (summary["outcome"], summary["computable"]) == ("incomplete", 0)
+        server.when = None
         summary = run(made)
     rows = rows_of(made)
     assert [rows[name]["total"] for name in ("r0", "r1", "r2", "r3")] == ["14", *["not computable"] * 3]
     assert rows["r1"]["why"] == "subscore_consistency: no soundness"
     assert rows["r2"]["why"] == "content_consistency: no rating; subscore_consistency: no rating"
     assert "reference_quality: no_" in rows["r3"]["why"] and rows["r3"]["submission_date"] == "5"
-    assert (summary["computable"], summary["not_computable"]) == (1, 3)
+    assert (summary["outcome"], summary["computable"], summary["not_computable"]) == ("done", 1, 3)
     assert run(job(table, dated=False))["computable"] == 0
-
-
-def test_verdicts_that_are_still_missing_make_the_run_incomplete(job):
-    ill = {"when": lambda body: "500" if "Review 0" in str(body) else None}
-    with scripted_chat(write=judge_of(lambda _: (1, 1, 1)), **ill) as server:
-        made = job([(0, 10, {})] * 3, server)
-        summary = run(made)
-        assert (summary["outcome"], summary["computable"]) == ("incomplete", 2)
-        server.when = None
-        assert run(made)["computable"] == 3
 
 
 def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path):
@@ -244,22 +236,19 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
     assert outcome.reasons == {"no_review": 1, "no_human_rating": 2} and outcome.closeness is None
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
-        ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, row 1: 'five' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\tnan\n"}, "row 1: 'nan' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "row 2: paper p1 occurs twice"),
-        ({"human": "paper_id\t0\np1\t5\t6\n"}, "row 1: it has 3 cells, and the heading has 2"),
-        ({"human": "paper_id\t0\n"}, "human_ratings.tsv has columns and no row"),
-        ({"rows": []}, "llm_reviews.jsonl is empty: no row in it"),
-        ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
-        ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
-        ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
-        ({"file": "other.jsonl"}, "has neither llm_reviews.parquet nor llm_reviews.jsonl"),
-    ],
-)
+@pytest.mark.parametrize(("more", "why"), [
+    ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
+    ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, row 1: 'five' in column 0 is no rating"),
+    ({"human": "paper_id\t0\np1\tnan\n"}, "row 1: 'nan' in column 0 is no rating"),
+    ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "row 2: paper p1 occurs twice"),
+    ({"human": "paper_id\t0\np1\t5\t6\n"}, "row 1: it has 3 cells, and the heading has 2"),
+    ({"human": "paper_id\t0\n"}, "human_ratings.tsv has columns and no row"),
+    ({"rows": []}, "llm_reviews.jsonl is empty: no row in it"),
+    ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
+    ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
+    ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
+    ({"file": "other.jsonl"}, "has neither llm_reviews.parquet nor llm_reviews.jsonl"),
+])  # fmt: skip
 def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
     with pytest.raises(SourceError, match=re.escape(why)):
         compare_given("given", given(tmp_path / "d", **more), tmp_path / "state")
