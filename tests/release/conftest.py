@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Sequence
 from functools import cache
 
 import pytest
 
-from gre_bench.cli import app
-from gre_bench.cli.views import screen
 from gre_bench.release import site
 from gre_bench.release.figures import Drawings, drawn, lacking
 from gre_bench.release.pages.board import Board
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
+from tests.cli.calling import ended
+from tests.release import browser
 from tests.release.made_up import EDITION, FREE, make
 
 
@@ -37,6 +36,16 @@ def drawn_once():
         yield
 
 
+@pytest.fixture(scope="session")
+def tab():
+    """One tab of one browser, for all tests of pages."""
+    if browser.program() is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    with browser.opened() as tab:
+        yield tab
+
+
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
     """An edition of six papers, one of them under a free licence, and its first release."""
@@ -54,19 +63,6 @@ def own(state, tmp_path):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """Runs ``gre-bench`` in this process; (exit code, standard output, standard error)."""
-
-    def calling(*arguments):
-        monkeypatch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])
-        monkeypatch.setattr(screen, "out", screen.Console(width=400))
-        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
-        code = 0
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        found = capsys.readouterr()
-        return code, found.out, found.err
-
-    return calling
+def call():
+    """Runs ``gre-bench``; (exit code, standard output, standard error)."""
+    return ended

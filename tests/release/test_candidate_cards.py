@@ -8,7 +8,7 @@ import pytest
 
 from gre_bench.release.pages.board import page_of
 from gre_bench.reports.publishing import write_edition_pages
-from tests.release.made_up import make
+from tests.release.made_up import change, make
 
 ASKED = "openai/gpt-4o-2024-05-13+reflect5+ensemble5"
 UNLISTED = "quis/gpt-4-regenerated"
@@ -18,10 +18,7 @@ UNLISTED = "quis/gpt-4-regenerated"
 def folder(tmp_path_factory):
     state = tmp_path_factory.mktemp("cards")
     store = make(state, papers=4, names=(ASKED, UNLISTED, "other-paper"), tested=True)
-    with store.lock("notes"):
-        with store.transaction() as run:
-            run.execute("update candidates set note = 'version not published' where candidate_id = $1", [UNLISTED])
-        store.copy_for_readers()
+    change(store, f"update candidates set note = 'version not published' where candidate_id = '{UNLISTED}'")
     (state / "pages").mkdir()
     write_edition_pages(store, state / "pages")
     return state / "pages" / "candidates"

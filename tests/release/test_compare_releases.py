@@ -11,6 +11,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES
+from tests.release import made_up
 from tests.release.made_up import EDITION, make, release_store_of, store_of
 
 FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
@@ -18,13 +19,8 @@ FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
 
 def change(state, *statements: str) -> None:
     """Changes the edition behind the releases, and publishes it again."""
-    store = store_of(state)
-    with store.lock("change"):
-        for statement in statements:
-            with store.transaction() as run:
-                run.execute(statement)
-        store.copy_for_readers()
-    publish_edition(store, release_store_of(state), again=True)
+    made_up.change(store_of(state), *statements)
+    publish_edition(store_of(state), release_store_of(state), again=True)
 
 
 def of(found, metric: str):

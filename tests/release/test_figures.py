@@ -13,42 +13,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.core.errors import SettingsError
 from gre_bench.release.figures import CHARACTER, LINE, POINT, SHAPES, drawn, families, placed, write_figures
 from gre_bench.release.pages.board import Board, Entry, across, as_csv, page_of, span_of, ticks
-from gre_bench.reports.publishing import plot_table, printed_boards
+from gre_bench.reports.publishing import printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 
 
-@pytest.fixture(scope="module")
-def table6(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("plot")
-    return plot_table("table6", folder), folder
-
-
-def printed(table):
-    with (ROOT / "data" / "published" / f"{table}.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
-
-def test_the_published_board_is_drawn_with_its_own_numbers_and_without_what_it_lacks(table6):
-    written, folder = table6
-    page = (folder / "index.html").read_text()
-    rows = [row for row in printed("table6") if row["metric"] != "parameters_billion"]
+def test_the_published_board_is_drawn_with_its_own_numbers_and_without_what_it_lacks(tmp_path, call):
+    code, out, _ = call("compare", "--published", "table6", "--figures", tmp_path, "--json")
+    written = [Path(name) for name in json.loads(out)]
+    assert code == 0
+    page = (tmp_path / "index.html").read_text()
+    with (ROOT / "data" / "published" / "table6.csv").open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["metric"] != "parameters_billion"]
     assert len(rows) == 60
     for row in rows:
         assert f">{float(row['value']):+.2f}<".replace("-", "−") in page, row
     assert "neither intervals nor the human baseline nor dates" in page
     assert 'class="band"' not in page and 'class="range"' not in page and "±" not in page
-    assert {path.name for path in written} == {"index.html"} | {
-        f"{name}.{ending}"
-        for name in ("gem_by_size", "gem_s_abstract_by_size", "gem_s_assw_by_size", "ranks")
-        for ending in ("svg", "png")
-    }
+    figures = ("gem_by_size", "gem_s_abstract_by_size", "gem_s_assw_by_size", "ranks")
+    files = {f"{name}.{ending}" for name in figures for ending in ("svg", "png")}
+    assert {path.name for path in written} == {"index.html"} | files
     for path in written:
         if path.suffix == ".png":
             assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000
+    # Every model with a size once, and no style that a strict policy refuses.
+    svg = (tmp_path / "gem_by_size.svg").read_text()
+    assert len(re.findall(r'aria-roledescription="point"', svg)) == 20
+    assert "style=" not in svg and "<script" not in svg and "currentColor" not in svg and "claude-3-opus" in svg
 
 
 def test_ranks_of_the_published_board_are_those_of_its_scores():
@@ -58,12 +51,6 @@ def test_ranks_of_the_published_board_are_those_of_its_scores():
         assert [entry.mean for entry in board.entries] == sorted((entry.mean for entry in board.entries), reverse=True)
         assert board.entries[0].rank == 1 and len(board.entries) == 20
         assert board.human is None and all(entry.family for entry in board.entries)
-
-
-def test_a_figure_draws_every_model_with_a_size_once_and_holds_no_style_that_a_strict_policy_refuses(table6):
-    svg = (table6[1] / "gem_by_size.svg").read_text()
-    assert len(re.findall(r'aria-roledescription="point"', svg)) == 20
-    assert "style=" not in svg and "<script" not in svg and "currentColor" not in svg and "claude-3-opus" in svg
 
 
 def test_the_human_band_and_the_intervals_are_drawn_where_there_are_some():
@@ -122,10 +109,6 @@ def test_a_name_in_a_boards_csv_is_never_a_formula(text):
     assert (float(row["score"]), float(row["low"]), row["vs_human"]) == (-1.5, -2.0, "")
 
 
-def test_nothing_is_drawn_of_a_board_without_models():
-    assert drawn([Board("gem", "GEM", "nats", (Entry("human", "human", 3.0, rank=1),))]).files() == {}
-
-
 def test_who_cannot_draw_is_told_what_to_install(own, call, monkeypatch):
     for name in ("altair", "vl_convert"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -141,21 +124,12 @@ def test_a_board_is_drawn_whole_or_not_at_all(own, call):
     assert (code, out) == (2, "") and "--figures draws the whole board" in err
     code, out, err = call("compare", "--published", "table6", "--published", "table7", "--figures", own / "f")
     assert (code, out) == (2, "") and "--figures draws one published board" in err
+    code, out, err = call("compare", "--published", "table1", "--figures", own / "f")
+    assert (code, out) == (2, "") and "table1 is no board" in err
     (own / "file").touch()
     code, out, err = call("compare", "--published", "table6", "--figures", own / "file")
     assert (code, out) == (2, "") and "file is a file; name a folder" in err
     assert not (own / "f").exists()
-
-
-def test_the_figures_of_a_published_board_are_named_by_the_command(tmp_path, call):
-    code, out, _ = call("compare", "--published", "table7", "--figures", tmp_path / "f", "--json")
-    assert code == 0 and all(Path(name).is_file() for name in json.loads(out))
-    assert str(tmp_path / "f" / "index.html") in json.loads(out)
-
-
-def test_what_is_no_board_is_one_line(tmp_path):
-    with pytest.raises(SettingsError, match="table1 is no board"):
-        plot_table("table1", tmp_path)
 
 
 points = st.tuples(st.floats(0, 400), st.floats(0, 300))
@@ -186,19 +160,14 @@ def test_pages_of_papers_have_plain_names_and_never_share_one(ids):
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}\.html", name) for name in names)
 
 
-def test_a_board_is_a_figure_of_its_main_group_best_first():
-    entries = tuple(
-        Entry(name, kind, mean, mean - 1, mean + 1, group=group)
-        for name, kind, mean, group in (
-            ("lab/worse", "model", 3.0, None),
-            ("human", "human", 5.0, None),
-            ("lab/better", "model", 4.0, None),
-            ("other/apart", "model", 9.0, "apart"),
-        )
-    )
-    picture = drawn((Board("gem", "GEM", "nats", entries),)).files()["gem_scores"]
+def test_a_board_is_a_figure_of_its_main_group_best_first_and_none_of_human_reviews_alone():
+    human = Entry("human", "human", 5.0, 4.0, 6.0, rank=1)
+    models = (("lab/worse", 3.0, None), ("lab/better", 4.0, None), ("other/apart", 9.0, "apart"))
+    entries = [Entry(name, "model", mean, mean - 1, mean + 1, group=group) for name, mean, group in models]
+    picture = drawn((Board("gem", "GEM", "nats", (entries[0], human, *entries[1:])),)).files()["gem_scores"]
     places = [picture.index(f">{name}<") for name in ("human", "better", "worse")]
     assert places == sorted(places) and "apart" not in picture
+    assert drawn([Board("gem", "GEM", "nats", (human,))]).files() == {}
 
 
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), max_size=8))

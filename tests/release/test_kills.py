@@ -36,18 +36,15 @@ def own(state, tmp_path):
     return tmp_path / "own"
 
 
-@pytest.fixture(scope="module")
-def context():
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.release.publishing", "altair", "vl_convert"])
-    return context
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.release.publishing"])
 
 
 @pytest.mark.parametrize(
     "step", [pytest.param(step, marks=[] if step in DIFFERENT else pytest.mark.slow) for step in STEPS]
 )
-def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes_through(own, context, step):
-    process = context.Process(target=publish_until, args=(str(own), EDITION, step))
+def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes_through(own, step):
+    process = CONTEXT.Process(target=publish_until, args=(str(own), EDITION, step))
     process.start()
     process.join()
     assert process.exitcode == -9
@@ -61,8 +58,8 @@ def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes
     assert not [path.name for path in release_store.folder.iterdir() if path.name.startswith(".")]
 
 
-def test_of_two_publishers_one_wins_and_the_other_says_so(own, context, call):
-    process = context.Process(target=publish_until, args=(str(own), EDITION, None, "papers"))
+def test_of_two_publishers_one_wins_and_the_other_says_so(own, call):
+    process = CONTEXT.Process(target=publish_until, args=(str(own), EDITION, None, "papers"))
     process.start()
     deadline = time.monotonic() + 60
     while not (own / "hold").exists():

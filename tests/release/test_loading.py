@@ -52,18 +52,13 @@ def test_what_reads_an_edition_reads_a_loaded_one_alike(state, loaded, call, com
     assert (code, printed.replace(str(loaded), "")) == (own_code, own.replace(str(state), "")) and printed
 
 
-def test_the_release_lies_among_those_of_the_state_and_is_verified(loaded, call):
+def test_the_release_lies_among_those_of_the_state_and_is_verified_and_loading_again_changes_nothing(
+    state, loaded, call
+):
     code, printed, said = call("verify", RELEASE, "--state", loaded)
     assert code == 0, said
     assert "whole" in printed and "its log: 1 line" in printed
     assert (loaded / "releases" / f"{EDITION}-latest").resolve().name == RELEASE
-
-
-def test_a_loaded_edition_that_is_alone_need_not_be_named(loaded, call):
-    assert call("leaderboard", "--state", loaded) == call("leaderboard", EDITION, "--state", loaded)
-
-
-def test_loading_again_changes_nothing(state, loaded):
     before = (loaded / "releases" / RELEASE / "manifest.json").stat().st_mtime_ns
     load_release(state / "releases" / RELEASE, loaded)
     assert (loaded / "releases" / RELEASE / "manifest.json").stat().st_mtime_ns == before
@@ -77,12 +72,9 @@ def test_nothing_writes_a_loaded_edition(loaded, call, command):
     assert (loaded / "editions" / EDITION / "read.sha256").read_text() == digest
 
 
-def test_an_edition_of_ones_own_is_never_replaced(state, tmp_path):
+def test_neither_an_edition_of_ones_own_nor_another_release_of_the_same_name_is_replaced(state, loaded, tmp_path):
     with pytest.raises(SettingsError, match=f"has an edition {EDITION} of its own"):
         load_release(state / "releases" / RELEASE, state)
-
-
-def test_another_release_of_the_same_name_is_refused(state, loaded, tmp_path):
     other = make(tmp_path / "other", EDITION, papers=5, candidates=4)
     made = publish_edition(other, ReleaseStore(tmp_path / "other" / "releases", EDITION))
     with pytest.raises(SettingsError, match="is another release of this name"):
@@ -123,7 +115,8 @@ def test_a_release_of_another_schema_leaves_neither_edition_nor_release(state, t
     assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
 
 
-def test_a_loaded_edition_is_not_taken_for_the_only_one_of_ones_own(loaded, call):
+def test_an_edition_need_not_be_named_if_it_is_alone_or_the_only_one_of_ones_own(loaded, call):
+    assert call("leaderboard", "--state", loaded) == call("leaderboard", EDITION, "--state", loaded)
     make(loaded, "ICLR-2026", papers=5, candidates=3).save_status(
         {"edition": "ICLR-2026", "state": "done", "stage": "ended", "metrics": [], "message": ""}
     )

@@ -11,15 +11,25 @@ from gre_bench.release.database import opened
 from gre_bench.release.pages.board import page_of
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
-from tests.release import browser
-from tests.release.made_up import make
-from tests.release.visits import axe, click, column, fill, links_that_lead_nowhere, pages, violations
+from tests.release.made_up import change, make
+from tests.release.visits import (
+    axe,
+    cells,
+    chosen,
+    click,
+    column,
+    fill,
+    links_that_lead_nowhere,
+    pages,
+    text,
+    texts,
+    violations,
+)
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
 NAMES = ("anthropic/claude-3-opus", "openai/gpt-4o", "meta-llama/llama-3-8b-instruct", "meta-llama/llama-3.1-8b-instruct",
          f"evil/{HOSTILE}", "google/gemini-pro")  # fmt: skip
 TITLES = (f"A title {HOSTILE}", "Tokens & <b>bold</b> claims")
-WIDTHS = (1280, 768, 375)
 
 
 @pytest.fixture(scope="module")
@@ -29,38 +39,27 @@ def release(tmp_path_factory):
     return publish_edition(store, ReleaseStore(folder / "releases", "ICLR-2025")).folder
 
 
-@pytest.fixture(scope="module")
-def tab():
-    if browser.program() is None:
-        pytest.skip("no Chromium on this machine (apt-get install chromium)")
-    pytest.importorskip("websockets", reason="websockets is not installed")
-    with browser.opened() as tab:
-        yield tab
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_page_says_nothing_asks_for_nothing_and_never_scrolls_sideways(tab, release, width, dark):
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (375, False), (375, True)])
+def test_a_page_says_nothing_asks_for_nothing_never_scrolls_sideways_and_keeps_nobody_out(tab, release, width, dark):
+    script = axe()
     for page in (*pages(release), release / "papers" / page_of("p00007")):
         tab.open(page, width, dark=dark)
         assert (tab.said, tab.asked) == ([], [])
         assert tab.ask("document.documentElement.scrollWidth") == width
         assert tab.ask("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+        assert script is None or violations(tab, script) == []
 
 
 def test_what_a_name_or_a_title_says_stays_text(tab, release):
     tab.open(release / "index.html")
     assert tab.ask("document.title") == "GRE-bench ICLR-2025-r1"
-    assert f"evil/{HOSTILE}" in tab.ask("[...document.querySelectorAll('.who')].map(e => e.textContent)")
+    assert f"evil/{HOSTILE}" in texts(tab, ".who")
     assert tab.ask("document.images.length + document.querySelectorAll('script:not([type])').length") == 1
     tab.open(release / "candidates" / page_of(f"evil/{HOSTILE}"))
-    assert (
-        tab.ask("document.querySelector('h1').textContent") == f"evil/{HOSTILE}"
-        and tab.ask("document.images.length") == 0
-    )
+    assert text(tab, "h1") == f"evil/{HOSTILE}" and tab.ask("document.images.length") == 0
     assert tab.ask("document.title").startswith("evil/</script>")
     tab.open(release / "papers" / page_of("p00000"))
-    assert tab.ask("document.querySelector('h1').textContent") == TITLES[0]
+    assert text(tab, "h1") == TITLES[0]
     assert tab.ask("document.images.length") == 0 and tab.ask("document.title").startswith("A title </script>")
     for page in release.rglob("*.html"):
         assert HOSTILE not in page.read_text() and "onerror=alert(1)>" not in page.read_text().replace("&gt;", "")
@@ -107,7 +106,7 @@ def test_a_board_is_filtered_by_words_and_by_kind(tab, release):
     tab.open(release / "index.html")
     fill(tab, "#tools input[type=search]", "LLAMA instruct")
     assert len(column(tab, "table-1", 1)) == 2
-    assert tab.ask("document.querySelector('#tools .count').textContent") == "2 of 7"
+    assert text(tab, "#tools .count") == "2 of 7"
     fill(tab, "#tools input[type=search]", "")
     click(tab, "#tools input[data-kind=model]")
     assert column(tab, "table-1", 1) == ["human"]
@@ -147,24 +146,20 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
     tab.open(release / "papers" / page_of("p00001"))
-    data = json.loads(tab.ask("document.getElementById('numbers').textContent"))
+    data = json.loads(text(tab, "#numbers"))
     assert [board["references"][0]["pieces"] for board in data] == [None] * 3
     for board in data:
         assert {row["candidate"] for row in board["rows"]} == {"human", *NAMES}
-        tab.ask(
-            f"(s => {{ s.value = '{board['metric']}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('metric'))"
-        )
+        chosen(tab, "#metric", board["metric"])
         for name in ("human", NAMES[0]):
-            tab.ask(
-                f"(s => {{ s.value = {json.dumps(name)}; s.dispatchEvent(new Event('change')); }})(document.getElementById('candidate'))"
-            )
+            chosen(tab, "#candidate", name)
             for reference in (0, 1):
                 row = next(row for row in board["rows"] if (row["candidate"], row["reference"]) == (name, reference))
                 gains = [int(gain) for gain in row["gains"].split(",")]
-                cells = tab.ask(f"[...document.querySelectorAll('#heat-{reference} span')].map(s => s.className)")
-                assert len(cells) == len(gains) == 9
-                assert all((gain >= 2) == cell.startswith("p") and (gain <= -2) == cell.startswith("n")
-                           for gain, cell in zip(gains, cells, strict=True))  # fmt: skip
+                marks = tab.ask(f"[...document.querySelectorAll('#heat-{reference} span')].map(s => s.className)")
+                assert len(marks) == len(gains) == 9
+                for gain, mark in zip(gains, marks, strict=True):
+                    assert (gain >= 2) == mark.startswith("p") and (gain <= -2) == mark.startswith("n")
 
 
 def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_which(tab, release):
@@ -173,13 +168,13 @@ def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_whic
         ranges = run.sql("select candidate, rank_low, rank_high from leaderboard where metric = 'gem'").fetchall()
     assert ties and any(low < high for _, low, high in ranges)
     tab.open(release / "index.html")
-    cells = tab.ask(
+    lines = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.name, row.cells[0].textContent])"
     )
     for name, low, high in ranges:
-        (rank,) = [text for start, text in cells if start == name]
+        (rank,) = [text for start, text in lines if start == name]
         assert low == high or f"({low}–{high})" in rank
-    said = tab.ask("document.querySelector('#board-1').textContent")
+    said = text(tab, "#board-1")
     for one, other in ties:
         assert f"Not told apart: {one} and {other} (p " in said
     assert "The evaluation LM made-up may have read these reviews before (cutoff unknown)." in said
@@ -188,33 +183,22 @@ def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_whic
 def test_p_is_the_corrected_one_and_who_has_no_rank_has_none(tab, tmp_path):
     store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER), tested=True)
     tab.open(publish_edition(store, ReleaseStore(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
-    cells = tab.ask(
+    lines = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.kind, row.cells[5].textContent])"
     )
-    assert {kind for kind, said in cells if said} == {"model"} < {kind for kind, _ in cells}
+    assert {kind for kind, said in lines if said} == {"model"} < {kind for kind, _ in lines}
 
 
 def test_every_cell_of_the_validation_says_its_verdict_by_colour_sign_and_word(tab, release):
     tab.open(release / "index.html")
-    cells = tab.ask(
+    lines = tab.ask(
         "[...document.querySelectorAll('#validation td')].map(cell => [cell.querySelector('span').className, cell.innerText.replace(/\\s+/g, ' ')])"
     )
-    assert ["pass", "✓ −0.40 −0.45 to −0.35, pass"] in cells
-    assert ["fail", "✗ +0.03 +0.01 to +0.05, fail"] in cells
-    assert ["undecided", "◇ +0.05 −0.02 to +0.12, undecided"] in cells
-    assert ["soft", "no pairs"] in cells
-    assert "fail on ICLR-2023" in tab.ask("document.querySelector('#board-1 .badge').textContent")
-
-
-@pytest.mark.parametrize("width", [1280, 375])
-@pytest.mark.parametrize("dark", [False, True])
-def test_nobody_is_kept_out(tab, release, width, dark):
-    script = axe()
-    if script is None:
-        pytest.skip("axe-core is not here: npm install axe-core, or GRE_BENCH_AXE=axe.min.js")
-    for page in (*pages(release), release / "papers" / page_of("p00000")):
-        tab.open(page, width, dark=dark)
-        assert violations(tab, script) == []
+    assert ["pass", "✓ −0.40 −0.45 to −0.35, pass"] in lines
+    assert ["fail", "✗ +0.03 +0.01 to +0.05, fail"] in lines
+    assert ["undecided", "◇ +0.05 −0.02 to +0.12, undecided"] in lines
+    assert ["soft", "no pairs"] in lines
+    assert "fail on ICLR-2023" in text(tab, "#board-1 .badge")
 
 
 @pytest.fixture(scope="module")
@@ -224,10 +208,7 @@ def two_years(tmp_path_factory):
     names = ("meta-llama/llama-3.1-8b-instruct", "openai/gpt-4o", "anthropic/claude-3-opus")
     for edition in ("ICLR-2023", "ICLR-2024"):
         store = make(folder, edition, papers=6, names=names, tested=True)
-        with store.lock("a conflict"):
-            with store.transaction() as run:
-                run.execute("update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
-            store.copy_for_readers()
+        change(store, "update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
         folder_of = publish_edition(store, ReleaseStore(folder / "releases", edition)).folder
     return folder_of
 
@@ -241,32 +222,25 @@ def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and
     assert llama.startswith("– ") and "contaminated: learnt until 2023-12-31, reviews of 2023-11-10" in llama
     (other,) = [row for row in rows if "gpt-4o" in row]
     assert "same family: It is of the family of the writer made-up" in other and not other.startswith("–")
-    gap = tab.ask("document.querySelector('#board-1').textContent")
+    gap = text(tab, "#board-1")
     with opened(two_years) as run:
         means = dict(run.sql("select candidate, score from leaderboard where metric = 'gem'").fetchall())
     others = (means["openai/gpt-4o"] + means["anthropic/claude-3-opus"]) / 2
     stated = means["meta-llama/llama-3.1-8b-instruct"] - others
     assert f"score {stated:+.2f}".replace("-", "−") in gap and "paired on 6 papers" in gap
-    assert "Clean, contaminated, cutoff unknown" in tab.ask("document.getElementById('reading').textContent")
+    assert "Clean, contaminated, cutoff unknown" in text(tab, "#reading")
 
 
 def test_years_stand_side_by_side_as_differences_with_their_intervals_never_as_raw_scores(tab, two_years):
     tab.open(two_years / "index.html")
-    heads = tab.ask(
-        "[...document.querySelectorAll('#years table')[0].querySelectorAll('thead th')].map(e => e.textContent)"
-    )
-    assert heads[:3] == ["Candidate", "ICLR-2023", "ICLR-2024"]
-    lines = tab.ask(
-        "[...document.querySelectorAll('#years table')[0].querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ')))"
-    )
+    assert texts(tab, "#years table thead th")[:3] == ["Candidate", "ICLR-2023", "ICLR-2024"]
     with opened(two_years) as run:
         found = run.sql(
             "select candidate, vs_human, vs_human_high, score from leaderboard where metric = 'gem' and kind = 'model' "
             "order by vs_human desc"
         ).fetchall()
+    lines = cells(tab, "#years table tbody tr")[: len(found)]
     assert [line[0] for line in lines] == [candidate for candidate, *_ in found]
     for line, (_, difference, high, mean) in zip(lines, found, strict=True):
-        assert line[2] == f"{difference:+.2f} ±{high - difference:.2f}".replace("-", "−") or line[2] == (
-            f"{difference:+.2f}±{high - difference:.2f}".replace("-", "−")
-        )
+        assert line[2].replace(" ", "") == f"{difference:+.2f}±{high - difference:.2f}".replace("-", "−")
         assert f"{mean:+.2f}" not in " ".join(line)

@@ -23,7 +23,7 @@ from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import TABLES, frozen
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
-from tests.release.made_up import EDITION, FREE, make, release_store_of, store_of
+from tests.release.made_up import EDITION, FREE, change, make, release_store_of, store_of
 
 
 def test_every_table_of_an_edition_is_either_public_as_it_is_or_redacted():
@@ -148,17 +148,14 @@ def test_an_erratum_is_asked_for_whole_and_publishes_nothing(own, call, argument
     assert release_store_of(own).log.entries() == before
 
 
-def test_an_erratum_comes_as_json_too(own, call):
-    code, out, _ = call("publish", EDITION, "--erratum", "x", "--of", f"{EDITION}-r1", "--json", "--state", own)
-    found = json.loads(out)
-    assert (code, found["release"], found["erratum"], found["retired"]) == (0, f"{EDITION}-r1", "x", False)
-
-
-def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):
+def test_releases_stand_where_they_are_asked_to_and_an_erratum_comes_as_json_too(own, tmp_path, call):
     code, out, _ = call("publish", EDITION, "--out", tmp_path / "there", "--state", own, "--json")
     assert code == 0 and json.loads(out)["folder"] == str(tmp_path / "there" / f"{EDITION}-r1")
     code, out, _ = call("verify", tmp_path / "there" / f"{EDITION}-latest", "--json")
     assert code == 0 and json.loads(out)["release"] == f"{EDITION}-r1"
+    code, out, _ = call("publish", EDITION, "--erratum", "x", "--of", f"{EDITION}-r1", "--json", "--state", own)
+    found = json.loads(out)
+    assert (code, found["release"], found["erratum"], found["retired"]) == (0, f"{EDITION}-r1", "x", False)
 
 
 def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
@@ -185,21 +182,6 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
         release_store_of(own).log_event("erratum", "ICLR-2025-r7", {})
 
 
-def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to_the_human_baseline(own):
-    earlier = make(own, "ICLR-2024", papers=9, candidates=4)
-    publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
-    made = publish_edition(store_of(own), release_store_of(own), again=True)
-    page = (made.folder / "index.html").read_text()
-    years = page[page.index('id="years"') : page.index('id="papers"')]
-    assert years.index("ICLR-2024") < years.index("ICLR-2025")
-    board = store_of(own).read(
-        LEADERBOARD, signature_ids=[row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
-    )
-    row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
-    assert f"{row['vs_human']:+.2f}".replace("-", "−") in years
-    assert f"{row['score']:+.2f}" not in years
-
-
 def leads(store, candidate, title):
     """Mean difference to the human baseline by paper, under the metric with this *title*."""
     metric = next(name for name in METRICS.own if recipe_of(name).title == title)
@@ -210,9 +192,17 @@ def leads(store, candidate, title):
             "and h.candidate_id = 'human' group by paper_id", [candidate, metric]).fetchall()]  # fmt: skip
 
 
-def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own):
+def test_two_years_are_set_beside_each_other_by_differences_to_the_human_baseline_with_welchs_test_of_their_change(own):
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
+    made = publish_edition(store_of(own), release_store_of(own), again=True)
+    page = (made.folder / "index.html").read_text()
+    years = page[page.index('id="years"') : page.index('id="papers"')]
+    assert years.index("ICLR-2024") < years.index("ICLR-2025")
+    ids = [row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
+    board = store_of(own).read(LEADERBOARD, signature_ids=ids)
+    row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
+    assert f"{row['vs_human']:+.2f}".replace("-", "−") in years and f"{row['score']:+.2f}" not in years
     found, *others = all_metrics = histories(release_store_of(own), release_store_of(own).latest)
     assert len(others) == 2 and found["editions"] == ["ICLR-2024", EDITION] and len(found["changes"]) == 3
     of_all = []
@@ -224,21 +214,20 @@ def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own)
     for (one, test), p in list(zip(of_all, corrected, strict=True))[: len(found["changes"])]:
         low, high = test.confidence_interval(0.9)
         assert (one["low"], one["high"], one["p"]) == pytest.approx((low, high, p))
-        years = {year["edition"]: year["difference"] for year in dict(found["lines"])[one["candidate"]]}
-        assert one["value"] == pytest.approx(years[one["later"]] - years[one["earlier"]])
+        differences = {year["edition"]: year["difference"] for year in dict(found["lines"])[one["candidate"]]}
+        assert one["value"] == pytest.approx(differences[one["later"]] - differences[one["earlier"]])
 
 
 def test_editions_of_two_signatures_are_no_history(own):
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
-    turned = ("plan", "scores", "effects", "validations")
-    with earlier.lock("test"):
-        for statement in (
-            "insert into signatures by name select * replace (reverse(signature_id) as signature_id) from signatures",
-            *(f"update {table} set signature_id = reverse(signature_id)" for table in turned),
-        ):
-            with earlier.transaction() as run:
-                run.execute(statement)
-        earlier.copy_for_readers()
+    change(
+        earlier,
+        "insert into signatures by name select * replace (reverse(signature_id) as signature_id) from signatures",
+        *(
+            f"update {table} set signature_id = reverse(signature_id)"
+            for table in ("plan", "scores", "effects", "validations")
+        ),
+    )
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
     assert histories(release_store_of(own), release_store_of(own).latest) == []
 

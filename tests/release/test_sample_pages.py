@@ -7,47 +7,32 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 from functools import partial
 from itertools import pairwise
 
 import pytest
 
-from gre_bench.core import settings
-from gre_bench.flows.annual_refresh import refresh
-from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.database import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
-from gre_bench.tasks import steps
-from tests.conftest import ROOT
-from tests.flows.refreshing import with_papers_read
-from tests.release import browser
-from tests.release.visits import click, column, visit
+from tests.frozen_outputs import make_sample
+from tests.once import once
+from tests.release.visits import cells, click, column, text, visit
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sample")
-    chosen = settings.load(ROOT / "deployments" / "demo.toml")
-    assert refresh(Job(chosen, with_papers_read(folder)), steps.undecorated())["outcome"] == "done"
-    return folder
+    made = once("sample-demo", make_sample)
+    return shutil.copytree(made, tmp_path_factory.mktemp("sample") / "state", symlinks=True)
 
 
 @pytest.fixture(scope="module")
 def release(state):
     return publish_edition(Store(state, "SAMPLE-2026"), ReleaseStore(state / "releases", "SAMPLE-2026")).folder
-
-
-@pytest.fixture(scope="module")
-def tab():
-    if browser.program() is None:
-        pytest.skip("no Chromium on this machine (apt-get install chromium)")
-    pytest.importorskip("websockets", reason="websockets is not installed")
-    with browser.opened() as tab:
-        yield tab
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (390, False)])
@@ -67,7 +52,7 @@ def test_a_choice_of_one_is_no_choice_and_no_button_or_plot_stands_alone(tab, re
                 f"['.csv', 'h3'].map(one => document.querySelector('#board-{tabbed} .state ' + one).getBoundingClientRect().top)"
             )
             assert abs(csv_at - title_at) < 12, (width, tabbed)
-    assert "no validation of it" not in tab.ask("document.querySelector('main').textContent")
+    assert "no validation of it" not in text(tab, "main")
     page = (release / "index.html").read_text(encoding="utf-8")
     few = tmp_path / "few.html"
     for points, is_hidden in ((3, False), (2, True)):
@@ -90,7 +75,7 @@ def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(ta
     with opened(release) as run:
         said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-3'").fetchall())
     tab.open(release / "papers" / "s01.html")
-    assert tab.ask("document.querySelector('h1').textContent").startswith("Trust Before Speed")
+    assert text(tab, "h1").startswith("Trust Before Speed")
     for place, name in enumerate(
         tab.ask("[...document.querySelectorAll('#heat h3 .soft')].map(e => e.firstChild.textContent)")
     ):
@@ -116,21 +101,17 @@ def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):
         states = run.sql("select metric, state, count(*) from pairs join signatures using (signature_id) group by all")
         counts = {(metric, state): count for metric, state, count in states.fetchall()}
     tab.open(release / "index.html")
-    cells = tab.ask(
-        "[...document.querySelectorAll('#outcomes tbody tr')].map(row => [...row.cells].map(c => c.textContent))"
-    )
+    lines = cells(tab, "#outcomes tbody tr")
     metrics = ("gem_s_abstract", "gem_s_assw", "gem", "gem_raw")
-    assert [list(map(int, row[1:])) for row in cells] == [
+    assert [list(map(int, row[1:])) for row in lines] == [
         [counts.get((metric, state), 0) for state in ("scored", "excluded", "failed", "missing")] for metric in metrics
     ]
-    assert "GEM-raw: 60 excluded, no original review (generic)" in tab.ask(
-        "document.getElementById('outcomes').textContent"
-    )
+    assert "GEM-raw: 60 excluded, no original review (generic)" in text(tab, "#outcomes")
 
 
 def test_what_validates_the_boards_is_said_even_where_another_edition_did(tab, release):
     tab.open(release / "index.html")
-    said = tab.ask("document.getElementById('validation').textContent")
+    said = text(tab, "#validation")
     assert "GEM ✗ fail on ICLR-2023+ICLR-2024: passes 10 of 13 changes on 111 papers" in said
     assert "GEM-S (abstract) ✓ pass on ICLR-2023+ICLR-2024: passes 13 of 13 changes on 111 papers" in said
 
@@ -205,15 +186,15 @@ def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(t
     bare = publish_edition(Store(state, "SAMPLE-2026"), ReleaseStore(tmp_path, "SAMPLE-2026")).folder
     assert not (bare / "figures").exists() and manifest.verify(bare)["edition"] == "SAMPLE-2026"
     tab.open(bare / "index.html")
-    assert "pip install 'gre-bench[plots]'" in tab.ask("document.querySelector('main').textContent")
+    assert "pip install 'gre-bench[plots]'" in text(tab, "main")
     visit(tab, bare, 1280)
 
 
 def test_the_release_says_how_to_cite_it_and_under_which_licences_its_texts_are(tab, release):
     tab.open(release / "index.html")
-    said = tab.ask("document.getElementById('data').textContent")
+    said = text(tab, "#data")
     assert "30 papers under CC BY 4.0: words are here." in said
     assert "330 reviews (human 90, extractive-abstract 30, " in said and said.count("words are here.") == 2
     manifest = json.loads((release / "manifest.json").read_text())
-    cited = tab.ask("document.querySelector('.cite').textContent")
+    cited = text(tab, ".cite")
     assert "@misc{sample-2026-r1," in cited and manifest["snapshots"][0]["digest"][:16] in cited

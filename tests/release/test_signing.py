@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.release import manifest
 from gre_bench.release import release_store as release_log
-from gre_bench.release import release_store as release_store_module
 from gre_bench.release.release_store import EMPTY, ReleaseLog, ReleaseStore
 from gre_bench.release.signing import PASSPHRASE, SigningKey, is_signed, public_key, signing_key
 from gre_bench.reports.publishing import publish_edition
@@ -91,9 +90,8 @@ def logged_by(release_store, key):
     entries = release_store.log.entries()
     release_store.log.path.unlink()
     for entry in entries:
-        release_store.log.add(
-            "published", entry["release"], {"digest": manifest.digest_of(release_store.folder / entry["release"])}, key
-        )
+        digest = manifest.digest_of(release_store.folder / entry["release"])
+        release_store.log.add("published", entry["release"], {"digest": digest}, key)
 
 
 def test_the_published_example_of_the_signature_scheme():
@@ -241,9 +239,8 @@ def test_a_log_is_refused_whatever_line_or_bit_of_it_changed(own):
         log.add("published", f"{EDITION}-r{number}", {"digest": "0" * 64}, key if number else None)
     whole = log.path.read_bytes()
     heads = log.heads()
-    assert (
-        len(set(heads)) == 5 and heads[0] == EMPTY and heads[-1] == hashlib.sha256(whole.splitlines()[-1]).hexdigest()
-    )
+    assert len(set(heads)) == 5 and heads[0] == EMPTY
+    assert heads[-1] == hashlib.sha256(whole.splitlines()[-1]).hexdigest()
     lines = whole.splitlines(keepends=True)
     for changed in (lines[1:], lines[:1] + lines[2:], [lines[0], lines[2], lines[1], lines[3]], [*lines, lines[3]]):
         log.path.write_bytes(b"".join(changed))
@@ -268,7 +265,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, c
     release_store, sign = release_store_of(own), ("--sign", keys["ours"][0])
     earlier = datetime.now(UTC) - timedelta(days=400)
     with monkeypatch.context() as patch:
-        patch.setattr(release_store_module, "now", lambda: earlier)
+        patch.setattr(release_log, "now", lambda: earlier)
         code, out, err = call("publish", EDITION, "--again", "--state", own, *sign)
     assert (code, out, err.count("\n")) == (2, "", 1) and f"{SECOND} is dated " in err and "set the clock" in err
     assert release_store.names() == [FIRST, SECOND]
@@ -278,9 +275,8 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, c
     sealed_by(third, signing_key(keys["ours"][0]), release=third.name)
     with monkeypatch.context() as patch:
         patch.setattr(release_log, "now", lambda: earlier)
-        release_store.log_event(
-            "published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0])
-        )
+        digest = manifest.digest_of(third)
+        release_store.log_event("published", third.name, {"digest": digest}, signing_key(keys["ours"][0]))
     assert release_store.point() == SECOND == os.readlink(release_store.latest)
     assert release_store.next_name() == f"{EDITION}-r4"
     assert call("publish", "--erratum", "wrong", "--of", SECOND, "--retire", "--state", own, *sign)[0] == 0
@@ -297,17 +293,17 @@ def test_a_folder_that_was_put_beside_the_releases_is_none_of_them(own, call):
     assert code == 2 and "has no line that publishes it" in err
 
 
-def test_once_signed_every_later_line_is(own, keys, call):
+def test_once_signed_every_later_line_is_and_an_unchanged_edition_is_published_again_to_sign_it(
+    own, keys, call, tmp_path
+):
+    sign = ("--sign", keys["ours"][0])
     code, _, err = call("publish", EDITION, "--again", "--state", own)
     assert code == 2 and err.count("\n") == 1 and f"{FIRST} is signed" in err and "--sign" in err
-    assert call("publish", "--erratum", "a note", "--of", SECOND, "--state", own)[0] == 2
-    assert call("publish", "--erratum", "a note", "--of", SECOND, "--state", own, "--sign", keys["ours"][0])[0] == 0
+    erratum = ("publish", "--erratum", "a note", "--of", SECOND, "--state", own)
+    assert [call(*erratum)[0], call(*erratum, *sign)[0]] == [2, 0]
     assert [entry["what"] for entry in release_store_of(own).log.entries()] == ["published", "published", "erratum"]
-
-
-def test_an_unchanged_edition_is_published_again_to_sign_it(own, keys, call, tmp_path):
     asked = ("publish", EDITION, "--state", own, "--out", tmp_path / "there", "--json")
-    made = [json.loads(call(*asked, *more)[1]) for more in ((), (), ("--sign", keys["ours"][0]))]
+    made = [json.loads(call(*asked, *more)[1]) for more in ((), (), sign)]
     assert [(one["release"], one["new"]) for one in made] == [(FIRST, True), (FIRST, False), (SECOND, True)]
 
 
@@ -322,23 +318,22 @@ def test_a_key_that_must_not_sign_is_refused_in_one_line_before_any_work(own, ke
     (tmp_path / "noise").write_bytes(os.urandom(100))
     (tmp_path / "noise").chmod(0o600)
     (tmp_path / "large").write_bytes(b"-" * 2**20)
-    told = {
-        inside: "must not lie in", public: "is a public key", shared: "chmod 600", other: "is no Ed25519 key",
-        locked: f"is encrypted: set {PASSPHRASE}", tmp_path / "noise": "is no private key in PEM",
-        tmp_path / "large": "too large", tmp_path / "gone": "no file", tmp_path: "is a folder",
-        tmp_path / ("n" * 300): "File name too long",
+    noise = tmp_path / "noise"
+    refusals = {
+        ("publish", EDITION, "--again", "--state", own, "--sign"): {
+            inside: "must not lie in", public: "is a public key", shared: "chmod 600", other: "is no Ed25519 key",
+            locked: f"is encrypted: set {PASSPHRASE}", noise: "is no private key in PEM",
+            tmp_path / "large": "too large", tmp_path / "gone": "no file", tmp_path: "is a folder",
+            tmp_path / ("n" * 300): "File name too long",
+        },
+        ("verify", own / "releases" / SECOND, "--key"): {
+            private: "is a private key", other_public: "no Ed25519", noise: "no public",
+        },
     }  # fmt: skip
-    for path, part in told.items():
-        code, out, err = call("publish", EDITION, "--again", "--state", own, "--sign", path)
-        assert (code, out, err.count("\n")) == (2, "", 1) and part in err, (path, err)
-    folder = own / "releases" / SECOND
-    for path, part in {
-        private: "is a private key",
-        other_public: "no Ed25519",
-        tmp_path / "noise": "no public",
-    }.items():
-        code, out, err = call("verify", folder, "--key", path)
-        assert (code, out, err.count("\n")) == (2, "", 1) and part in err, (path, err)
+    for command, told in refusals.items():
+        for path, part in told.items():
+            code, out, err = call(*command, path)
+            assert (code, out, err.count("\n")) == (2, "", 1) and part in err, (path, err)
     monkeypatch.setenv(PASSPHRASE, "another")
     with pytest.raises(SettingsError, match="does not open it"):
         signing_key(locked)

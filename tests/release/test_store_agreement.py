@@ -12,6 +12,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, refreshed, use
+from tests.release import made_up
 from tests.scripted_lms import OverlapLM
 
 
@@ -30,11 +31,7 @@ def state(published, tmp_path):
 
 
 def change(state, statement: str) -> None:
-    store = Store(state, EDITION)
-    with store.lock("change"):
-        with store.transaction() as run:
-            run.execute(statement)
-        store.copy_for_readers()
+    made_up.change(Store(state, EDITION), statement)
 
 
 def verified(state, *more: object) -> tuple[int, str, str]:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
 
-from gre_bench.core.settings import load
-from gre_bench.flows.annual_refresh import refresh
-from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot import Snapshot
-from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.publishing import write_edition_pages
 from gre_bench.stats.intervals import clustered_test, paired_test
 from gre_bench.store import Store
-from gre_bench.tasks import steps
 from tests.cli.calling import shown
-from tests.flows.fetching import ACCOUNT, NOTES, fetched, served
-from tests.release.made_up import EDITION, make
+from tests.release.made_up import EDITION, change, make
 
 NAMES = ("openai/gpt-4o", "anthropic/claude-3-opus", "other-paper")
 PAPERS = 40
@@ -33,19 +24,15 @@ def state(tmp_path_factory):
     """Forty papers: 32 as they were submitted and 8 camera-ready; 35 rejected and 5 accepted; one track."""
     state = tmp_path_factory.mktemp("strata")
     store = make(state, papers=PAPERS, names=NAMES, tested=True)
-    with store.lock("strata"):
-        with store.transaction() as run:
-            run.execute("insert into snapshots values ('digest', 'folder', now())")
-            run.execute(
-                "update paper_sources set pdf_version_status = "
-                "case when paper_id < 'p00032' then 'submitted' else 'camera_ready' end"
-            )
-            run.execute(
-                "insert into paper_strata select paper_id, 'decision', "
-                "case when paper_id < 'p00005' then 'Accept (poster)' else 'Reject' end from papers"
-            )
-            run.execute("insert into paper_strata select paper_id, 'track', 'main' from papers")
-        store.copy_for_readers()
+    change(
+        store,
+        "insert into snapshots values ('digest', 'folder', now())",
+        "update paper_sources set pdf_version_status = "
+        "case when paper_id < 'p00032' then 'submitted' else 'camera_ready' end",
+        "insert into paper_strata select paper_id, 'decision', "
+        "case when paper_id < 'p00005' then 'Accept (poster)' else 'Reject' end from papers",
+        "insert into paper_strata select paper_id, 'track', 'main' from papers",
+    )
     return state
 
 
@@ -106,37 +93,6 @@ def test_the_page_shows_the_same_with_the_warning(state, tmp_path):
     assert "PDF version submitted 32 papers · camera ready 8 papers" in text
     assert "Few papers: Accept (poster) 5." in text and "Few papers: camera ready 8." in text
     assert section.count('<table class="strata">') == 2 * 3, "one track alone has no table"
-
-
-def test_versions_of_a_fetched_year_reach_board_and_page(tmp_path, monkeypatch):
-    """Of a PDF that changed, the version told is the one that was fetched: before or after the reviews, or the final."""
-    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
-    monkeypatch.setenv("OPENREVIEW_PASSWORD", ACCOUNT.password)
-    venue, ids = venue_of("SAMPLE", 2026), sorted({note["forum"] for note in NOTES})
-    decided = max(note["cdate"] for note in NOTES)
-    with served() as loopback:
-        moments = [venue.rebuttal_ms - 1000, venue.rebuttal_ms + 1000, decided + 1000, None]
-        for paper, moment in zip(ids, moments * 4, strict=True):
-            if moment is not None:
-                loopback.stores[2].edit(paper, moment, pdf=f"/pdf/another-of-{paper}.pdf")
-        summary = fetched(loopback.v2, tmp_path, papers=8)
-    chosen = (
-        "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=8", f"sources.snapshot={summary['snapshot']}",
-        "writing.judgments=rule", "scoring.metrics=['gem']",
-    )  # fmt: skip
-    assert refresh(Job(load(None, chosen), tmp_path), steps.undecorated())["outcome"] == "done"
-    papers = Snapshot.open(Path(summary["snapshot"])).papers().values()
-    told = Counter(row["pdf_version_status"].replace("_", " ") for row in papers if row["sampled"])
-    assert told.keys() == {"submitted", "revised after review", "camera ready"}
-    code, text = shown("leaderboard", "SAMPLE-2026", "--details", "--state", tmp_path)
-    (line,) = (line for line in text.splitlines() if line.startswith("papers by PDF version: "))
-    assert code == 0 and set(line.partition(": ")[2].split(", ")) == {f"{name} {count}" for name, count in told.items()}
-    assert "gem by PDF version, ± half of the 90% interval by paper" in text
-    (pages := tmp_path / "pages").mkdir()
-    write_edition_pages(Store(tmp_path, "SAMPLE-2026"), pages)
-    page = re.sub(r"<[^>]+>", " ", (pages / "index.html").read_text())
-    for version, count in told.items():
-        assert re.search(rf"{version}\s+{count} papers", page), version
 
 
 def test_an_edition_without_notes_has_no_strata(tmp_path):

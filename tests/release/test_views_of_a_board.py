@@ -21,9 +21,8 @@ from gre_bench.reports.claims import edition_claims
 from gre_bench.reports.contrasts import compare_candidates
 from gre_bench.reports.publishing import publish_edition, write_edition_pages
 from gre_bench.store import Store
-from tests.release import browser
-from tests.release.made_up import make
-from tests.release.visits import click, column, fill
+from tests.release.made_up import change, make
+from tests.release.visits import at, cells, chosen, click, column, fill, text, texts
 
 FIRST, SECOND, LACKING = "openai/gpt-4o", "anthropic/claude-3-opus", "google/gemini-pro"
 
@@ -33,18 +32,13 @@ def made(tmp_path_factory):
     """An edition of 21 candidates; one of them lacks a pair, and all have lengths and costs."""
     state = tmp_path_factory.mktemp("board")
     store = make(state, papers=14, tokens=9, titles=("A title", "Another"), tested=True)
-    with store.lock("costs"):
-        with store.transaction() as run:
-            run.execute("update profiles set words = 300 + 10 * length(candidate_id), usd = length(candidate_id) / 10")
-            run.execute(
-                "delete from scores where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'",
-                [LACKING],
-            )
-            run.execute(
-                "delete from plan where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'",
-                [LACKING],
-            )
-        store.copy_for_readers()
+    lost = f"where candidate_id = '{LACKING}' and paper_id = 'p00003' and reference_id like '%r2'"
+    change(
+        store,
+        "update profiles set words = 300 + 10 * length(candidate_id), usd = length(candidate_id) / 10",
+        f"delete from scores {lost}",
+        f"delete from plan {lost}",
+    )
     return state, publish_edition(store, ReleaseStore(state / "releases", store.key)).folder
 
 
@@ -53,65 +47,39 @@ def release(made):
     return made[1]
 
 
-@pytest.fixture(scope="module")
-def tab():
-    if browser.program() is None:
-        pytest.skip("no Chromium on this machine (apt-get install chromium)")
-    pytest.importorskip("websockets", reason="websockets is not installed")
-    with browser.opened() as tab:
-        yield tab
-
-
-def at(tab, page, fragment):
-    """Opens *page* at an address, as a link from elsewhere would."""
-    tab.open(page)
-    tab.send("Page.navigate", url="about:blank")
-    tab.send("Page.navigate", url=f"{page.resolve().as_uri()}#{fragment}")
-    tab.until("location.protocol + document.readyState === 'file:complete'")
-
-
-def chosen(tab, selector, value):
-    tab.ask(
-        f"(box => {{ box.value = {json.dumps(value)}; box.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
-        f"(document.querySelector({json.dumps(selector)}))"
-    )
-
-
 ROWS_SEEN = "[...document.querySelectorAll('#table-1 tbody tr')].filter(row => row.getBoundingClientRect().bottom <= innerHeight)"
 
 
-def test_the_board_is_the_first_screen(tab, release):
+def test_the_board_is_the_first_screen_a_badge_opens_its_details_and_a_filter_that_fits_nothing_says_so(tab, release):
+    tab.open(release / "index.html", 390, 844)
+    assert tab.ask(f"{ROWS_SEEN}.some(row => row.dataset.kind === 'model')")
     tab.open(release / "index.html", 1280, 900)
     assert tab.ask(f"{ROWS_SEEN}.length") >= 8
     assert set(tab.ask("[...document.querySelectorAll('#table-1 tbody tr')].map(row => row.offsetHeight)")) == {36}
-    tab.open(release / "index.html", 390, 844)
-    assert tab.ask(f"{ROWS_SEEN}.some(row => row.dataset.kind === 'model')")
-
-
-def test_the_validated_metric_comes_first(tab, made, tmp_path):
-    store = Store(made[0], "ICLR-2025")
-    with store.lock("validated"), store.transaction() as run:
-        run.execute(
-            "insert into validations select signature_id, 'pass', 'ICLR-2023', 'all', now() from signatures "
-            "where metric = 'gem_s_assw'"
-        )
-    store.copy_for_readers()
-    write_edition_pages(store, tmp_path)
-    tab.open(tmp_path / "index.html")
-    titles = tab.ask("[...document.querySelectorAll('[role=tab]')].map(tab => tab.textContent)")
-    assert titles == ["GEM-S (ASSW)", "GEM", "GEM-S (abstract)"]
-    badge = tab.ask("document.querySelector('#board-1 .badge').textContent")
-    assert badge == "✓validated on ICLR-2023"
-
-
-def test_a_badge_opens_its_details_on_a_click_and_escape_closes_them(tab, release):
-    tab.open(release / "index.html")
     shown = "document.querySelector('#board-1 .pop:popover-open')?.textContent"
     assert tab.ask(shown) is None
     click(tab, "#board-1 .badge")
     assert "does not pass abstract_only" in tab.ask(shown)
     tab.press("Escape")
     assert tab.ask(shown) is None
+    fill(tab, "#tools input[type=search]", "nobody <b>")
+    said = "document.querySelector('.empty[data-of=table-1]')"
+    assert tab.ask(f"{said}.hidden") is False and "Nothing here fits “nobody <b>”." in tab.ask(f"{said}.textContent")
+    click(tab, ".empty[data-of=table-1] button")
+    assert tab.ask(f"{said}.hidden") is True and len(column(tab, "table-1", 1)) == 21
+
+
+def test_the_validated_metric_comes_first(tab, made, tmp_path):
+    store = Store(made[0], "ICLR-2025")
+    change(
+        store,
+        "insert into validations select signature_id, 'pass', 'ICLR-2023', 'all', now() from signatures "
+        "where metric = 'gem_s_assw'",
+    )
+    write_edition_pages(store, tmp_path)
+    tab.open(tmp_path / "index.html")
+    assert texts(tab, "[role=tab]") == ["GEM-S (ASSW)", "GEM", "GEM-S (abstract)"]
+    assert text(tab, "#board-1 .badge") == "✓validated on ICLR-2023"
 
 
 def test_every_view_has_an_address_and_back_is_the_view_before(tab, release):
@@ -136,24 +104,13 @@ def test_every_view_has_an_address_and_back_is_the_view_before(tab, release):
     tab.until("!document.getElementById('board-1').hidden")
 
 
-def test_a_filter_that_fits_nothing_says_so_and_is_cleared_there(tab, release):
-    tab.open(release / "index.html")
-    fill(tab, "#tools input[type=search]", "nobody <b>")
-    said = "document.querySelector('.empty[data-of=table-1]')"
-    assert tab.ask(f"{said}.hidden") is False and "Nothing here fits “nobody <b>”." in tab.ask(f"{said}.textContent")
-    click(tab, ".empty[data-of=table-1] button")
-    assert tab.ask(f"{said}.hidden") is True and len(column(tab, "table-1", 1)) == 21
-
-
 def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made):
     state, release = made
     tab.open(release / "index.html")
     for one, other in ((FIRST, SECOND), (LACKING, "human")):
         chosen(tab, "#one", one)
         chosen(tab, "#other", other)
-        rows = tab.ask(
-            "[...document.querySelectorAll('#table-pair tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
-        )
+        rows = cells(tab, "#table-pair tbody tr")
         found = compare_candidates(state, "ICLR-2025", (one, other), None)["candidates"]
         by_metric = {row["metric"]: row for row in found}
         for (_, difference, between, p, papers), metric in zip(
@@ -163,9 +120,9 @@ def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made)
             signed = [f"{test[name]:+.2f}".replace("-", "−") for name in ("difference", "low", "high")]
             assert [difference, between, papers] == [signed[0], f"{signed[1]} to {signed[2]}", str(test["papers"])]
             assert p == ("<0.001" if test["p"] < 0.001 else f"{test['p']:.3f}")
-        answer, gem = tab.ask("document.querySelector('.answer').textContent"), by_metric["gem"]
+        answer, gem = text(tab, ".answer"), by_metric["gem"]
         assert f"higher on {gem['won']}, lower on {gem['lost']}." in answer
-        most = tab.ask("[...document.querySelectorAll('#compared .extremes a')].map(a => a.textContent)")
+        most = texts(tab, "#compared .extremes a")
         papers = {"p00000": "A title", "p00001": "Another"}
         assert most == [papers.get(one["paper_id"], one["paper_id"]) for one in (*gem["most"], *gem["least"])]
 
@@ -189,11 +146,8 @@ def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
 
 
 def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
-    values = {
-        "a": {("p1", "r"): 1.0, ("p2", "r"): 2.5},
-        "b": {("p1", "r"): 0.0, ("p2", "r"): 1.0},
-        "c": {("p3", "r"): 1.0},
-    }
+    both = ({("p1", "r"): first, ("p2", "r"): second} for first, second in ((1.0, 2.5), (0.0, 1.0)))
+    values = dict(zip("abc", (*both, {("p3", "r"): 1.0}), strict=True))
     assert [(test.first, test.second) for test in comparisons(values)] == [("a", "b")]
     assert by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
     assert comparisons({}) == [] and comparisons({"a": {}}) == []
@@ -202,7 +156,7 @@ def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
 @pytest.mark.parametrize("axis", ["usd", "parameters", "released", "words"])
 def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beats(tab, release, axis):
     at(tab, release / "index.html", f"x={axis}")
-    column_of = {"usd": "usd", "parameters": "parameters", "released": "model_released", "words": "words"}[axis]
+    column_of = "model_released" if axis == "released" else axis
     with opened(release) as run:
         rows = run.sql(
             f"from (from leaderboard l left join (select model, parameters, released as model_released from models) m "
@@ -230,12 +184,8 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
     card = tab.ask(
         "Object.fromEntries([...document.querySelectorAll('.card dt')].map(dt => [dt.textContent, dt.nextElementSibling.textContent]))"
     )
-    assert (
-        card["Maker"] == "openai"
-        and card["Family"] == "GPT"
-        and "USD read" in card["Price"]
-        and card["Came out"] == "2024-05-13"
-    )
+    assert (card["Maker"], card["Family"], card["Came out"]) == ("openai", "GPT", "2024-05-13")
+    assert "USD read" in card["Price"]
     with opened(release) as run:
         board = run.execute("select metric, rank, score from leaderboard where candidate = $1", [FIRST]).fetchall()
         found = run.execute(
@@ -243,16 +193,14 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
             "join signatures using (signature_id) where metric = 'gem' and p.candidate_id = $1 and h.candidate_id = 'human' "
             "and p.value is not null group by all order by lead desc", [FIRST]
         ).fetchall()  # fmt: skip
-    rows = tab.ask(
-        "[...document.querySelectorAll('#scores tbody tr')].map(row => [...row.cells].map(c => c.textContent.trim()))"
-    )
+    rows = cells(tab, "#scores tbody tr")
     titles = {"gem": "GEM nats", "gem_s_abstract": "GEM-S (abstract) nats", "gem_s_assw": "GEM-S (ASSW) nats"}
     for row in rows:
         ((_, rank, mean),) = [one for one in board if titles[one[0]] == row[0]]
         assert row[1].startswith(f"{rank} "), row
         assert row[2].startswith(f"{mean:+.2f}".replace("-", "−"))
     names = {"p00000": "A title", "p00001": "Another"}
-    shown = tab.ask("[...document.querySelectorAll('.extremes a')].map(a => a.textContent)")
+    shown = texts(tab, ".extremes a")
     order = [names.get(paper, paper) for paper, _ in found]
     assert shown == [*order[:5], *order[::-1][:5]]
     click(tab, "a[href*='one=']")
@@ -264,10 +212,8 @@ def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_pr
     page = release / "papers" / page_of("p00000")
     at(tab, page, "metric=gem_s_assw&candidate=openai%2Fgpt-4o")
     assert tab.ask("document.getElementById('candidate').value") == FIRST
-    assert tab.ask("document.querySelector('#reviews .original').textContent") == "Private words of p00000-h."
-    assert "The reviewer appreciates the clear writing" in tab.ask(
-        "document.querySelector('#reviews .judgments').textContent"
-    )
+    assert text(tab, "#reviews .original") == "Private words of p00000-h."
+    assert "The reviewer appreciates the clear writing" in text(tab, "#reviews .judgments")
     tab.open(release / "papers" / page_of("p00005"))
     assert "Private words" not in tab.ask("document.body.textContent")
 
@@ -315,4 +261,4 @@ def test_the_papers_claims_stand_with_their_verdicts_sources_and_comparisons(tab
     click(tab, ".claims summary")
     assert tab.ask(opened) is True
     click(tab, "#claims button.word")
-    assert "Else the board cannot tell" in tab.ask("document.getElementById('tip').textContent")
+    assert "Else the board cannot tell" in text(tab, "#tip")

@@ -29,6 +29,37 @@ def fill(tab: Tab, selector: str, text: str) -> None:
             f"(document.querySelector({json.dumps(selector)}))")  # fmt: skip
 
 
+def chosen(tab: Tab, selector: str, value: str) -> None:
+    """Chooses *value* in a list."""
+    tab.ask(f"(box => {{ box.value = {json.dumps(value)}; box.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+            f"(document.querySelector({json.dumps(selector)}))")  # fmt: skip
+
+
+def at(tab: Tab, page: Path, fragment: str) -> None:
+    """Opens *page* at an address, as a link from elsewhere would."""
+    tab.open(page)
+    tab.send("Page.navigate", url="about:blank")
+    tab.send("Page.navigate", url=f"{page.resolve().as_uri()}#{fragment}")
+    tab.until("location.protocol + document.readyState === 'file:complete'")
+
+
+def text(tab: Tab, selector: str) -> str:
+    """The text of the first element that *selector* finds."""
+    return tab.ask(f"document.querySelector({json.dumps(selector)}).textContent")
+
+
+def texts(tab: Tab, selector: str) -> list[str]:
+    """The texts of all elements that *selector* finds."""
+    return tab.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.textContent)")
+
+
+def cells(tab: Tab, selector: str) -> list[list[str]]:
+    """The texts of the cells of the rows that *selector* finds, their white space as a reader sees it."""
+    cell = "cell.textContent.trim().replace(/\\s+/g, ' ')"
+    rows = f"[...document.querySelectorAll({json.dumps(selector)})]"
+    return tab.ask(f"{rows}.map(row => [...row.cells].map(cell => {cell}))")
+
+
 def column(tab: Tab, table: str, place: int) -> list[str]:
     """The values of one column of a table, shown rows only, as they are sorted by."""
     rows = f"[...document.querySelectorAll('#{table} tbody tr')].filter(row => !row.hidden)"
