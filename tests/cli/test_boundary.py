@@ -13,13 +13,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gre_bench.cli import app
-from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import without_controls
 from gre_bench.core.urls import base_url, without_accounts
+from tests.cli.calling import ended
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO as GIVEN
 
@@ -30,22 +29,10 @@ LONG = "n" * 300
 
 @pytest.fixture
 def call(monkeypatch, capfd, tmp_path):
-    """``gre-bench ARGUMENTS`` through `main`; exit code, standard output and error. A traceback fails the test."""
+    """``gre-bench ARGUMENTS`` through `main`; a traceback fails the test, and what bypasses the screens."""
     monkeypatch.chdir(tmp_path)
-
-    def calling(*arguments):
-        monkeypatch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])
-        monkeypatch.setattr(screen, "out", screen.Console(width=400))
-        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
-        code = 0
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        found = capfd.readouterr()
-        return code, found.out, found.err
-
-    return calling
+    yield ended
+    assert capfd.readouterr() == ("", "")
 
 
 def refused(found, part="", code=2):
@@ -152,26 +139,23 @@ def test_a_key_that_stands_twice_and_a_negative_row_are_refused(call, tmp_path):
 
 
 @pytest.mark.parametrize("asked", [("leaderboard",), ("publish",), ("sql", "select 1")], ids=lambda asked: asked[0])
-def test_what_is_asked_before_the_first_commit_is_incomplete(call, tmp_path, asked):
-    folder = tmp_path / "state" / "editions" / "X-2025"
-    folder.mkdir(parents=True)
-    (folder / "edition.lock").touch()
-    if asked[0] != "publish":
-        refused(call(asked[0], "X-2025", *asked[1:]), "refresh --edition X-2025", code=3)
+def test_what_is_asked_before_the_first_commit_is_incomplete_and_a_lock_that_is_a_link_is_refused(call, tmp_path):
     (tmp_path / "papers.jsonl").write_text('{"paper_id": "p"}\n')
-    assert call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")[0] == 0
-    if asked[0] != "sql":
-        refused(call(asked[0], "X-2025", *asked[1:]), "refresh --edition X-2025", code=3)
-
-
-def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(call, tmp_path):
-    (tmp_path / "papers.jsonl").write_text('{"paper_id": "p"}\n')
+    papers = ("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")
+    lock = tmp_path / "state" / "editions" / "X-2025" / "edition.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    later = "refresh --edition X-2025"
+    for asked in (("leaderboard", "X-2025"), ("sql", "X-2025", "select 1")):
+        refused(call(*asked), later, code=3)
+    assert call(*papers)[0] == 0
+    for asked in ("leaderboard", "publish"):
+        refused(call(asked, "X-2025"), later, code=3)
     (tmp_path / "precious").write_text("kept")
-    folder = tmp_path / "state" / "editions" / "X-2025"
-    folder.mkdir(parents=True)
-    (folder / "edition.lock").symlink_to(tmp_path / "precious")
-    line = refused(call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new"), code=1)
-    assert "is a symbolic link" in line and (tmp_path / "precious").read_text() == "kept"
+    lock.unlink()
+    lock.symlink_to(tmp_path / "precious")
+    refused(call(*papers), "is a symbolic link", code=1)
+    assert (tmp_path / "precious").read_text() == "kept"
 
 
 def test_every_lock_and_log_is_opened_without_following_a_link():
@@ -230,20 +214,13 @@ SETS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("content", TOMLS, ids=range(len(TOMLS)))
-def test_a_file_of_settings_is_taken_or_refused_in_one_line(call, tmp_path, content):
-    (tmp_path / "given.toml").write_bytes(content)
-    taken_or_refused(call("plan", "ICLR", "2020", "--settings", "given.toml", "--state", "s"))
-
-
-@pytest.mark.parametrize("setting", SETS, ids=range(len(SETS)))
-def test_a_setting_of_the_command_line_is_taken_or_refused_in_one_line(call, setting):
-    taken_or_refused(call("plan", "ICLR", "2020", "--set", setting, "--state", "s"))
-
-
-def taken_or_refused(found):
-    """What was *found* is done, or one printable line with exit code 2; a bad account is in neither."""
-    code, out, err = found
+@pytest.mark.parametrize("given", [*TOMLS, *SETS], ids=range(len(TOMLS) + len(SETS)))
+def test_a_setting_of_a_file_or_the_command_line_is_taken_or_refused_in_one_line(call, tmp_path, given):
+    """Done, or one printable line with exit code 2; a bad account is in neither."""
+    if isinstance(given, bytes):
+        (tmp_path / "given.toml").write_bytes(given)
+    more = ("--set", given) if isinstance(given, str) else ("--settings", "given.toml")
+    code, out, err = call("plan", "ICLR", "2020", *more, "--state", "s")
     assert SECRET not in out + err
     if code:
-        refused(found)
+        refused((code, out, err))

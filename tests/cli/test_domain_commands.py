@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 
 import pytest
 
-from gre_bench.cli import app
-from gre_bench.cli.views import screen
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SYNOPSES
 from tests.conftest import ROOT, real
@@ -20,23 +18,9 @@ DONE, BAD_INPUT = 0, 2
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    """Runs ``gre-bench import`` in this process; (exit code, standard output, standard error)."""
-    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
-
-    def calling(*arguments: str):
-        monkeypatch.setattr(sys, "argv", ["gre-bench", "import", *arguments])
-        monkeypatch.setattr(screen, "out", screen.Console(width=110))
-        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=200))
-        code = DONE
-        try:
-            app.main()
-        except SystemExit as stopped:
-            code = stopped.code or DONE
-        found = capsys.readouterr()
-        return code, found.out, found.err
-
-    return calling
+def call(call):
+    """Runs ``gre-bench import``."""
+    return partial(call, "import")
 
 
 def test_the_sample_restaurants_come_in_with_their_categories(call, tmp_path):
@@ -102,8 +86,7 @@ def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
         (("graded", PROPOSALS, "--edition", "G2024"), "edition 'G2024' is not written as VENUE-YEAR"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(call, tmp_path, monkeypatch, arguments, part):
-    monkeypatch.chdir(tmp_path)
+def test_a_mistake_is_one_line_and_exit_code_2(call, arguments, part):
     code, out, err = call(*arguments)
     assert (code, out, err.count("\n")) == (BAD_INPUT, "", 1)
     assert part in err

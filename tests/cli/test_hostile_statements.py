@@ -1,11 +1,16 @@
-"""Hundreds of hostile statements: none changes a file, reads what is not its own, blames the store, or runs for ever."""
+"""Hundreds of hostile statements: none changes a file, reads what is not its own, blames the store, or runs for ever.
+
+They stand in ``hostile_statements.json``: those that give no row, others, those of a stranger who had not seen how
+``gre-bench sql`` is made, and those that only a bound ends. ``{state}``: the edition's folder; ``{out}``: a folder that
+may be written; ``{secret}``: a file that nobody may read; ``{tmp}``: the temporary folder.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,21 +19,33 @@ from gre_bench.cli import app
 from gre_bench.core.errors import GreBenchError
 from gre_bench.core.settings import QuerySettings
 from gre_bench.store import Store
-from tests.cli.hostile_statements import LONG, QUICK, REFUSED
-from tests.cli.red_team_statements import STATEMENTS
 from tests.flows.refreshing import EDITION, refreshed
 
+KINDS = json.loads(Path(__file__).with_name("hostile_statements.json").read_text(encoding="utf-8"))
+HUGE = [
+    "select '" + "x" * 3_000_000 + "'",
+    "select " + "(" * 20_000 + "1" + ")" * 20_000,
+    "select " + "+".join(["1"] * 100_000),
+    "select " + "not " * 100_000 + "true",
+    "select " + "[" * 5_000 + "]" * 5_000,
+    "select " + ",".join(f"1 as c{k}" for k in range(20_000)),
+    "from " + ", ".join(["scores"] * 2_000),
+    " union all ".join(["select 1"] * 20_000),
+    "with " + ", ".join(f"x{k} as (select 1)" for k in range(5_000)) + " select 1",
+    "from (" * 3_000 + "select 1" + ")" * 3_000,
+    "select case " + "when false then 1 " * 50_000 + "end",
+    "/*" * 50_000 + "*/" * 50_000 + "select 1",
+    ";" * 100_000,
+    "select 1;" * 20_000,
+    "explain " * 5_000 + "select 1",
+    "describe " * 5_000 + "scores",
+    'select 1 as "' + "x" * 100_000 + '"',
+]
+QUICK = [*KINDS["refused"], *KINDS["other"], *HUGE]
+REFUSED = set(KINDS["refused"])
 SECRET = "the-secret-of-this-test"
 secret_in_python = [SECRET]
 SMALL = QuerySettings(seconds=2, memory=200, spill=50, result=2)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the statements gave, by their number, and files that came, went or changed meanwhile."""
-
-    said: dict[int, str]
-    changed: list[str]
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -37,12 +54,6 @@ def files(folder: Path) -> dict[str, str]:
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in folder.rglob("*")
     }
-
-
-def placed(text: str, places: dict[str, Path]) -> str:
-    for name, place in places.items():
-        text = text.replace(f"{{{name}}}", str(place))
-    return text
 
 
 def told(store: Store, statement: str) -> str:
@@ -57,79 +68,55 @@ def told(store: Store, statement: str) -> str:
     return f"0 {len(rows)} rows"
 
 
-def ask_all(folder: Path, statements: list[str]) -> Asked:
-    """Asks all of them, two at a time, in a place of their own: state, home, temporary and current folder."""
+def answers(folder: Path, statements: list[str]) -> dict[str, str]:
+    """What each statement gives, asked two at a time, in a place of their own: state, home, temporary, current folder.
+
+    None of them changes, makes or removes a file, and each ends with 0 or 2.
+    """
     state = refreshed(folder / "state")
     for name in ("out", "tmp", "home", "here"):
         (folder / name).mkdir()
     (folder / "secret.csv").write_text(f"a,b\n{SECRET},1\n")
-    places = {"state": state / "editions" / EDITION, "out": folder / "out", "secret": folder / "secret.csv"}
-    texts = [placed(text, places) for text in statements]
+    places = {
+        "state": state / "editions" / EDITION,
+        "out": folder / "out",
+        "secret": folder / "secret.csv",
+        "tmp": folder / "tmp",
+    }
+    texts = statements
+    for name, place in places.items():
+        texts = [text.replace(f"{{{name}}}", str(place)) for text in texts]
     before, kept, temporary = files(folder), Path.cwd(), tempfile.tempdir
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.chdir(folder / "here")
         patch.setenv("HOME", str(folder / "home"))
         patch.setenv("GRE_BENCH_TEST_SECRET", SECRET)
         patch.setattr(tempfile, "tempdir", str(folder / "tmp"))
-        said = list(pool.map(lambda text: told(Store(state, EDITION), text), texts))
+        lines = list(pool.map(lambda text: told(Store(state, EDITION), text), texts))
     assert (Path.cwd(), tempfile.tempdir) == (kept, temporary)
-    after = files(folder)
-    changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
-    return Asked(dict(enumerate(said)), sorted(changed))
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory, request):
-    """What the statements gave that are to be tried: every sixth, or all with the slow tests."""
-    chosen = sorted({test.callspec.params["number"] for test in request.session.items if "quick" in test.fixturenames})
-    found = ask_all(tmp_path_factory.mktemp("hostile"), [QUICK[number] for number in chosen])
-    return Asked({number: found.said[place] for place, number in enumerate(chosen)}, found.changed)
+    assert files(folder) == before
+    given = dict(zip(statements, lines, strict=True))
+    assert {text[:200]: line for text, line in given.items() if line[:2] not in ("0 ", "2 ")} == {}
+    return given
 
 
 def test_there_are_hundreds_of_them():
-    assert len(QUICK) >= 150 and len(set(QUICK)) == len(QUICK)
+    assert len(set(QUICK)) == len(QUICK) > 300 and len(KINDS["stranger"]) > 400
 
 
 @pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(
-            number,
-            marks=() if number % 6 == 0 else pytest.mark.slow,
-            id=f"{number}-{text[:40].encode('unicode_escape').decode()}",
-        )
-        for number, text in enumerate(QUICK)
-    ],
+    "is_chosen", [lambda place: not place % 9, pytest.param(lambda place: place % 9, marks=pytest.mark.slow)]
 )
-def test_a_hostile_statement_changes_nothing_and_is_one_line(quick, number):
-    assert quick.said[number][:2] in ("0 ", "2 "), quick.said[number]
-    assert quick.changed == []
-    if QUICK[number] in REFUSED:
-        assert quick.said[number][0] == "2" or quick.said[number] == "0 0 rows", quick.said[number]
-
-
-def test_a_stranger_s_statements_change_nothing_and_are_one_line_each(tmp_path):
-    """Every sixteenth of them; the others are tried with the slow tests."""
-    _try_all(tmp_path, STATEMENTS[::16])
-
-
-@pytest.mark.slow
-def test_the_other_statements_of_the_stranger_change_nothing_either(tmp_path):
-    _try_all(tmp_path, [text for place, text in enumerate(STATEMENTS) if place % 16])
-
-
-def _try_all(folder: Path, statements: list[str]) -> None:
-    found = ask_all(folder, statements)
-    assert found.changed == []
-    for number, line in found.said.items():
-        assert line[:2] in ("0 ", "2 "), (statements[number], line)
+def test_a_hostile_statement_changes_nothing_and_is_one_line(tmp_path, is_chosen):
+    """Every ninth of them; the others are tried with the slow tests."""
+    chosen = [text for place, text in enumerate([*QUICK, *KINDS["stranger"]]) if is_chosen(place)]
+    given = answers(tmp_path, chosen)
+    assert {
+        text: line for text, line in given.items() if text in REFUSED and line[0] == "0" and line != "0 0 rows"
+    } == {}
 
 
 @pytest.mark.slow
 def test_a_bomb_meets_a_bound_that_is_told_in_one_line_with_what_to_do(tmp_path):
-    found = ask_all(tmp_path, LONG)
-    assert found.changed == []
-    for number, line in found.said.items():
-        assert line[:2] in ("0 ", "2 "), (LONG[number], line)
-    bounded = [line for line in found.said.values() if ", or allow more, such as --set query." in line]
-    assert len(bounded) > len(LONG) / 2
+    lines = answers(tmp_path, KINDS["long"]).values()
+    assert sum(", or allow more, such as --set query." in line for line in lines) > len(lines) / 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
@@ -21,43 +20,42 @@ from tests.ingest.pdf.layouts import Press, front
 PAPER = SIXTEEN / "pdfs" / "s01.pdf"
 
 
-def gre_bench(*arguments: object) -> CompletedProcess[str]:
-    """``gre-bench ARGUMENTS`` in this process; an expected failure is one line on standard error."""
-    return CompletedProcess(arguments, *call(*arguments))
+def of_tables() -> bytes:
+    """A paper of little text and long tables."""
+    press = Press()
+    front(press, "Tables and Nothing Else")
+    press.heading("1 Introduction")
+    press.running(2)
+    for number in range(4):
+        press.table(str(number), "figures of the cohort", rows=45)
+    return press.made().data
 
 
-def test_parse_prints_statuses_and_texts_and_ends_with_0():
-    done = gre_bench("papers", "parse", PAPER)
-    assert done.returncode == 0, done.stderr
-    assert f"{PAPER}: ok, 3 pages" in done.stdout
-    assert "1,274  kept" in done.stdout and "all words" in done.stdout
-    assert "Trust Before Speed" in done.stdout and "Learning-rate warmup is used" in done.stdout
-
-
-def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
-    page = tmp_path / "saved.pdf"
+def test_parse_prints_statuses_and_texts_and_ends_with_2_where_one_file_is_not_sound(tmp_path):
+    code, out, err = call("papers", "parse", PAPER)
+    assert code == 0, err
+    assert f"{PAPER}: ok, 3 pages" in out and "1,274  kept" in out and "all words" in out
+    assert "Trust Before Speed" in out and "Learning-rate warmup is used" in out
+    page, cut, tables = (tmp_path / f"{name}.pdf" for name in ("saved", "cut", "tables"))
     page.write_text("<!doctype html><title>Verifying your browser</title>")
-    cut = tmp_path / "cut.pdf"
     cut.write_bytes(PAPER.read_bytes()[:5000])
-    done = gre_bench("papers", "parse", "--json", page, PAPER, cut)
-    assert done.returncode == 2
-    found = json.loads(done.stdout)
-    assert [row["status"] for row in found] == ["not_a_pdf", "ok", "truncated"]
+    tables.write_bytes(of_tables())
+    code, out, _ = call("papers", "parse", "--json", page, PAPER, cut)
+    found = json.loads(out)
+    assert (code, [row["status"] for row in found]) == (2, ["not_a_pdf", "ok", "truncated"])
     assert found[1]["text"] and found[1]["findings"] == []
     assert [page["page"] for page in found[1]["words"]] == [1, 2, 3] and found[1]["words"][0]["words"]["kept"] > 400
-
-
-def test_parse_names_a_file_that_is_not_there():
-    done = gre_bench("papers", "parse", "nowhere.pdf")
-    assert done.returncode == 2 and "cannot read nowhere.pdf" in done.stderr and "Traceback" not in done.stderr
+    code, out, _ = call("papers", "parse", "--quiet", tables)
+    assert code == 2, out
+    assert "doubtful" in out and "most words are dropped" in out and "figures and tables" in out
 
 
 def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
     paper = tmp_path / "doubtful.pdf"
     paper.write_bytes(with_hidden(PAPER.read_bytes(), "white"))
-    done = gre_bench("papers", "audit", paper, "--out", tmp_path / "seen", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    code, out, err = call("papers", "audit", paper, "--out", tmp_path / "seen", "--json")
+    assert code == 0, err
+    found = json.loads(out)
     (finding,) = found["findings"]
     assert (finding["kind"], finding["text"], finding["page"]) == ("pale", PHRASE, 1) and finding["instructs"]
     assert found["pictures"] == [str(tmp_path / "seen" / "page-001.png")]
@@ -65,10 +63,17 @@ def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
     assert PHRASE in page and "page-001.png" in page and Path(found["pictures"][0]).stat().st_size > 10_000
 
 
-@pytest.mark.parametrize(("what", "told"), [("P1", "no editions in"), ("missing.pdf", "missing.pdf")])
-def test_audit_says_what_it_cannot_find(what, told, tmp_path):
-    done = gre_bench("papers", "audit", what, "--state", tmp_path)
-    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") <= 1
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("parse", "nowhere.pdf"), "cannot read nowhere.pdf"),
+        (("audit", "P1"), "no editions in"),
+        (("audit", "missing.pdf"), "missing.pdf"),
+    ],
+)
+def test_what_is_not_there_is_one_line(arguments, told, tmp_path):
+    code, _, err = call("papers", *arguments, *(("--state", tmp_path) if arguments[0] == "audit" else ()))
+    assert code == 2 and told in err and err.count("\n") <= 1
 
 
 def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
@@ -94,25 +99,6 @@ def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
     assert rows[ids[1]]["words"][0][1]["hidden"] == len(PHRASE.split())
 
 
-def test_a_doubtful_paper_ends_parse_with_2_and_says_why(tmp_path):
-    paper = tmp_path / "tables.pdf"
-    paper.write_bytes(of_tables())
-    done = gre_bench("papers", "parse", "--quiet", paper)
-    assert done.returncode == 2, done.stdout
-    assert "doubtful" in done.stdout and "most words are dropped" in done.stdout and "figures and tables" in done.stdout
-
-
-def of_tables() -> bytes:
-    """A paper of little text and long tables."""
-    press = Press()
-    front(press, "Tables and Nothing Else")
-    press.heading("1 Introduction")
-    press.running(2)
-    for number in range(4):
-        press.table(str(number), "figures of the cohort", rows=45)
-    return press.made().data
-
-
 def test_a_refresh_reports_doubtful_papers_and_texts_shows_where_their_words_went(tmp_path):
     pdfs = tmp_path / "pdfs"
     shutil.copytree(PAPER.parent, pdfs)
@@ -121,13 +107,13 @@ def test_a_refresh_reports_doubtful_papers_and_texts_shows_where_their_words_wen
     cut.write_bytes(cut.read_bytes()[:9000])
     state = ("--state", tmp_path / "state")
     sources = ("--set", f"sources.pdfs={pdfs}", "--set", 'scoring.metrics=["gem"]')
-    done = gre_bench("refresh", "--settings", ROOT / "deployments" / "demo.toml", *sources, "--no-prefect", *state)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"papers read with status doubtful: 1 (text in use), first {doubtful.stem}" in done.stdout
-    assert f"papers read with status truncated: 1 (without text), first {cut.stem}" in done.stdout
-    shown = gre_bench("papers", "texts", *state)
-    assert shown.returncode == 0 and "1 pdf: doubtful" in shown.stdout and "references" in shown.stdout
-    rows = {row["paper_id"]: row for row in json.loads(gre_bench("papers", "texts", "--json", *state).stdout)}
+    code, out, err = call("refresh", "--settings", ROOT / "deployments" / "demo.toml", *sources, "--no-prefect", *state)
+    assert code == 0, out + err
+    assert f"papers read with status doubtful: 1 (text in use), first {doubtful.stem}" in out
+    assert f"papers read with status truncated: 1 (without text), first {cut.stem}" in out
+    code, out, _ = call("papers", "texts", *state)
+    assert code == 0 and "1 pdf: doubtful" in out and "references" in out
+    rows = {row["paper_id"]: row for row in json.loads(call("papers", "texts", "--json", *state)[1])}
     assert len(rows) == 16
     for row in rows.values():
         counts = [count for page in row["by_page"] for count in page["words"].values()]

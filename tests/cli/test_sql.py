@@ -126,7 +126,7 @@ def test_bounds_are_given_as_settings_and_no_others(state):
         assert code == 2 and said in told and "\n" not in told
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
 def test_a_query_ends_with_who_asks_it_and_leaves_nothing(state, tmp_path, sign):
     asked = ["sql", EDITION, "select pg_sleep(600)", "--set", "query.seconds=600", "--state", str(state)]
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -260,44 +260,41 @@ def test_rows_that_fit_are_a_table_with_numbers_to_the_right(state, monkeypatch,
     assert shown == ["row", "1", "name", "x", "y", "n", "12345678"], "a record, whose numbers are never cut"
 
 
-def test_json_is_json_whatever_the_numbers_are(state):
-    code, out, _ = call(
-        "sql",
-        EDITION,
-        "select 'nan'::double as a, [1 / 0] as b, 1.5 as c, date '2026-01-02' as d",
-        "--json",
-        "--state",
-        state,
-    )
-    assert code == 0 and json.loads(out, parse_constant=pytest.fail) == [
-        {"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"}
-    ]
-    assert (
-        call("sql", EDITION, "select 1 as a", "--json", "--state", state)[1]
-        == call("sql", EDITION, "select 1 as a", "-f", "json", "--state", state)[1]
-    )
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (
+            "select 'nan'::double as a, [1 / 0] as b, 1.5 as c, date '2026-01-02' as d",
+            {"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"},
+        ),
+        ("select 1 a_2, 2 a, 3 a", {"a_2": 1, "a": 2, "a_3": 3}),
+        ("select 1 a, 2 a, 3 a_2, 4 a_2", {"a": 1, "a_2_2": 2, "a_2": 3, "a_2_3": 4}),
+        ("select candidate from leaderboard where rank = 1 and metric = 'gem'", {"candidate": "human"}),
+    ],
+)
+def test_json_is_json_whatever_the_numbers_are_and_columns_of_one_name_keep_all_their_values(state, text, row):
+    code, out, _ = call("sql", EDITION, text, "--json", "--state", state)
+    assert code == 0 and json.loads(out, parse_constant=pytest.fail) == [row]
+    assert call("sql", EDITION, text, "-f", "json", "--state", state)[1] == out
 
 
-def test_columns_of_one_name_keep_all_their_values(state):
-    code, out, _ = call("sql", EDITION, "select 1 a_2, 2 a, 3 a", "--json", "--state", state)
-    assert code == 0 and json.loads(out) == [{"a_2": 1, "a": 2, "a_3": 3}]
-    code, out, _ = call("sql", EDITION, "select 1 a, 2 a, 3 a_2, 4 a_2", "--json", "--state", state)
-    assert code == 0 and sorted(json.loads(out)[0].values()) == [1, 2, 3, 4]
-
-
-def test_a_text_is_shown_letter_by_letter(state):
+def test_a_text_is_shown_letter_by_letter_and_is_harmless_in_markdown(state):
     code, out, _ = call("sql", EDITION, "select ':smile: a:b:c' as said", "--state", state)
     assert code == 0 and ":smile: a:b:c" in out
+    code, out, _ = call("sql", EDITION, 'select 1 as "a|b\x1b[2J<img>"', "--format", "markdown", "--state", state)
+    assert code == 0 and "\x1b" not in out and "\\|" in out and "<img" not in out.replace("\\<img", "")
 
 
-@pytest.mark.parametrize("hidden", [
-    "with w as (copy (select 1) to '~/read.duckdb.wal') from w",
-    "explain analyze with w as (copy (select 1) to '~/x.csv') from w",
-    "from json_execute_serialized_sql(json_serialize_sql('select 1'))",
+@pytest.mark.parametrize(("edition", "text", "line"), [
+    (EDITION, "with w as (copy (select 1) to '~/read.duckdb.wal') from w", f"edition {EDITION}: "),
+    (EDITION, "explain analyze with w as (copy (select 1) to '~/x.csv') from w", f"edition {EDITION}: "),
+    (EDITION, "from json_execute_serialized_sql(json_serialize_sql('select 1'))", f"edition {EDITION}: "),
+    (EDITION, "selekt 1", f"edition {EDITION}: "),
+    ("NONE-2020", "from leaderboard", "no edition NONE-2020 in "),
 ])  # fmt: skip
-def test_what_a_query_hides_is_refused_before_it_runs(state, hidden):
-    code, out, err = call("sql", EDITION, hidden, "--state", state)
-    assert (code, out) == (2, "") and "\n" not in err
+def test_what_is_refused_is_one_line(state, edition, text, line):
+    code, out, err = call("sql", edition, text, "--state", state)
+    assert (code, out) == (2, "") and "\n" not in err and err.startswith(line)
 
 
 def test_what_parquet_has_no_form_for_is_text_and_no_traceback(state, tmp_path):
@@ -319,11 +316,6 @@ def test_no_output_is_written_over_what_the_state_keeps(state, name, command):
     code, _, err = call(*command, "--format", "csv", "--out", file, "--state", state)
     assert code == 2 and "lies in what" in err and "\n" not in err
     assert (file.read_bytes() if file.exists() else None) == before
-
-
-def test_names_of_columns_are_harmless_in_markdown(state):
-    code, out, _ = call("sql", EDITION, 'select 1 as "a|b\x1b[2J<img>"', "--format", "markdown", "--state", state)
-    assert code == 0 and "\x1b" not in out and "\\|" in out and "<img" not in out.replace("\\<img", "")
 
 
 def test_a_disk_that_is_full_is_told_and_a_reader_who_has_enough_is_no_fault(state):
