@@ -210,7 +210,6 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
 
 
 def _facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts at the top of the page: models, metrics, papers, pairs, and the evaluation LMs."""
     entries = [entry for board in shown_boards for entry in board.entries]
     shown = (("Models", len({entry.candidate for entry in entries if entry.kind == "model"})),
              ("Metrics", len(shown_boards)), ("Papers", about.get("papers", 0)),

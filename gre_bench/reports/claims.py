@@ -111,17 +111,10 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
     return _summary(name, rows)
 
 
-def line_of(verdicts: dict[str, Any]) -> str:
-    """Returns one line that counts the *verdicts* of `edition_claims` or `study_claims`."""
-    counts = verdicts["counts"]
-    return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
-        ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
-    ))  # fmt: skip
-
-
 def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    summary = {"of": name, "claims": rows, "counts": dict(Counter(row["verdict"] for row in rows))}
-    return summary | {"line": line_of(summary)}
+    counts = Counter(row["verdict"] for row in rows)
+    line = f"{counts['holds']} claims hold, {counts['does not hold']} do not, {counts['cannot be told']} cannot be told"
+    return {"of": name, "claims": rows, "counts": dict(counts), "line": line}
 
 
 _UNSCORED = ClaimResult(why="the metric was not scored")
@@ -241,7 +234,7 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
         return ClaimResult(why="not validated on the papers of this edition; gre-bench study validate does it")
     if claim.test == "costs_less":
         contrasts = [
-            _difference(f"{less} costs less than {more}", effects[less], effects[more])
+            _less(f"{less} costs less than {more}", _effect(effects[less], 1), _effect(effects[more], 1))
             for less in claim.changes for more in claim.more if less in effects and more in effects
         ]  # fmt: skip
     else:
@@ -257,10 +250,6 @@ def _effect(row: Row, sign: int) -> Contrast:
     verb = "falls" if sign < 0 else "rises"
     low, high = sorted((sign * row["low"], sign * row["high"]))
     return from_interval(f"{verb} with {row['change']}", sign * row["d"], low, high, row["papers"])
-
-
-def _difference(name: str, first: Row, second: Row) -> Contrast:
-    return _less(name, _effect(first, 1), _effect(second, 1))
 
 
 def _on_grades(store: _Reader, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:

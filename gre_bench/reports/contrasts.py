@@ -43,7 +43,7 @@ from gre_bench.pipeline.ranking import reading, words_of
 from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
-from gre_bench.stats.length import LengthContrast, contrast_at_length, length_slope
+from gre_bench.stats.length import contrast_at_length, length_slope
 from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family, pair_tests
 from gre_bench.stats.ranks import agreement, consistency, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
@@ -200,7 +200,8 @@ def _of_signature(
                 row[name] = _of_test(part_test) | {"p_holm": None}
         row["detectable"] = detectable(test.sd, test.papers, 1 - LEVEL, POWER)
         if slope is not None:
-            row["at_length"] = _at_length(contrast_at_length(slope, *_shared(own, names, words)))
+            at_length = contrast_at_length(slope, *_shared(own, names, words))
+            row["at_length"] = asdict(at_length) | {"p": at_length.p, "p_holm": None, "why_not": at_length.why_not}
     return rows
 
 
@@ -257,10 +258,6 @@ def _shared(
     scores = [[sum(pair[k] for pair in by_paper[paper]) / len(by_paper[paper]) for paper in papers] for k in (0, 1)]
     lengths = [[float(words[name, paper]) for paper in papers] for name in names]
     return papers, scores[0], scores[1], lengths[0], lengths[1]
-
-
-def _at_length(contrast: LengthContrast) -> dict[str, Any]:
-    return asdict(contrast) | {"p": contrast.p, "p_holm": None, "why_not": contrast.why_not}
 
 
 def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:

@@ -95,7 +95,6 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Yields a row of `overview` for each edition that has releases but no store."""
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
@@ -174,7 +173,8 @@ class _Handler(BaseHTTPRequestHandler):
     viewing: Viewing
 
     def do_GET(self) -> None:
-        if not self._is_asked_here():
+        name, _, port = self.headers.get("host", "").partition(":")
+        if name not in (HOST, "localhost") or port not in ("", str(self.connection.getsockname()[1])):
             return self._text(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
         path = unquote(urlsplit(self.path).path)
         parts = tuple(path.split("/")[1:])
@@ -186,7 +186,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif parts == ("status.json",):
                 self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
             elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
-                self._moved(f"/{parts[0]}/{parts[1]}/index.html")
+                to = quote(f"/{parts[0]}/{parts[1]}/index.html")
+                self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": to})
             elif file := self.viewing.file(parts):
                 self._file(file, OF_RELEASES if parts[0] == "releases" else {})
             else:
@@ -213,18 +214,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def version_string(self) -> str:
         return "gre-bench"
-
-    @property
-    def port(self) -> int:
-        """Returns the port at which the request arrived."""
-        return self.connection.getsockname()[1]
-
-    def _is_asked_here(self) -> bool:
-        name, _, port = self.headers.get("host", "").partition(":")
-        return name in (HOST, "localhost") and port in ("", str(self.port))
-
-    def _moved(self, path: str) -> None:
-        self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": quote(path)})
 
     def _text(self, status: HTTPStatus, line: str) -> None:
         self._body(f"{line}\n".encode(), "text/plain; charset=utf-8", status)

@@ -173,7 +173,6 @@ def plan(
 
 
 def _show_plan(plan: dict[str, Any]) -> None:
-    """Prints the estimate for an edition: requests, tokens, cost and hours, and the assumptions behind them."""
     have = {name: value for name, value in plan["already_there"].items() if value}
     held = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
     papers = f"{counted(plan['papers'], 'paper')}" if plan["drawn"] else f"at most {counted(plan['papers'], 'paper')}"
@@ -206,7 +205,6 @@ def _show_plan(plan: dict[str, Any]) -> None:
 
 
 def _show_experiments(plan: dict[str, Any]) -> None:
-    """Prints a table of what each experiment costs, then its files and commands, and all assumptions made."""
     heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
     table(heads, [
         (row["experiment"].partition("/")[2], f"{row['requests']:,}",

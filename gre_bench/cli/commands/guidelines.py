@@ -160,7 +160,6 @@ def _show_estimate(plan: Row) -> None:
 
 
 def _show_comparison(summary: Row) -> None:
-    """Prints tables in the layout of the paper, results by condition, paired tests, and the folder of the study."""
     from gre_bench.guidelines.tables import layout
     from gre_bench.studies import guidelines as results
 
@@ -188,7 +187,6 @@ def _show_comparison(summary: Row) -> None:
 
 
 def _show_quality(summary: Row) -> None:
-    """Prints how many human reviews got which points and totals, and how many belong to each group."""
     points = ((name, grade, count) for name, counts in summary["points"].items() for grade, count in counts.items())
     heads = ("Criterion", "Points or why not", "Reviews")
     _show_table(f"{summary['reviews']} reviews by criterion", heads, points)

@@ -357,7 +357,6 @@ def import_into(
 
 
 def _show_imported(report: Row, edition: str) -> None:
-    """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses", "points")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
@@ -387,7 +386,6 @@ def _show_imported(report: Row, edition: str) -> None:
 
 
 def _show_judged(judged: Row, edition: str) -> None:
-    """Prints how many judgments the writer finds in the reviews of each imported candidate, and of humans."""
     if not judged["candidates"]:
         return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
     human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)

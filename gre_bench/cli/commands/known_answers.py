@@ -81,7 +81,6 @@ def _write(report: dict[str, Any], out: Path) -> None:
 
 
 def _show_answers(report: dict[str, Any]) -> None:
-    """Prints a table for each check in *report*, with notes on how to read the tables."""
     say(
         f"{report['simulations']} simulations, {report['papers']} papers with two references each; nats; "
         f"seed {report['seed']}"
@@ -191,7 +190,6 @@ def flaws(
 
 
 def _show_planting(edition: str, record: Mapping[str, Any]) -> None:
-    """Prints how many papers have flaws, and what could not be planted, by reason."""
     flaws = [place["flaw"] for places in record["papers"].values() for place in places[:2]]
     number = {name: flaws.count(name) for name in sorted(set(flaws))}
     say(f"{edition}: {counted(len(record['papers']), 'paper')}, four texts each", style="bold")

@@ -247,7 +247,6 @@ def _show_left_out(report: dict[str, Any]) -> None:
 
 
 def _show_training(report: dict[str, Any]) -> None:
-    """Prints the *report* of a training: its data, its loss, what was left out, and how to use the tuned model."""
     loss, conversations = report["loss"], report["conversations"]
     say(
         f"trained ({report['method']}, base {report['base']['quantisation']} {report['base']['dtype']}, "

@@ -134,7 +134,6 @@ def _show_texts(rows: Sequence[Row], words: Sequence[Row]) -> None:
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    """Prints what happened to the words of a file, and on which pages: kept, hidden, or dropped and why."""
     from gre_bench.ingest.pdf.text import FATES, ranges, totals
 
     totals_by_fate = totals(pages)

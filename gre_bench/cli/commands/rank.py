@@ -83,7 +83,6 @@ def rank(
 
 
 def _show_understood(report: Row) -> None:
-    """Prints what an import understood of a file of reviews: columns, papers, refused rows and judgments."""
     columns = ", ".join(report["columns"])
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
@@ -115,7 +114,6 @@ def _show_understood(report: Row) -> None:
 
 
 def _show_one(report: dict[str, Any], state: Path) -> None:
-    """Prints the candidate's ranks and scores, tests under the first metric with scores, and next steps."""
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
         return say(
@@ -124,7 +122,7 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
     first = next((row for row in rows if row["scored"]), rows[0])
     say(_sentence(name, edition, first))
     columns = (
-        Column("metric", [screen.plain(_metric(row)) for row in rows], 0, "name"),
+        Column("metric", [screen.plain(row["metric"] + _doubt(row)) for row in rows], 0, "name"),
         Column("rank", [_rank(row) for row in rows]),
         Column("score", [with_half(row["score"], row["high"]) for row in rows]),
         Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
@@ -147,12 +145,11 @@ def _sentence(name: str, edition: str, row: Row) -> str:
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    doubt = "" if row["validation"].startswith("validated") else " (not validated)"
-    return f"{name} has rank {_rank(row)} on {edition} under {title}{doubt}{above}."
+    return f"{name} has rank {_rank(row)} on {edition} under {title}{_doubt(row)}{above}."
 
 
-def _metric(row: Row) -> str:
-    return row["metric"] + ("" if row["validation"].startswith("validated") else " (not validated)")
+def _doubt(row: Row) -> str:
+    return "" if row["validation"].startswith("validated") else " (not validated)"
 
 
 def _rank(row: Row) -> str:

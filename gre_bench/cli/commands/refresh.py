@@ -107,7 +107,6 @@ def demo(state: Path, quiet: bool, no_prefect: options.NoPrefect = False) -> Ans
 
 
 def _show_included(state: Path) -> None:
-    """Loads the real board that comes with the program into *state*, and prints its headline."""
     from gre_bench.release.loading import load_release, release_named
 
     store = Store(state, INCLUDED_EDITION)
@@ -167,7 +166,6 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
 
 
 def _show_status(current: Row) -> None:
-    """Prints the state of one edition: progress of its run, pairs by metric, texts not written, and spending."""
     line = current["state"]
     if current["state"] == "running":
         line += (
@@ -187,7 +185,6 @@ def _show_status(current: Row) -> None:
 
 
 def _show_spending(current: Row) -> None:
-    """Prints what an edition or a study has spent on each model, how requests ended, and the budget left."""
     for name, spent in current["spent_by_model"].items():
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
         lost = f", {spent['unanswered']:,} without an answer, perhaps paid" if spent["unanswered"] else ""

@@ -87,7 +87,6 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
 
 
 def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
-    """Prints each row as a block of lines, one line for each column."""
     widest = max(map(cell_len, heads))
     if not shown:
         say("columns: " + ", ".join(heads))

@@ -102,7 +102,6 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 
 
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints one pair: its log-probabilities, the tokens that changed most, and the texts that are *fresh*."""
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")

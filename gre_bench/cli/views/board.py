@@ -181,7 +181,6 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
 
 
 def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> None:
-    """Prints the answer and the table of one metric and one *group* of candidates; controls come last."""
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
@@ -230,7 +229,6 @@ def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints which neighbours on the board do not differ significantly, and how many more papers would show it."""
     lines = list(ties(rows))
     screen.say_all(lines[:SHOWN_TIES])
     if len(lines) > SHOWN_TIES:
@@ -242,7 +240,6 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
 def _cautions(
     rows: Sequence[LeaderboardRow], signature: SignatureRow, exposures: Sequence[ExposureRow], gap: CleanGapRow | None
 ) -> None:
-    """Prints whether the metric is validated, and who may have read the reviews."""
     contaminated = (row for row in exposures if row["status"] == "contaminated")
     for line in exposed(signature, contaminated):
         say(line, style="yellow")
@@ -265,7 +262,6 @@ def _cautions(
 def _basis(
     rows: Sequence[LeaderboardRow], signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]
 ) -> None:
-    """Prints the data behind the table of one metric: its AUC, its signature, and what was learnt from these papers."""
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "

@@ -175,7 +175,6 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
-    """Prints each row as a block of lines, for a screen too narrow for a table."""
     if title:
         say(title, style="bold")
     heads = max(len(column.head) for column in columns)

@@ -81,7 +81,6 @@ def _paper(
 
 
 def _cell(pairs: Sequence[Row]) -> dict[str, Any]:
-    """Returns the mean score of *pairs*, or why there is none."""
     values = [row["value"] for row in pairs if row["state"] == "scored"]
     why = next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " ")
     return {"mean": sum(values) / len(values) if values else None, "why": why}
