@@ -8,7 +8,6 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -50,14 +49,6 @@ hypothesis.settings.register_profile(
     derandomize="GRE_BENCH_NEW_EXAMPLES" not in os.environ,
 )
 hypothesis.settings.load_profile("any_machine")
-
-# A store is written to disk at each commit: in memory, where there is plenty of it, that takes no time.
-IN_MEMORY = Path("/dev/shm")
-if "TMPDIR" not in os.environ and IN_MEMORY.is_dir():
-    found = os.statvfs(IN_MEMORY)
-    if found.f_bavail * found.f_frsize > 8 * 2**30 and not found.f_flag & os.ST_NOEXEC:
-        os.environ["TMPDIR"] = str(IN_MEMORY)
-        tempfile.tempdir = None
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
