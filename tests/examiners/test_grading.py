@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from scipy.stats import kendalltau
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
@@ -17,6 +19,7 @@ from gre_bench.examiners.grading import ExaminerMetric, grade, grade_by_endpoint
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
+from tests.conftest import real
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
@@ -53,6 +56,35 @@ def test_every_template_brings_known_scores_back_in_their_order(name, tmp_path):
             assert (values[0], values[-1]) == (one.form.scale.low, one.form.scale.high)
             assert {len(found.parts) for found in grades} == {len(one.aspects) if one.form.answer == "score" else 4}
             assert values == pytest.approx([sum(found.parts.values()) / len(found.parts) for found in grades])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("template", ["p1", "p5", "p7", "explanation", "direct_assessment"])
+def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding(template, tmp_path):
+    """80 summaries: an LM that knows the human score and rounds it to the scale agrees as much as rounding allows."""
+    with real("summarization-eval4nlp", "train_summarization.tsv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))[::4]
+    human = [float(row["Score"]) for row in rows]
+    known = dict(zip((row["HYP"] for row in rows), human, strict=True))
+    one = Examiner(template=template, item="summary")
+
+    def quality(prompt: str) -> float:
+        text = prompt.partition("\nSummary: ")[2].partition("\n")[0]
+        return (known[text] - 1) / 4
+
+    def rounded(value: float) -> float:
+        scale = one.form.scale
+        if scale.only_declared:
+            return scale.values[min(len(scale.values) - 1, int((value - 1) / 4 * len(scale.values)))]
+        return round(scale.low + (value - 1) / 4 * (scale.high - scale.low))
+
+    texts = [Item(str(place), row["SRC"], row["HYP"]) for place, row in enumerate(rows)]
+    with scripted_chat(write=examiner(quality=quality)) as server:
+        grades = grade(one, texts, writer(server, tmp_path))
+    assert [found.problem for found in grades if found.problem] == []
+    tau = kendalltau(human, [found.value for found in grades]).statistic
+    assert tau == pytest.approx(kendalltau(human, [rounded(value) for value in human]).statistic)
+    assert tau > 0.75
 
 
 @pytest.mark.parametrize("manner", ["exact", "labelled", "stray", "chatter", "reasons"])

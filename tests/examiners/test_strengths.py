@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
@@ -40,38 +44,77 @@ def played(names, wins) -> list[Game]:
     ]
 
 
-@pytest.mark.parametrize(("games", "anchor", "fitted", "digits"), [
-    (played(TEAMS, WON), "Baltimore", FITTED, 4),
-    (played(JOURNALS, tuple(zip(*CITES, strict=True))), "Biometrika", CITED, 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("games", "anchor", "fitted", "digits"),
+    [
+        (played(TEAMS, WON), "Baltimore", FITTED, 4),
+        (played(JOURNALS, tuple(zip(*CITES, strict=True))), "Biometrika", CITED, 5),
+    ],
+)
 def test_strengths_and_their_errors_are_the_published_ones(games, anchor, fitted, digits):
     found = {strength.player: strength for strength in bradley_terry(games, anchor=anchor)}
     for name, (value, error) in fitted.items():
         assert round(found[name].value, digits) == value
         assert round(found[name].error, digits) == error
-        half = 1.959964 * found[name].error
-        ends = found[name].value - half, found[name].value + half
-        assert (found[name].low, found[name].high) == pytest.approx(ends, abs=1e-6)
+        assert found[name].low == pytest.approx(found[name].value - 1.959964 * found[name].error, abs=1e-6)
     assert (found[anchor].value, found[anchor].error) == (0.0, 0.0)
 
 
 def test_without_an_anchor_the_mean_is_zero_and_differences_are_the_same():
     games = played(TEAMS, WON)
-    free, tied = ({one.player: one.value for one in bradley_terry(games, anchor=name)} for name in (None, "Baltimore"))
+    free, tied = (
+        {one.player: one.value for one in bradley_terry(games, anchor=anchor)} for anchor in (None, "Baltimore")
+    )
     assert sum(free.values()) == pytest.approx(0, abs=1e-9)
     assert free["Boston"] - free["Baltimore"] == pytest.approx(tied["Boston"])
-    order = ["Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore"]
-    assert [one.player for one in bradley_terry(games)] == order
-    assert [one.value for one in bradley_terry([Game("a", "b", 0.5)] * 4)] == pytest.approx([0, 0])
+    assert [one.player for one in bradley_terry(games)] == [
+        "Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore",
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("games", "line"), [
-    ([Game("a", "b", 1.0)], "a never lost to any of|b never beat any of"),
-    ([Game("a", "b", 0.5), Game("c", "d", 0.5)], "never"), ([], "at least two players"),
-])  # fmt: skip
+def test_two_players_have_the_log_odds_of_their_wins():
+    games = [Game("a", "b", 1.0)] * 3 + [Game("b", "a", 1.0)]
+    a, b = bradley_terry(games)
+    assert a.value - b.value == pytest.approx(math.log(3))
+    tied = bradley_terry([Game("a", "b", 0.5)] * 4)
+    assert [one.value for one in tied] == pytest.approx([0, 0])
+
+
+@pytest.mark.parametrize(
+    ("games", "line"),
+    [
+        ([Game("a", "b", 1.0)], "a never lost to any of|b never beat any of"),
+        ([Game("a", "b", 0.5), Game("c", "d", 0.5)], "never"),
+        ([], "at least two players"),
+    ],
+)
 def test_games_that_settle_no_strengths_are_refused_in_one_line(games, line):
     with pytest.raises(SettingsError, match=line):
         bradley_terry(games)
+
+
+def test_the_interval_covers_the_true_difference():
+    truth = {"a": 0.6, "b": 0.0, "c": -0.6}
+    inside, rounds = 0, 400
+    for seed in range(rounds):
+        draw = random.Random(seed)
+        games = [
+            Game(one, other, float(draw.random() < 1 / (1 + math.exp(truth[other] - truth[one]))))
+            for one, other in itertools.combinations(truth, 2)
+            for _ in range(40)
+        ]
+        [a] = [one for one in bradley_terry(games, anchor="b") if one.player == "a"]
+        inside += a.low <= 0.6 <= a.high
+    assert 0.92 <= inside / rounds <= 0.98
+
+
+@given(st.permutations(played(TEAMS[:4], [row[:4] for row in WON[:4]])))
+@settings(max_examples=10)
+def test_the_order_of_the_games_does_not_move_a_strength(games):
+    base = bradley_terry(played(TEAMS[:4], [row[:4] for row in WON[:4]]))
+    assert [(one.player, pytest.approx(one.value)) for one in base] == [
+        (one.player, one.value) for one in bradley_terry(games)
+    ]
 
 
 # -- Elo
@@ -96,10 +139,13 @@ def test_ratings_move_by_sixteen_times_the_surprise():
     assert second["a"] == pytest.approx(1008 - gain)
 
 
-GAMES = st.tuples(st.sampled_from("abcd"), st.sampled_from("efgh"), st.sampled_from([0, 0.5, 1]))
-
-
-@given(st.lists(GAMES, min_size=1, max_size=50))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from("efgh"), st.sampled_from([0, 0.5, 1])),
+        min_size=1,
+        max_size=50,
+    )
+)
 def test_ratings_are_only_moved_between_players(rows):
     ratings = elo([Game(*row) for row in rows])
     assert sum(ratings.values()) == pytest.approx(1000 * len(ratings))
