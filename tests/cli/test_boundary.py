@@ -138,7 +138,6 @@ def test_a_key_that_stands_twice_and_a_negative_row_are_refused(call, tmp_path):
         load_json('{"a": [{"b": 1, "b": 1}]}')
 
 
-@pytest.mark.parametrize("asked", [("leaderboard",), ("publish",), ("sql", "select 1")], ids=lambda asked: asked[0])
 def test_what_is_asked_before_the_first_commit_is_incomplete_and_a_lock_that_is_a_link_is_refused(call, tmp_path):
     (tmp_path / "papers.jsonl").write_text('{"paper_id": "p"}\n')
     papers = ("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")

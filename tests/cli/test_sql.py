@@ -268,7 +268,7 @@ def test_rows_that_fit_are_a_table_with_numbers_to_the_right(state, monkeypatch,
             {"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"},
         ),
         ("select 1 a_2, 2 a, 3 a", {"a_2": 1, "a": 2, "a_3": 3}),
-        ("select 1 a, 2 a, 3 a_2, 4 a_2", {"a": 1, "a_2_2": 2, "a_2": 3, "a_2_3": 4}),
+        ("select 1 a, 2 a, 3 a_2, 4 a_2", {"a": 1, "a_3": 2, "a_2": 3, "a_2_2": 4}),
         ("select candidate from leaderboard where rank = 1 and metric = 'gem'", {"candidate": "human"}),
     ],
 )
