@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings
@@ -38,7 +37,7 @@ SIGNED = {
 }  # fmt: skip
 
 
-def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int) -> int:
+def fill(store: Store, papers: int, candidates: int, metrics: int) -> int:
     """Stores scores of made-up candidates of different strength; returns their number."""
     names = ["human", *(f"some-vendor/a-model-{n:02d}-instruct" for n in range(1, candidates))]
     ids = [f"s{n}" for n in range(metrics)]
@@ -58,13 +57,13 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
         "candidate_id": np.array(names)[c],
         "reference_id": np.array([f"ref{n:07d}" for n in range(2 * papers)])[2 * p + r], "value": values.ravel(),
     })  # fmt: skip
-    file = folder / "scores.parquet"
-    pq.write_table(table, file)
     with store.transaction() as run:
+        run.register("made", table)
         pairs = "select signature_id, paper_id, candidate_id, reference_id, 'bench' as run_id"
-        run.execute(f"insert into plan by name ({pairs}, 'due' as state from '{file}')")
-        scored = f"{pairs}, value, false as broken, []::varchar[] as predictions from '{file}'"
+        run.execute(f"insert into plan by name ({pairs}, 'due' as state from made)")
+        scored = f"{pairs}, value, false as broken, []::varchar[] as predictions from made"
         run.execute(f"insert into scores by name ({scored})")
+        run.unregister("made")
     return len(table)
 
 
@@ -100,7 +99,7 @@ def make(folder: Path, papers: int, candidates: int, metrics: int) -> int:
     """Makes the edition's store and its copy for readers in *folder*; returns the number of scores."""
     store = Store(folder, BENCH)
     with store.lock("bench"):
-        rows = fill(store, folder, papers, candidates, metrics)
+        rows = fill(store, papers, candidates, metrics)
         store.copy_for_readers()
     return rows
 

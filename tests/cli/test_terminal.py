@@ -23,6 +23,8 @@ COMMANDS = {
 ONE_AFTER_THE_OTHER = """
 import json, sys
 from gre_bench.cli import app
+from gre_bench.studies import known_answers
+known_answers.COUNTED_PAPERS, known_answers.NGRAM_PAPERS = (30, 1000), (60,)
 for command in json.loads(sys.argv[1]):
     sys.argv = ["gre-bench", *command]
     try:
