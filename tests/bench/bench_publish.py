@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.metrics import METRICS
+from gre_bench.core.settings import Settings
 from gre_bench.release import manifest
 from gre_bench.release.database import Additions
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.publishing import provenance
 from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
 
@@ -36,7 +38,8 @@ def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
                  for place, one in enumerate(METRICS.values())],
         shown=[{"signature_id": f"s{place}", "place": place, "lm_id": "none"} for place in range(metrics)],
     )  # fmt: skip
-    publication = Publication(Store(folder, BENCH).read_file, additions, lambda licence: False)
+    store = Store(folder, BENCH)
+    publication = Publication(store.read_file, additions, lambda licence: False, provenance(store, Settings(), []))
     steps: list[Step] = []
 
     def at(step: str) -> None:
