@@ -70,16 +70,8 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
     given_job, job = job, scorable(job)
     with working(job, run, "refresh") as (store, workers, progress):
         work = prepare(store, job, workers.steps, progress)
-        named = list(job.candidates or ())
-        if job.texts_first and (
-            waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=named)
-        ):
-            first = waiting[0]
-            raise UnfinishedError(
-                f"{store.key}: texts of {', '.join(named)} are still to be written by {work.writer}, on "
-                f"{first['papers']} papers ({first['reason']}: {first['detail']}). Nothing was scored; the same "
-                "command goes on from there"
-            )
+        if job.texts_first:
+            require_texts(store, job, work)
         if store.rows(queries.MISSING, signature_ids=work.signature_ids):
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
@@ -217,6 +209,17 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
         names = names | write_changes(store, job, run, sample(store, names, without=job.left_out), progress)
     judgments_by = write_judgments(store, job, run, sample(store, names, without=job.left_out), progress)
     return Texts(names, judgments_by, write_assw(store, job, run, papers, progress))
+
+
+def require_texts(store: Store, job: Job, work: Work) -> None:
+    """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
+    names = list(job.candidates or ())
+    if waiting := store.rows(queries.WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names):
+        first = waiting[0]
+        raise UnfinishedError(
+            f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
+            f"papers ({first['reason']}: {first['detail']}). Nothing was scored; the same command goes on from there"
+        )
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:

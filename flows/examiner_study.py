@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from prefect import flow
 
+from gre_bench.catalogs.models import Model
 from gre_bench.core.terminal import plain
+from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import FREE, bin_grades
 from gre_bench.examiners.results import Column
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded
-from gre_bench.studies.examiners.inputs import grid
+from gre_bench.studies.examiners.inputs import GradedItems, grid
 from gre_bench.studies.examiners.job import (
     ExaminerJob,
     baseline,
@@ -66,18 +68,9 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
             for model in (settings.models if needs_model(settings, examiner) else (None,))
         ]
         for index, (name, examiner, model) in enumerate(due, 1):
-            started = time.monotonic()
-            lm = settings.evaluation_lm if model is None else None
-            grades = run.grade_items(model, context, examiner, material.items, lm)
-            binned, counts = bin_grades(examiner, grades)
-            identity = examine.grader_of(examiner, model, context, lm)[1]
-            by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
-            spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
-            usd = cost(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
-            seconds, paid = time.monotonic() - started, usd if model else 0.0
-            column = Column(name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, paid)
+            column, signed = _column(job, run, material, models, name, examiner, model)
             columns.append(column)
-            signatures[column.title] = asdict(identity) | {"signature": identity.lm_id}
+            signatures[column.title] = signed
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
             line = f"{index} of {len(due)}: {column.title}: {graded}, {column.seconds:.0f} s"
             print(plain(line), file=sys.stderr)
@@ -94,3 +87,26 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
         summary = keep(job.state, job.name, settings, material, chosen, columns, panel, played, signatures, written)
         say(summary["outcome"], summary["message"])
     return summary
+
+
+def _column(
+    job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
+    model: str | None,
+) -> tuple[Column, dict[str, Any]]:  # fmt: skip
+    """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
+
+    *model* is None for an examiner that asks no LM of the study.
+    """
+    started = time.monotonic()
+    lm = job.settings.evaluation_lm if model is None else None
+    grades = run.grade_items(model, job.writer_context, examiner, material.items, lm)
+    binned, counts = bin_grades(examiner, grades)
+    identity = examine.grader_of(examiner, model, job.writer_context, lm)[1]
+    by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
+    spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
+    usd = cost(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
+    seconds = time.monotonic() - started
+    column = Column(
+        name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, usd if model else 0.0
+    )
+    return column, asdict(identity) | {"signature": identity.lm_id}

@@ -131,11 +131,7 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
         raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
     if job.settings.contrast:
-        # A paper whose text is known has the judgments of a passage of it, as long as those of its reviews.
-        for index, paper in enumerate(learnt):
-            if (known_paper := known.get(paper.paper_id)) and known_paper.text:
-                size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
-                learnt[index] = replace(paper, passage=judgments_of_passage(known_paper.text, size, job.settings.seed))
+        learnt = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in learnt]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
     training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
@@ -243,6 +239,14 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
         )
         for paper_id, items in papers.items()
     ]
+
+
+def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
+    """Returns *paper* with the judgments of a passage of its text, if that is *known*, as long as its reviews' are."""
+    if not (known and known.text):
+        return paper
+    size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
+    return replace(paper, passage=judgments_of_passage(known.text, size, seed))
 
 
 def _with_synopses(

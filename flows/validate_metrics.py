@@ -8,7 +8,7 @@ and must not rise when a review is manipulated. The verdict holds for one metric
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -68,7 +68,7 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
         papers = sum(other.papers for other in beside)
         summary = conclude(
             store, work, progress, papers=work.papers + papers, sampled=work.sampled + papers, effects=effects,
-            untried=missed, verdicts=[verdict_of(*signed, effects, missed) for signed in work.signatures.items()],
+            untried=missed, verdicts=verdicts_of(work.signatures, effects, missed),
             separations=[] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
         )  # fmt: skip
         return summary | {"edition": name_of(store, beside)}
@@ -206,16 +206,19 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
         }  # fmt: skip
 
 
-def verdict_of(metric: str, signature: Signature, effects: list[Row], untried: list[str]) -> Row:
-    """Returns the verdict of a metric over all changes as a row; a metric without effects is undecided.
+def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
+    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
 
     *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
-    rows = [row for row in effects if row["metric"] == metric]
-    return {
-        "metric": metric,
-        "title": recipe_of(metric).title,
-        "signature_id": signature.signature_id,
-        "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
-        "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
-    }
+    verdicts = []
+    for metric, signature in signatures.items():
+        rows = [row for row in effects if row["metric"] == metric]
+        verdicts.append({
+            "metric": metric,
+            "title": recipe_of(metric).title,
+            "signature_id": signature.signature_id,
+            "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
+            "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
+        })  # fmt: skip
+    return verdicts

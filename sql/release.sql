@@ -301,6 +301,13 @@ from lines
 group by candidate, writer
 order by candidate, writer;
 
+-- name: rows_that_differ
+-- one row, if the temporary views mine and theirs differ
+(from mine except all from theirs)
+union all
+(from theirs except all from mine)
+limit 1;
+
 -- name: run_of_a_release
 -- adds one run to an edition that is loaded from a release: the release's name, date, settings and program
 insert into runs (run_id, command, started_at, ended_at, outcome, settings, code_version)

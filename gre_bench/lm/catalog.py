@@ -34,11 +34,10 @@ def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
 def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.backends.transformers_lm import TransformersLM
 
-    if (folder := _folder_of(settings)) is None:
+    if settings.folder is None:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
-    names = ("device", "attention", "quantisation", "engine", "token_budget", "max_tokens")
-    options = {name: getattr(settings, name) for name in names}
-    return TransformersLM.open(folder, dtype=dtype_of(settings), **options)
+    names = ("device", "dtype", "attention", "quantisation", "engine", "token_budget", "max_tokens")
+    return TransformersLM.open(settings.folder, **{name: getattr(settings, name) for name in names})
 
 
 def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -53,9 +52,13 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     return VLLM.open(settings.endpoint, settings.folder, model=settings.served_model, **options)
 
 
+def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
+    return _transformers(settings.model_copy(update={"folder": _folder_of(settings), "dtype": dtype_of(settings)}))
+
+
 BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
     "gre_bench.evaluation_lms",
-    {"cache-ngram": _cache_ngram, "gem-smollm2": _transformers, "transformers": _transformers, "vllm": _vllm},
+    {"cache-ngram": _cache_ngram, "gem-smollm2": _gem_smollm2, "transformers": _transformers, "vllm": _vllm},
     lambda _, entry: callable(entry),
 )
 

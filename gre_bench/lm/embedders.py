@@ -152,16 +152,8 @@ class SentenceEmbedder:
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
             ).eval()
-            # transformers fills weights that the files lack with random numbers, and only warns.
-            absent: list[str] = []
-            for module, place in zip(model, folders, strict=True):
-                if (inner := getattr(module, "auto_model", None)) is not None:
-                    _, loaded = type(inner).from_pretrained(
-                        str(place), local_files_only=True, output_loading_info=True, **weights
-                    )
-                    absent += [*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]
-        # Sentence embeddings do not use BERT's own pooler, and many folders leave it out.
-        if absent := sorted(key for key in absent if not key.startswith("pooler.")):
+            absent = _absent(model, folders, weights)
+        if absent:
             raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
         made = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
         shape = f"{model.get_embedding_dimension()} numbers of {model.max_seq_length} tokens"
@@ -212,6 +204,23 @@ class SentenceEmbedder:
             kept = states[(special == 0) & (ends > len(prompt))]
             vectors.append(torch.nn.functional.normalize(kept, dim=1).numpy())
         return vectors
+
+
+def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
+    """Returns the weights that *model* needs and the files of its modules, in *folders*, lack.
+
+    transformers fills such weights with random numbers and only warns. *weights*: the options of loading.
+    """
+    absent: list[str] = []
+    for module, folder in zip(model, folders, strict=True):
+        inner = getattr(module, "auto_model", None)
+        if inner is not None:
+            _, loaded = type(inner).from_pretrained(
+                str(folder), local_files_only=True, output_loading_info=True, **weights
+            )
+            absent += [*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]
+    # Sentence embeddings do not use BERT's own pooler, and many folders leave it out.
+    return sorted(key for key in absent if not key.startswith("pooler."))
 
 
 def modules(folder: Path) -> list[Path]:

@@ -357,19 +357,23 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
                     raise SourceError(f"{entry.name}: {member.name} holds far more than the stated {entry.size} bytes")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, FileExistsError) as error:
         raise SourceError(f"{entry.name}: {member.name} cannot be read: {error}") from None
-    # The folders of ``Normalize`` modules hold no files, so an archive may leave them out. What is wrong with the list
-    # is for its next reader to report.
-    paths: list[Path] = []
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
-    for path in paths:
-        if path.is_relative_to(folder.resolve()):
-            path.mkdir(exist_ok=True)
     try:
+        _add_empty_folders(folder)
         modules(folder)
     except LMError as error:
         raise LMError(f"{entry.name} could not be converted: {str(error).replace(str(folder), '.')}") from None
+
+
+def _add_empty_folders(folder: Path) -> None:
+    """Makes the folders of ``Normalize`` modules: they hold no files, so an archive may leave them out."""
+    try:
+        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return  # the next reader reports what is wrong with it
+    for path in paths:
+        if path.is_relative_to(folder.resolve()):
+            path.mkdir(exist_ok=True)
 
 
 def _forget(path: Path, names: tuple[str, ...]) -> None:

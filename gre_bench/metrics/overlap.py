@@ -94,13 +94,8 @@ class Overlap:
 
 def bleu_words(text: str) -> Words:
     """Returns the words of *text* by NLTK's tokenizer, sentence by sentence, with case and punctuation."""
-    pieces = []
-    for section in review_text.split(text):
-        pieces.append(section.heading)
-        for sentence in section.sentences:
-            pieces += [sentence.mark, sentence.text]
     tokenizer = _nltk_tokenizer()
-    return [word for piece in pieces for word in tokenizer.tokenize(piece)]
+    return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
@@ -135,6 +130,15 @@ def common_subsequence(x: Words, y: Words) -> int:
         matched = row & positions.get(word, 0)
         row = ((row + matched) | (row - matched)) & whole
     return len(x) - row.bit_count()
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = []
+    for section in review_text.split(text):
+        pieces.append(section.heading)
+        for sentence in section.sentences:
+            pieces += [sentence.mark, sentence.text]
+    return pieces
 
 
 @cache

@@ -32,8 +32,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
+from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
-from gre_bench.core.judgments import folded, prepared
+from gre_bench.core.judgments import prepared
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, scored
 from gre_bench.core.settings import ScoringSettings
@@ -141,11 +142,11 @@ def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
     if case.source == "review":
         whole = _folded(text, settings)
         return whole if len(whole) <= RAW_CUT else whole.lstrip()[:RAW_CUT]
-    return prepared(text, settings.form, settings.ascii_fold)
+    return judgments.prepared(text, settings.form, settings.ascii_fold)
 
 
 def _folded(text: str, settings: ScoringSettings) -> str:
-    return folded(text) if settings.ascii_fold else text
+    return judgments.folded(text) if settings.ascii_fold else text
 
 
 NOTHING = LMIdentity("none", "none", "none", dtype="none")
@@ -226,25 +227,34 @@ def score(
     - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
+    by_logprobs = [work for work in works if recipe_of(work.metric).formula]
+    result = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
+    for work in works:
+        recipe = recipe_of(work.metric)
+        if not recipe.formula:
+            read = [_as_read(case, settings) for case in work.cases]
+            result.scores.extend(other(recipe, work.signature_id).score(read))
+    return result
+
+
+def _as_read(case: Case, settings: ScoringSettings) -> Case:
+    """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
+    form = settings.form if case.source == "judgments" else "as_written"
+    texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
+    return replace(case, **texts)
+
+
+def _by_logprobs(
+    works: Sequence[MetricWork], settings: ScoringSettings, lm: EvaluationLM, known: Mapping[str, SpanLogprob]
+) -> Scored:
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}
     by_paper: dict[str, list[tuple[Recipe, str, Case]]] = defaultdict(list)
     for work in works:
-        if (recipe := recipe_of(work.metric)).formula:
-            for case in work.cases:
-                by_paper[case.paper_id].append((recipe, work.signature_id, case))
-    lm = evaluation_lm() if by_paper else None
+        for case in work.cases:
+            by_paper[case.paper_id].append((recipe_of(work.metric), work.signature_id, case))
     for items in by_paper.values():
-        assert lm is not None
         some, fresh = _scores(items, settings, lm, known)
         scores += some
         spans |= {address: answer for address, answer in fresh.items() if isinstance(answer, SpanLogprob)}
-    for work in works:
-        if not (recipe := recipe_of(work.metric)).formula:
-            read = []
-            for case in work.cases:
-                form = settings.form if case.source == "judgments" else "as_written"
-                x, y = (prepared(text, form, settings.ascii_fold) for text in (case.candidate, case.reference))
-                read.append(replace(case, candidate=x, reference=y))
-            scores += other(recipe, work.signature_id).score(read)
-    return Scored(scores, spans, take_remarks(lm) if lm else ())
+    return Scored(scores, spans, take_remarks(lm))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,11 +97,7 @@ def change_effects(
     For a change that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the change, its
     verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
-    slope, human = None, [row for row in (*before, *unchanged) if row["state"] == "scored" and _place(row) in words]
-    with suppress(ValueError):  # no two human reviews on one paper and reference
-        tokens = [max(1, words[_place(row)]) for row in human]
-        papers, groups = [row["paper_id"] for row in human], [_key(row) for row in human]
-        slope = length_slope([row["value"] for row in human], tokens, papers, groups)
+    slope = _slope([*before, *unchanged], words)
     trials = {change: _trial(before, rows, words, settings, slope) for change, rows in after.items()}
     falls = {change: plain.p for change, (_, plain, _) in trials.items()
              if plain and CHANGES[change].family == "degradation"}  # fmt: skip
@@ -165,6 +160,16 @@ def _place(row: Row) -> PairKey:
 
 def _log_words(row: Row, words: Mapping[PairKey, int]) -> float:
     return math.log(max(1, words[_place(row)]))
+
+
+def _slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
+    """Returns the slope of score on log(words) among human reviews on one paper and reference; None without one."""
+    scored = [row for row in rows if row["state"] == "scored" and _place(row) in words]
+    tokens, papers = [max(1, words[_place(row)]) for row in scored], [row["paper_id"] for row in scored]
+    try:
+        return length_slope([row["value"] for row in scored], tokens, papers, [_key(row) for row in scored])
+    except ValueError:
+        return None
 
 
 def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm: float | None) -> ChangeResult:

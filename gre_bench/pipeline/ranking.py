@@ -133,12 +133,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
              "above_high": result.high, "above_p": result.p, "papers": result.papers, "swaps": result.swaps} | own
             for candidate, result in chance.items()
         ]  # fmt: skip
-        # Student's t-test of the differences from the human baseline, paired by paper; equal ones tell nothing.
-        human = store.rows(queries.HUMAN_DIFFERENCES, signature_id=name)
-        for candidate, group in groupby(human, key=itemgetter("candidate_id")):
-            differences = [row["difference"] for row in group]
-            if len(differences) > 1 and not math.isnan(p := paired_test(differences).p):
-                rows["differences"].append({"candidate_id": candidate, "p": p, "papers": len(differences)} | own)
+        rows["differences"] += [row | own for row in to_human(store, name)]
         rows["rank_statistics"] += [asdict(result) | own | {"board": "clean"} for result in clean]
         rows["rank_statistics"] += [asdict(result) | own | {"board": "all"} for result in whole]
         for profile in about:
@@ -184,6 +179,21 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
         pairs = list(group)
         chance[name] = above_chance(*([row[key] for row in pairs] for key in ("value", "above", "paper_id", "unit")))
     return chance
+
+
+def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
+    """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
+
+    The test is Student's t-test, paired by paper. A candidate has no row if it has fewer than two papers, or if its
+    difference is the same on all papers.
+    """
+    rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
+    tested = []
+    for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
+        differences = [row["difference"] for row in group]
+        if len(differences) > 1 and not math.isnan(p := paired_test(differences).p):
+            tested.append({"candidate_id": name, "p": p, "papers": len(differences)})
+    return tested
 
 
 def profiles(

@@ -156,14 +156,16 @@ def _fetching(
     if requests.keys() == {"login"}:
         requests = {}
     seconds = {name: budget.seconds_for(f"{host} {name}", count) for name, count in requests.items()}
-    limits = {}
-    for kind_of in requests:
-        known = budget.allowance(f"{host} {kind_of}").limits
-        stated = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
-        limits[kind_of] = ", ".join(stated) or "none known"
+    limits = {name: _stated(budget, f"{host} {name}") for name in requests}
     first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
     later = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
     return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, later)}
+
+
+def _stated(budget: RequestBudget, kind: str) -> str:
+    known = budget.allowance(kind).limits
+    limits = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
+    return ", ".join(limits) or "none known"
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:

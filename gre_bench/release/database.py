@@ -244,12 +244,24 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
 
+def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
+    """Returns whether two releases, as `opened` takes them, hold the same rows in *tables*."""
+    with opened(first, second) as connection:
+        for name in tables:
+            connection.execute(f"create or replace temp view mine as from {name}")
+            connection.execute(f"create or replace temp view theirs as from other.{name}")
+            if connection.execute(statement("release", "rows_that_differ")).fetchall():
+                return False
+    return True
+
+
 def _mark_public(
     connection: duckdb.DuckDBPyConnection,
     is_free: Callable[[str | None], bool],
     everything: bool,
     own_licence: str | None,
 ) -> None:
+    """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on."""
     connection.execute(statement("release", "paper_licences"))
     connection.execute(statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
@@ -365,8 +377,8 @@ def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, 
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
-def unlike_tables(first: Path, second: Path, tables: Sequence[str] = (*WHOLE, *REDACTED)) -> list[dict[str, Any]]:
-    """Returns how many rows of each of the *tables* are only in *first*, or in *second*, for those that differ.
+def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
+    """Returns how many rows of each table are only in *first*, or in *second*, for the tables that differ.
 
     Both are as `opened` takes them. Raises `SourceError` if one lacks a table.
     """
@@ -378,7 +390,7 @@ def unlike_tables(first: Path, second: Path, tables: Sequence[str] = (*WHOLE, *R
         try:
             counts = [
                 {"table": name, "first": alone(name, f"other.{name}"), "second": alone(f"other.{name}", name)}
-                for name in tables
+                for name in (*WHOLE, *REDACTED)
             ]
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             reason = str(error).splitlines()[0]

@@ -27,7 +27,7 @@ from gre_bench.release.database import (
     add_pieces,
     opened,
     rows,
-    unlike_tables,
+    same_rows,
     write_database,
     write_parquet,
 )
@@ -167,7 +167,7 @@ def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKe
     if digests.keys() != tables.keys():
         return False
     changed = [path.stem for name, path in tables.items() if sha256(path) != digests[name]]
-    return not changed or not unlike_tables(latest, building, sorted(changed))
+    return not changed or same_rows(latest, building, sorted(changed))
 
 
 def histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:

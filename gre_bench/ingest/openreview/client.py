@@ -6,21 +6,18 @@ one request, so the caller can store each answer before the next request. Only `
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import io
 import re
-import time
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import FetchSettings
 from gre_bench.http.client import masked
+from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 
 if TYPE_CHECKING:
@@ -150,25 +147,7 @@ class OpenReview:
             return None
         if len(numbers) == 1:  # the service sends the PDF itself
             return Archive({next(iter(numbers)): response.content})
-        files, damaged, strangers = dict[str, bytes](), False, 0
-        try:
-            with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
-                for name in archive.namelist():
-                    # The name has the paper's id or its submission number.
-                    stem = name.rpartition("/")[2].removesuffix(".pdf")
-                    match = _NUMBER.match(stem)
-                    numbered = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
-                    owners = [stem] if stem in numbers else numbered
-                    if len(owners) != 1:
-                        strangers += 1
-                        continue
-                    try:
-                        files[owners[0]] = archive.read(name)
-                    except UNREADABLE:
-                        damaged = True
-        except UNREADABLE:
-            damaged = True
-        return Archive(files, damaged, strangers)
+        return _read(response.content, numbers)
 
     def _notes(
         self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
@@ -282,21 +261,24 @@ def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
     return listed
 
 
-STEP_S, DIGITS = 30, 6
-
-
-def code_now(secret: str, at: float | None = None) -> str:
-    """Returns the one-time code of the base32 *secret* at *at* (epoch s; None: now), as authenticator apps show it.
-
-    It is that of RFC 6238 by SHA-1, of 30 s and 6 digits. Raises `SettingsError` if *secret* is not base32.
-    """
-    text = secret.replace(" ", "").upper()
+def _read(data: bytes, numbers: Mapping[str, object]) -> Archive:
+    """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
+    files, damaged, strangers = dict[str, bytes](), False, 0
     try:
-        key = base64.b32decode(text + "=" * (-len(text) % 8))
-    except (binascii.Error, ValueError):
-        raise SettingsError("the secret of the one-time codes is not base32, as authenticator apps take it") from None
-    step = int((time.time() if at is None else at) // STEP_S)
-    mark = hmac.digest(key, step.to_bytes(8, "big"), "sha1")
-    start = mark[-1] & 15
-    number = int.from_bytes(mark[start : start + 4], "big") & 0x7FFFFFFF
-    return f"{number % 10**DIGITS:0{DIGITS}}"
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                # The name has the paper's id or its submission number.
+                stem = name.rpartition("/")[2].removesuffix(".pdf")
+                match = _NUMBER.match(stem)
+                numbered = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
+                owners = [stem] if stem in numbers else numbered
+                if len(owners) != 1:
+                    strangers += 1
+                    continue
+                try:
+                    files[owners[0]] = archive.read(name)
+                except UNREADABLE:
+                    damaged = True
+    except UNREADABLE:
+        damaged = True
+    return Archive(files, damaged, strangers)

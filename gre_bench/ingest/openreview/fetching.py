@@ -450,14 +450,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
         ]
         notes = list(received(journal))
         note_ids = {note["id"] for note in notes}
-        papers, reviews = _papers(notes, journal, venue, sampled), []
-        for note in notes:
-            if kind_at(note, venue) in venue.reviews:
-                refused = () if ("history", note["id"]) in journal.refused else None
-                chosen = versions.choose(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
-                row = {"review_id": note["id"], "paper_id": note.get("forum"), "versions": chosen.versions}
-                row |= {"version": chosen.version_id, "written_at": chosen.written_at, "rule": chosen.rule}
-                reviews.append(row | {"licence": _licence(note)})
+        reviews, papers = list(_reviews(notes, journal, venue)), _papers(notes, journal, venue, sampled)
         shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.wanted}
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -519,6 +512,22 @@ def _remarks(request: FetchRequest, journal: Journal, sampled: Sampled) -> Itera
     if refused := Counter(kind for kind, _ in journal.refused):
         due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
         yield f"refused (403), to be requested again by the next fetch: {due}"
+
+
+def _reviews(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
+    for note in notes:
+        if kind_at(note, venue) in venue.reviews:
+            refused = () if ("history", note["id"]) in journal.refused else None
+            chosen = versions.choose(note, journal.histories.get(note["id"], refused), venue.rebuttal_ms)
+            yield {
+                "review_id": note["id"],
+                "paper_id": note.get("forum"),
+                "versions": chosen.versions,
+                "version": chosen.version_id,
+                "written_at": chosen.written_at,
+                "rule": chosen.rule,
+                "licence": _licence(note),
+            }
 
 
 def _papers(notes: Iterable[Note], journal: Journal, venue: Venue, sampled: Sampled) -> dict[str, Note]:

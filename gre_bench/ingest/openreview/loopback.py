@@ -109,7 +109,8 @@ class Limit:
         """Returns the headers that state the limit *now* (epoch seconds), with *wait* seconds left of the window."""
         stated = {"limit": str(self.requests), "remaining": str(remaining)}
         return {
-            **{f"{prefix}ratelimit-{name}": value for prefix in ("x-", "") for name, value in stated.items()},
+            **{f"x-ratelimit-{name}": value for name, value in stated.items()},
+            **{f"ratelimit-{name}": value for name, value in stated.items()},
             "x-ratelimit-reset": str(math.ceil(now + wait)),
             "ratelimit-policy": f"{self.requests};w={math.ceil(self.seconds)}",
             "ratelimit-reset": str(max(1, math.ceil(wait))),
@@ -426,15 +427,7 @@ class Loopback:
         self._refused_until: dict[str, float] = {}
         self._tokens: set[str] = set()
         self._lock = threading.Lock()
-        self._hosts: dict[int, _Host] = {}
-        for api in (1, 2):
-            handler = type("Handler", (_Handler,), {"answering": staticmethod(partial(self.answer, api))})
-            number = port and port + api - 1
-            try:
-                self._hosts[api] = _Host(("127.0.0.1", number), handler)
-            except (OSError, OverflowError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise SettingsError(f"port {number} cannot be served: {reason}; name another with --port") from None
+        self._hosts = {api: _bound(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
         self.v1, self.v2 = (f"http://127.0.0.1:{host.server_address[1]}" for host in self._hosts.values())
 
     @property
@@ -585,6 +578,14 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
                 notes = again + tree["notes"]
             answer = replace(answer, body=json.dumps(tree | {"notes": notes}).encode())
     return answer
+
+
+def _bound(answering: Callable[..., tuple[HttpResponse, Fault | None]], port: int) -> ThreadingHTTPServer:
+    try:
+        return _Host(("127.0.0.1", port), type("Handler", (_Handler,), {"answering": staticmethod(answering)}))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
 
 
 class _Host(ThreadingHTTPServer):

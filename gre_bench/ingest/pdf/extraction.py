@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import Any
@@ -21,7 +21,17 @@ from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
 from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, joined, paragraphs, type_of, words_of
 from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, read_page, undecided
-from gre_bench.ingest.pdf.text import FATES, LARGEST, Finding, PageWords, PdfText, Status, cut_off, doubts, refusal
+from gre_bench.ingest.pdf.text import (
+    FATES,
+    LARGEST,
+    Finding,
+    PageWords,
+    PdfText,
+    Status,
+    cut_off,
+    doubts,
+    refusal,
+)
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
 _WRONG = re.compile(r"syntax error", re.I)
@@ -375,15 +385,21 @@ def _banded(rows: Sequence[Row], gutter: float) -> list[Row]:
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
     """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom."""
-    rows: list[list[Row]] = []
+    return [_joined(row, left, right, column) for row in _baselines(pieces)]
+
+
+def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
+    row: list[Row] = []
     for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
-        tallest = max(rows[-1], key=lambda other: other.y1 - other.y0) if rows else piece
-        shared = min(tallest.y1, piece.y1) - max(tallest.y0, piece.y0)
-        if rows and shared >= 0.55 * min(tallest.y1 - tallest.y0, piece.y1 - piece.y0):
-            rows[-1].append(piece)
-        else:
-            rows.append([piece])
-    return [_joined(row, left, right, column) for row in rows]
+        if row:
+            tallest = max(row, key=lambda other: other.y1 - other.y0)
+            shared = min(tallest.y1, piece.y1) - max(tallest.y0, piece.y0)
+            if shared < 0.55 * min(tallest.y1 - tallest.y0, piece.y1 - piece.y0):
+                yield row
+                row = []
+        row.append(piece)
+    if row:
+        yield row
 
 
 def _joined(row: list[Row], left: float, right: float, column: int) -> Row:

@@ -103,12 +103,7 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
     If most letters lie on their side, as in a landscape table, the page is turned first. *index* counts the pages that
     could be read, from 0; *number* is that in the file, from 1. *size*: width and height in points.
     """
-    letters: Counter[Direction] = Counter()
-    for block in sight.glyphs.blocks:
-        for line in block["lines"]:
-            letters[_direction(line)] += sum(len(span["chars"]) for span in line["spans"])
-    side: Direction = "up" if letters["up"] >= letters["down"] else "down"
-    turn = side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
+    turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden)
     turned = start = number_of_line = 0
     pieces = []
@@ -133,6 +128,16 @@ def _direction(line: dict[str, Any]) -> Direction:
     """Returns the direction in which PyMuPDF's *line* runs on the page as shown."""
     across, along = line["dir"]
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
+
+
+def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
+    """Returns the direction of most letters; sideways needs `TURNED_LETTERS`, and twice as many as to the right."""
+    letters: Counter[Direction] = Counter()
+    for block in blocks:
+        for line in block["lines"]:
+            letters[_direction(line)] += sum(len(span["chars"]) for span in line["spans"])
+    side: Direction = "up" if letters["up"] >= letters["down"] else "down"
+    return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,8 +127,8 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 def read_log(file: Path) -> dict[str, Any]:
     """Returns what counts of the log *file*, for `read_isolated`: plain values that JSON can hold.
 
-    ``configuration`` is a digest of what affects the reviews of ``candidate``: not the choice of papers, nor the
-    connection. ``samples`` are the fields of each `LoggedSample`.
+    ``configuration`` is a digest of everything that affects the reviews of ``candidate``; ``samples`` are the fields of
+    each `LoggedSample`.
     """
     _check_contents(file)
     from inspect_ai.log import read_eval_log
@@ -143,18 +143,8 @@ def read_log(file: Path) -> dict[str, Any]:
     planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
     if planned > MOST_SAMPLES:
         raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
-    name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
-    candidate = f"model/{name}" if name == HUMAN else name
-    configs = [
-        config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
-        for config in (log.plan.config, log.eval.model_generate_config)
-    ]
-    arguments = {name: value for name, value in log.eval.task_args.items() if name not in _PAPER_ARGUMENTS}
-    steps = [[step.solver, step.params] for step in log.plan.steps]
-    model = log.eval.model, repr(log.eval.model_args)
-    configuration = digest([*model, log.eval.task, repr(arguments), repr(steps), configs])
-    samples = [astuple(sample) for sample in _samples(file, log, candidate)]
-    return {"candidate": candidate, "configuration": configuration, "samples": samples}
+    samples = [astuple(sample) for sample in _samples(file, log)]
+    return {"candidate": _candidate(log), "configuration": _configuration(log), "samples": samples}
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
@@ -203,9 +193,26 @@ def _check_contents(file: Path) -> None:
         return  # inspect_ai's reader says what is wrong
 
 
-def _samples(file: Path, log: EvalLog, candidate: str) -> Iterator[LoggedSample]:
+def _candidate(log: EvalLog) -> str:
+    name = NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
+    return f"model/{name}" if name == HUMAN else name
+
+
+def _configuration(log: EvalLog) -> str:
+    """Returns a digest of what affects the reviews of *log*: not the choice of papers, nor the connection."""
+    configs = [
+        config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
+        for config in (log.plan.config, log.eval.model_generate_config)
+    ]
+    arguments = {name: value for name, value in log.eval.task_args.items() if name not in _PAPER_ARGUMENTS}
+    steps = [[step.solver, step.params] for step in log.plan.steps]
+    return digest([log.eval.model, repr(log.eval.model_args), log.eval.task, repr(arguments), repr(steps), configs])
+
+
+def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     """Yields every sample of *log*, and a `LoggedSample` with a problem for each that is missing from it."""
-    papers, started = {}, str(log.eval.created)
+    candidate, started = _candidate(log), str(log.eval.created)
+    papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
         yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))

@@ -179,10 +179,7 @@ class VLLM(ChatBackend):
         whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
         if isinstance(whole, SpanError):
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
-        positions = _prompt_logprobs(answer) or [] if isinstance(answer, dict) else []
-        stated = [position.values() for position in positions if isinstance(position, dict)]
-        sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in tokens) for tokens in stated]
-        if (total := max(sums, default=0.0)) > 1.01:
+        if isinstance(answer, dict) and (total := total_probability(answer)) > 1.01:
             raise LMError(
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
@@ -264,6 +261,16 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
     if array.shape != expected or array.dtype.kind != "f":
         return _broken("misaligned", f"scores of shape {array.shape}, {array.dtype}, instead of {expected}")
     return _finite(array[:, 0].tolist())
+
+
+def total_probability(answer: dict[str, Any]) -> float:
+    """Returns the largest sum of probabilities that *answer* states for alternative tokens at one position.
+
+    A sum of more than about 1 means that the numbers are not probabilities.
+    """
+    positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
+    sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
+    return max(sums, default=0.0)
 
 
 def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:

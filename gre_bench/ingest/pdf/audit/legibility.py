@@ -247,14 +247,9 @@ class _Letters:
         both = np.array([known[character] for character in glyphs.text], dtype=np.int64).reshape(-1, 2)
         pictured = among & (both[:, 0] >= 0) & (glyphs.extent >= SMALL_PRINT)
         places = np.flatnonzero(pictured)
-        word, line = glyphs.word[places], glyphs.line[places]
-        # A unit is a word, or consecutive short words of a line.
-        short = np.bincount(word)[word] < SHORT
-        new = np.zeros(len(places), dtype=np.int64)
-        new[1:] = (np.diff(line) != 0) | ((np.diff(word) != 0) & ~(short[1:] & short[:-1]))
         return cls(
-            places, both[places, 0], both[places, 1], np.cumsum(new), line, glyphs.origin[places],
-            *_sides(glyphs, places), pictured,
+            places, both[places, 0], both[places, 1], _units(glyphs, places), glyphs.line[places],
+            glyphs.origin[places], *_sides(glyphs, places), pictured,
         )  # fmt: skip
 
     def boxes(self) -> Floats:
@@ -325,6 +320,15 @@ def unlike(glyphs: Glyphs, ink: Ink, among: Mask) -> Mask:
     usual = float(np.median(means))
     strange = (means > usual + MORE) | (usual > UNLIKE)
     return among & np.isin(glyphs.word, word[strange[group]])
+
+
+def _units(glyphs: Glyphs, places: Whole) -> Whole:
+    """Returns for each letter at *places* the number of its unit: a word, or consecutive short words of a line."""
+    word = glyphs.word[places]
+    short = np.bincount(word)[word] < SHORT
+    new = np.zeros(len(places), dtype=np.int64)
+    new[1:] = (np.diff(glyphs.line[places]) != 0) | ((np.diff(word) != 0) & ~(short[1:] & short[:-1]))
+    return np.cumsum(new)
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> Mask:
@@ -432,14 +436,7 @@ def overlaid(glyphs: Glyphs, letters: Mask) -> Mask:
     left, right = glyphs.box[places, 0], glyphs.box[places, 2]
     base, size = glyphs.origin[places, 1], glyphs.extent[places]
     code = np.fromiter((ord(glyphs.text[index]) for index in places), dtype=np.int64, count=len(places))
-    # Equal words have equal numbers.
-    at = np.flatnonzero(letters)
-    numbers: dict[str, int] = {}
-    spelling = np.zeros(int(glyphs.word[-1]) + 1, dtype=np.int64)
-    for members in np.split(at, np.flatnonzero(np.diff(glyphs.word[at])) + 1):
-        text = "".join([glyphs.text[index] for index in members])
-        spelling[glyphs.word[members[0]]] = numbers.setdefault(text, len(numbers))
-    word, length = spelling[glyphs.word[places]], np.bincount(glyphs.word[at])[glyphs.word[places]]
+    word, length = _spelling(glyphs, letters, places)
     row = np.floor(base / ROW).astype(np.int64)
     for shift in (0, 1):
         order = np.lexsort((left, (row + shift) // 2))
@@ -457,3 +454,16 @@ def overlaid(glyphs: Glyphs, letters: Mask) -> Mask:
             out[places[first[met & ~bold & (apart | (length[first] <= length[second]))]]] = True
             out[places[second[met & ~bold & (apart | (length[second] <= length[first]))]]] = True
     return out
+
+
+def _spelling(glyphs: Glyphs, letters: Mask, places: Whole) -> tuple[Whole, Whole]:
+    """Returns a number for the spelling of the word of each letter at *places*, and how many *letters* the word has."""
+    at = np.flatnonzero(letters)
+    words = np.split(at, np.flatnonzero(np.diff(glyphs.word[at])) + 1)
+    numbers: dict[str, int] = {}
+    spelling = np.zeros(int(glyphs.word[-1]) + 1, dtype=np.int64)
+    for word in words:
+        text = "".join([glyphs.text[index] for index in word])
+        spelling[glyphs.word[word[0]]] = numbers.setdefault(text, len(numbers))
+    count = np.bincount(glyphs.word[at], minlength=len(spelling))
+    return spelling[glyphs.word[places]], count[glyphs.word[places]]

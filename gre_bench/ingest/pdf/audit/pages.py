@@ -45,11 +45,7 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
             reason = " ".join(str(error).split())[:120]
             notes.append(f"page {number}: annotations or replacements cannot be read: {reason}")
     findings = [judged(finding) for finding in findings]
-    text, places = _running(sight.glyphs, sight.hidden)
-    for passage in instructions_in(text):
-        box = sight.glyphs.bounds([index for index in places[passage.start : passage.end] if index is not None])
-        findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
-    return sight, findings, notes
+    return sight, findings + _in_plain_sight(sight, number), notes
 
 
 def judged(finding: Finding) -> Finding:
@@ -57,6 +53,17 @@ def judged(finding: Finding) -> Finding:
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
+
+
+def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
+    """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
+    text, places = _running(sight.glyphs, sight.hidden)
+    findings = []
+    for passage in instructions_in(text):
+        inside = [index for index in places[passage.start : passage.end] if index is not None]
+        box = sight.glyphs.bounds(inside)
+        findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
+    return findings
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
@@ -259,23 +266,30 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
         for page_number, listed in sorted(by_page.items()):
             page = document[page_number - 1]
             scale = min(dpi / 72, (12e6 / max(page.rect.width * page.rect.height, 1.0)) ** 0.5)
-            matrix = pymupdf.Matrix(scale, scale)
-            picture = page.get_pixmap(matrix=matrix, alpha=False)
-            names.append(f"page-{page_number:03d}.png")
-            width, height = picture.width / scale, picture.height / scale
-            # The frames are drawn on a new sheet, because the page's own transformations could displace them.
-            with pymupdf.open() as other:
-                sheet = other.new_page(width=width, height=height)
-                sheet.insert_image(sheet.rect, pixmap=picture)
-                for number, finding in listed:
-                    color = HIDDEN if finding.hidden else ORDER
-                    left, top, right, bottom = finding.box
-                    x0, x1 = (min(max(side, 2.0), width - 2) for side in (left - 2, right + 2))
-                    y0, y1 = (min(max(side, 2.0), height - 2) for side in (top - 2, bottom + 2))
-                    sheet.draw_rect((x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)), color=color, width=1.0)
-                    sheet.insert_text((max(x0 - 10, 1), max(y0 + 6, 8)), str(number), fontsize=8, color=color)
-                sheet.get_pixmap(matrix=matrix, alpha=False).save(folder / names[-1])
+            picture = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), alpha=False)
+            name = f"page-{page_number:03d}.png"
+            _marked(picture, scale, listed).save(folder / name)
+            names.append(name)
     return names
+
+
+def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
+    """Returns *picture*, drawn with *scale* pixels per point, with frames around *listed*, (number, finding) each.
+
+    They are drawn on a new sheet, because the page's own transformations could displace them.
+    """
+    with pymupdf.open() as sheet:
+        width, height = picture.width / scale, picture.height / scale
+        page = sheet.new_page(width=width, height=height)
+        page.insert_image(page.rect, pixmap=picture)
+        for number, finding in listed:
+            color = HIDDEN if finding.hidden else ORDER
+            left, top, right, bottom = finding.box
+            x0, x1 = (min(max(side, 2.0), width - 2) for side in (left - 2, right + 2))
+            y0, y1 = (min(max(side, 2.0), height - 2) for side in (top - 2, bottom + 2))
+            page.draw_rect((x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)), color=color, width=1.0)
+            page.insert_text((max(x0 - 10, 1), max(y0 + 6, 8)), str(number), fontsize=8, color=color)
+        return page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), alpha=False)
 
 
 _RULES = patterns("instructions")
