@@ -15,8 +15,10 @@ import pytest
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.core.settings import FetchSettings
-from gre_bench.ingest.openreview import client, transport
-from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page, code_now
+from gre_bench.http import totp
+from gre_bench.http.totp import code_now
+from gre_bench.ingest.openreview import transport
+from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page
 from gre_bench.ingest.openreview.loopback import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
@@ -154,7 +156,7 @@ def test_what_is_refused_is_not_what_is_missing(budget):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api, monkeypatch):
-    monkeypatch.setattr(client, "time", SimpleNamespace(time=lambda: 59.0))  # the code changes every 30 s
+    monkeypatch.setattr(totp, "time", SimpleNamespace(time=lambda: 59.0))  # the code changes every 30 s
     code = code_now(SECRET)
     with Loopback(NOTES, account=Account("somebody", "a-password", code)) as loopback:
         host = loopback.v2 if api == 2 else loopback.v1
