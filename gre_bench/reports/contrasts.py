@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +44,7 @@ from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
 from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family, pair_tests
-from gre_bench.stats.ranks import agreement, consistency, orders, ranks
+from gre_bench.stats.ranks import agreement, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
 from gre_bench.store.queries import (
@@ -266,6 +265,8 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     *papers*: halves of the papers. *references*: one reference of each paper, drawn at random, against the others. Each
     has mean and 5% and 95% quantiles. Returns None for fewer than three models of the largest group.
     """
+    from scipy.stats import rankdata
+
     groups: dict[str | None, list[str]] = defaultdict(list)
     for row in store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]):
         if row["kind"] == "model" and row["rank"] is not None:
@@ -277,34 +278,37 @@ def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
     papers = sorted(set(pairs.papers))
     references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
                   for paper in papers}  # fmt: skip
+    counts = np.array([len(own) for own in references.values()])
+    paper = np.array([papers.index(name) for name in pairs.papers])
+    reference = np.array([references[p].index(r) for p, r in zip(pairs.papers, pairs.references, strict=True)])
+    cell = np.array([names.index(name) for name in pairs.candidates]) * len(papers) + paper
+    values = np.array(pairs.values)
+
+    def means(half: np.ndarray) -> np.ndarray:
+        """Returns each candidate's mean over the pairs of *half*, NaN if it has none; papers weigh alike."""
+        sums, sizes = (np.bincount(cell[half], weights, len(names) * len(papers)) for weights in (values[half], None))
+        with np.errstate(invalid="ignore"):
+            by_paper = (sums / sizes).reshape(len(names), len(papers))
+            known = ~np.isnan(by_paper)
+            return by_paper.sum(axis=1, where=known) / known.sum(axis=1)
+
     random = np.random.default_rng(0)
     splits: dict[str, dict[str, float]] = {}
     for split in ("papers", "references"):
-        if split == "references" and min(map(len, references.values())) < 2:
+        if split == "references" and counts.min() < 2:
             continue
         rho = []
         for _ in range(SPLITS):
-            chosen = set(random.permutation(papers)[: len(papers) // 2])
-            drawn = {paper: str(random.choice(own)) for paper, own in references.items()}
-            first = [
-                paper in chosen if split == "papers" else drawn[paper] == reference
-                for paper, reference in zip(pairs.papers, pairs.references, strict=True)
-            ]
-            with suppress(ValueError):  # all means of a half may be equal
-                rho.append(consistency(*(_means(pairs, first, half) for half in (True, False))).spearman)
+            chosen, drawn = random.permutation(papers)[: len(papers) // 2], random.integers(counts)
+            first = np.isin(papers, chosen)[paper] if split == "papers" else drawn[paper] == reference
+            x, y = means(first), means(~first)
+            x, y = (rankdata(half[~np.isnan(x + y)]) for half in (x, y))
+            if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # all means of a half may be equal
+                rho.append(np.corrcoef(x, y)[0, 1])
         if rho:
             low, high = np.quantile(rho, [0.05, 0.95]).tolist()
             splits[split] = {"mean": float(np.mean(rho)), "low": low, "high": high}
     return {"metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"], "models": len(names), **splits}
-
-
-def _means(pairs: Pairs, first: Sequence[bool], half: bool) -> dict[str, float]:
-    """Returns each candidate's mean score over the pairs whose entry of *first* is *half*; papers weigh alike."""
-    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for mine, name, paper, value in zip(first, pairs.candidates, pairs.papers, pairs.values, strict=True):
-        if mine is half:
-            scores[name][paper].append(value)
-    return {name: fmean(fmean(values) for values in papers.values()) for name, papers in scores.items()}
 
 
 SHOWN_PAPERS = 3
