@@ -427,6 +427,7 @@ def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path
     (tmp_path / "texts.csv").write_text('SRC,HYP,Score\n"A, b",c,3\n"A, b",d,\n')
     one, other = read_graded_texts(tmp_path / "texts.csv")
     assert (one.source, one.group, one.human) == ("A, b", other.group, 3.0) and other.human is None
+    assert (one.item_id, other.item_id) == (one.group, f"{one.group}:2")
 
 
 def test_an_estimate_counts_the_requests_that_are_then_made_and_money_is_that_of_the_tokens_stated(job):

@@ -148,9 +148,10 @@ def test_hours_of_asking_a_model_are_bounded(tmp_path):
     assert one.spend_log.spent("E-2026", "scripted").hours >= 0
 
 
-def test_money_is_not_bounded_where_no_price_is_known(tmp_path):
+@pytest.mark.parametrize("bound", [{"usd": 5.0}, {"models": {"scripted": {"usd": 5.0}}}])
+def test_money_is_not_bounded_where_no_price_is_known(tmp_path, bound):
     with pytest.raises(SettingsError, match="model scripted has no prices: give it price_in and price_out"):
-        model_budget(tmp_path, priced=False, usd=5.0)
+        model_budget(tmp_path, priced=False, **bound)
     model_budget(tmp_path, priced=False, requests=5).take()
 
 
