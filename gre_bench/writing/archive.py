@@ -8,8 +8,9 @@ the error that a prompt is too long. Passing faults such as time-outs are not fi
 were made from an LM's replies can be made again without the LM.
 
 The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
-temporary name, synced to disk and renamed. Its content never changes afterwards. An entry holds the reply and the
-request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
+temporary name, synced to disk and renamed. Its content never changes afterwards. Room for it is taken before the
+request is sent, so a disk that fills up meanwhile loses no reply. An entry holds the reply and the request's digest. It
+does not hold the chat, because chats contain whole papers, which the store already has.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from gre_bench.core.records import Chat, Outcome, Reply, Sampling, digest
 from gre_bench.core.whole_files import locked, usable
 
 FORMAT = 1
+ROOM_BYTES = 2**16
+"""Taken on disk before a request is sent: some ten thousand tokens of a reply fit."""
+BESIDE = ".beside"
 _FIELDS = {field.name for field in fields(Reply)}
 
 
@@ -81,12 +85,12 @@ class ReplyArchive:
         written = datetime.now(UTC).isoformat(timespec="seconds")
         entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
         path = self._path(request)
-        beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.beside")
+        beside = path.with_suffix(BESIDE)
         with usable(self._owner):
             self._make_folder(path)
-            with beside.open("w", encoding="utf-8") as file:
+            with open(_opened(beside), "w", encoding="utf-8") as file:
                 json.dump(entry, file, ensure_ascii=False, indent=1)
-                file.flush()
+                file.truncate()
                 os.fsync(file.fileno())
             os.replace(beside, path)
             _sync(path.parent)
@@ -94,12 +98,21 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Holds a lock on *request*: another thread or process waits, and then finds the reply in the archive."""
-        path = self._path(request).with_suffix(".asking")
+        """Holds a lock on *request* and `ROOM_BYTES` on disk for its entry.
+
+        Another thread or process waits, and then finds the reply in the archive.
+        """
+        path = self._path(request)
+        beside = path.with_suffix(BESIDE)
         with usable(self._owner):
             self._make_folder(path)
-        with locked(path, self._owner, remove=True):
-            yield
+        with locked(path.with_suffix(".asking"), self._owner, remove=True):
+            try:
+                with usable(self._owner), open(_opened(beside), "wb") as file:
+                    file.write(bytes(ROOM_BYTES))
+                yield
+            finally:
+                beside.unlink(missing_ok=True)
 
     def _path(self, request: str) -> Path:
         return self.folder / request[:2] / f"{request}.json"
@@ -109,6 +122,11 @@ class ReplyArchive:
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)
+
+
+def _opened(path: Path) -> int:
+    """Opens *path* to be overwritten. Its content stays until then: emptied, its room would be anybody's."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
 def _sync(folder: Path) -> None:
