@@ -132,8 +132,10 @@ def main() -> None:
     except MemoryError:
         screen.error(f"{NO_MEMORY}; {MEND}")
         sys.exit(FAULT)
-    except (KeyboardInterrupt, Stopped, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not (interrupted(error) or isinstance(error, typer.Abort)):
+    except (KeyboardInterrupt, Stopped):
+        stopping.end()
+    except Exception as error:
+        if not (interrupted(error) or isinstance(error, typer.Abort)):
             raise
         stopping.end()
 

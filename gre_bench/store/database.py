@@ -177,16 +177,14 @@ class Database:
             connection.commit()
             if then:
                 connection.execute(then)
-        except duckdb.Error as error:
+        except (duckdb.Error, RuntimeError) as error:
+            if interrupted(error):
+                raise Stopped("a signal came during a query") from None
             if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
                 raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
-            if of_statement(error):
+            if not isinstance(error, duckdb.Error) or of_statement(error):
                 raise
             raise self.fault(file, error) from None
-        except RuntimeError as error:
-            if not interrupted(error):
-                raise
-            raise Stopped("a signal came during a query") from None
         finally:
             connection.close()
 
@@ -239,9 +237,12 @@ class Database:
         )
 
 
-def interrupted(error: RuntimeError) -> bool:
-    """Whether *error* is DuckDB's for a signal during a query, in place of the exception of Python's handler."""
-    return str(error) == "Query interrupted"
+def interrupted(error: Exception) -> bool:
+    """Whether *error* is DuckDB's for a signal during a query, in place of the exception of Python's handler.
+
+    While DuckDB reads a Python object it raises an error of its own, which ends with that exception.
+    """
+    return str(error) == "Query interrupted" or f": {Stopped.__name__}: SIG" in str(error)
 
 
 def of_statement(error: duckdb.Error) -> bool:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -57,7 +57,8 @@ def stop(process: BaseProcess, folder: Path, sign: signal.Signals, host: str | N
     """
     began = time.monotonic()
     # A terminal's Ctrl-C goes to the whole group, an operator's signal to the process.
-    os.killpg(process.pid, sign) if sign == signal.SIGINT else os.kill(process.pid, sign)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, sign) if sign == signal.SIGINT else os.kill(process.pid, sign)
     process.join(ENDS_IN_S + 20)
     if process.exitcode is None:
         process.kill()

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
+from gre_bench.core.errors import Clash, LockedError, SettingsError, Stopped, StoreError
 from gre_bench.core.records import Edition
 from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, now, statement
 from gre_bench.store.queries import PAPERS, SPANS_OF
@@ -62,6 +62,15 @@ def test_a_transaction_that_fails_leaves_nothing(store):
     with pytest.raises(duckdb.Error):
         store.write(("add_scores", [score()]), ("add_scores", [score(paper_id="q", value=float("nan"))]))
     store.write(("add_scores", [score()]))
+
+
+def test_a_stop_that_comes_while_duckdb_reads_python_objects_is_a_stop(store):
+    class Stopping:
+        def __arrow_c_stream__(self, _schema=None):
+            raise Stopped("SIGTERM")
+
+    with pytest.raises(Stopped), store.transaction() as run:
+        run.register("incoming", Stopping())
 
 
 def test_the_file_has_the_pinned_format_and_block_size(store):
