@@ -31,10 +31,8 @@ from tests.scripted_lms import OverlapLM
 
 DAY = 86_400.0
 SAME = "same tables; hours spent as they passed; no run of negative length; the last run is the last"
-FAKETIME = next(
-    (file for folder in (Path("/usr/lib"), Path("/usr/local/lib")) for file in folder.glob("**/libfaketimeMT.so.1")),
-    None,
-)
+PLACES = ("lib", "lib/*", "local/lib")
+FAKETIME = next((file for place in PLACES for file in Path("/usr").glob(f"{place}/faketime/libfaketimeMT.so.1")), None)
 SLOWLY = """
 import sys, time
 from gre_bench.cli.app import main
