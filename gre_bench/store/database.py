@@ -242,7 +242,8 @@ def interrupted(error: Exception) -> bool:
 
     While DuckDB reads a Python object it raises an error of its own, which ends with that exception.
     """
-    return str(error) == "Query interrupted" or f": {Stopped.__name__}: SIG" in str(error)
+    ends = tuple(f": {Stopped.__name__}: {sign}" for sign in ("SIGINT", "SIGTERM"))
+    return str(error) == "Query interrupted" or str(error).endswith(ends)
 
 
 def of_statement(error: duckdb.Error) -> bool:

@@ -8,9 +8,9 @@ the error that a prompt is too long. Passing faults such as time-outs are not fi
 were made from an LM's replies can be made again without the LM.
 
 The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
-temporary name, synced to disk and renamed. Its content never changes afterwards. Room for it is taken before the
-request is sent, so a disk that fills up meanwhile loses no reply. An entry holds the reply and the request's digest. It
-does not hold the chat, because chats contain whole papers, which the store already has.
+temporary name, synced to disk and renamed. Its content never changes afterwards. `ROOM_BYTES` are taken for it before
+the request is sent, so a disk that fills up meanwhile loses no reply of that size. An entry holds the reply and the
+request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class ReplyArchive:
                     file.write(bytes(ROOM_BYTES))
                 yield
             finally:
-                beside.unlink(missing_ok=True)
+                with usable(self._owner):
+                    beside.unlink(missing_ok=True)
 
     def _path(self, request: str) -> Path:
         return self.folder / request[:2] / f"{request}.json"

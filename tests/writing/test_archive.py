@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
-from gre_bench.writing.archive import ReplyArchive, request_digest
+from gre_bench.writing.archive import ROOM_BYTES, ReplyArchive, request_digest
 
 REQUEST = request_digest("model@1", Chat("system", "user"), Sampling())
 REPLY = Reply("ok", "The reviewer suggests x.", model="m", thinking=3, prompt_tokens=5, reply_tokens=None)
@@ -103,6 +103,15 @@ def test_an_entry_is_whole_or_does_not_count_and_nothing_is_left_beside_it(tmp_p
     with archive.asking(REQUEST):
         archive.put(REQUEST, REPLY)
     assert archive.get(REQUEST) is not None
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
+
+
+def test_room_for_a_reply_is_taken_before_it_is_asked_for_and_given_back(tmp_path):
+    archive = ReplyArchive(tmp_path)
+    with archive.asking(REQUEST):
+        assert [path.stat().st_size for path in tmp_path.rglob("*.beside")] == [ROOM_BYTES]
+        archive.put(REQUEST, REPLY)
+    assert entry(tmp_path).stat().st_size < ROOM_BYTES and archive.get(REQUEST) == replace(REPLY, archived=True)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
 
 
