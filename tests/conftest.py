@@ -50,6 +50,19 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any_machine")
 
+# Only a test marked `pretrained` sees the models that this user has fetched: the others pass on a machine without them.
+FETCHED = os.environ.get("GRE_BENCH_MODELS")
+os.environ["GRE_BENCH_MODELS"] = NONE_FETCHED = os.path.join(os.sep, "nonexistent", "models")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    os.environ["GRE_BENCH_MODELS"] = NONE_FETCHED
+    if item.get_closest_marker("pretrained"):
+        os.environ.pop("GRE_BENCH_MODELS")
+        os.environ |= {"GRE_BENCH_MODELS": FETCHED} if FETCHED else {}
+
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"

@@ -26,11 +26,11 @@ from gre_bench.ingest.records.columns import ColumnNames, as_id
 from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot import make_snapshot
-from gre_bench.pipeline.intake import keep
+from gre_bench.pipeline.intake import file_sha256, keep
 from gre_bench.pipeline.own_reviews import own_name
 from gre_bench.pipeline.reading import snapshots
 from gre_bench.pipeline.runs.job import recorded
-from gre_bench.store import Store, now
+from gre_bench.store import Store, now, queries
 from gre_bench.store.files import held, is_held
 
 FEWEST = 2
@@ -189,6 +189,17 @@ def write_report(understood: Understood, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(csv_table(("file", "row", "item", "result", "reason"), rows), encoding="utf-8", newline="")
     return path
+
+
+def is_begun(store: Store, files: Sequence[Path]) -> bool:
+    """Whether `make_edition` made *store* of just these *files*, and the run that scores it has not ended as done."""
+    if store.is_loaded or any(not file.exists() for file in files):
+        return False
+    status = store.status()
+    if status and status["state"] == "done":
+        return False
+    made_of = sorted((row["file"], row["sha256"]) for row in store.read(queries.IMPORTED_FILES))
+    return made_of == sorted({(file.resolve().name, file_sha256(file)) for file in files})
 
 
 def make_edition(

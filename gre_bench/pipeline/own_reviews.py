@@ -218,14 +218,15 @@ def forgetting(store: Store, name: str) -> list[Step]:
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
 
-    Returns the numbers of deleted records. The deletion is one transaction; if the run stops after it, the board has no
-    rank statistics until the next refresh. Raises `LockedError` after *wait_s* seconds of another process's writing.
+    Both are one transaction. Returns the numbers of deleted records. Raises `LockedError` after *wait_s* seconds of
+    another process's writing.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
         counts = store.rows(queries.CANDIDATE_COUNTS, candidate=name)[0]
-        store.write(*forgetting(store, name))
-        store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
+        with store.transaction():
+            store.write(*forgetting(store, name))
+            store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         _count_again(store)
         progress.end("done")
     return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
@@ -261,10 +262,12 @@ def undo_import(
         steps: list[Step] = [("name_undone", named), ("undo_import", {})]
         for gone in store.rows(queries.UNDONE_CANDIDATES, **named):
             steps += [("name_candidate", {"candidate": gone["candidate"]}), ("forget_candidate", {})]
-        store.write(*steps)
-        is_drawn = bool(store.rows(queries.DRAW))
-        if is_drawn:
-            store_rank_statistics(store, Job(settings, state), store.rows(queries.PLANNED_SIGNATURES), progress.run_id)
+        with store.transaction():
+            store.write(*steps)
+            is_drawn = bool(store.rows(queries.DRAW))
+            if is_drawn:
+                signatures = store.rows(queries.PLANNED_SIGNATURES)
+                store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         _count_again(store)
         progress.end("done")
         left = store.rows(queries.SCORE_COUNT)[0]["scores"]

@@ -327,9 +327,16 @@ def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
     """Raises `SourceError` if the tables in *files*, of the release in *folder*, unpack to more than is allowed.
 
     All tables together may unpack to `EXPANSION` times their size, or to `FREE` bytes if that is more. No row leaves
-    DuckDB for this check. Raises `duckdb.Error` if a file cannot be read.
+    DuckDB for this check. Raises `SourceError` if a file cannot be read, too.
     """
-    _check(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+    try:
+        _check(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+    except duckdb.Error as error:
+        if lack := lacks(error):
+            raise StoreError(f"{folder}: {lack}") from None
+        raise SourceError(
+            f"{folder} cannot be read: {str(error).splitlines()[0]}; get it again from where it came"
+        ) from None
 
 
 @lru_cache(maxsize=256)

@@ -49,7 +49,7 @@ def load_release(folder: Path, state: Path) -> Store:
     """
     about = manifest.verify(folder)
     store = Store(state, about["edition"])
-    if not re.fullmatch(re.escape(store.key) + r"-r[1-9]\d*", about["release"]):
+    if not re.fullmatch(re.escape(store.key) + r"-r[1-9]\d{0,5}", about["release"]):
         raise SourceError(f"{folder}: {about['release']!r} is no name of a release of {store.key}; get it again")
     if store.file.is_file():
         raise SettingsError(

@@ -20,9 +20,10 @@ from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.settings import load_over
 from gre_bench.core.strict import load_json
 from gre_bench.release.signing import SigningKey, is_signed
 from gre_bench.store import now
@@ -72,8 +73,22 @@ class _Program(BaseModel, strict=True, extra="allow"):
     version: Line
 
 
+class _Board(BaseModel, strict=True, extra="allow"):
+    headline: Line | None
+
+
 class _Settings(BaseModel, strict=True, extra="allow"):
     writing: dict[str, Any]
+    board: _Board
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_read(cls, tree: Any) -> Any:
+        try:
+            load_over(stated_settings(tree)) if isinstance(tree, dict) else None
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+        return tree
 
 
 class _Manifest(BaseModel, strict=True, extra="allow"):

@@ -48,6 +48,7 @@ from gre_bench.store.queries import (
     RUNS_OF_ROWS,
     SAMPLE,
     SNAPSHOT,
+    STALE_RANKS,
     VALIDATIONS,
     SignatureRow,
     ValidationRow,
@@ -124,12 +125,18 @@ def publication_of(
 
 
 def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
+    """Raises `UnfinishedError` if pairs are missing, or if the rank statistics are not those of the scores."""
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
         raise UnfinishedError(
             f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release cannot be changed; "
             f"first finish it: gre-bench refresh --edition {store.key}"
+        )
+    if store.read(STALE_RANKS, signature_ids=ids):
+        raise UnfinishedError(
+            f"edition {store.key}: its ranks are not those of its scores, because a run was stopped; compute them "
+            f"first: gre-bench refresh --edition {store.key}"
         )
 
 

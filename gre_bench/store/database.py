@@ -133,6 +133,7 @@ class Database:
         self.copy = copy
         self._held = False
         self._open: duckdb.DuckDBPyConnection | None = None
+        self._running: duckdb.DuckDBPyConnection | None = None
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -148,14 +149,22 @@ class Database:
     def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        *then*: a statement to execute after the commit. Raises `Clash` if a statement adds a row with an existing key.
-        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts a query.
+        A transaction within another is part of it. *then*: a statement to execute after the commit. Raises `Clash` if
+        a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or the file, and
+        `Stopped` if a signal interrupts a query.
         """
+        if self._running is not None:
+            yield self._running
+            return
         if self._held and self._open is None:
             self._open = self._connect(self.file)
         try:
             with self._transaction(self.file, then) as run:
-                yield run
+                self._running = run
+                try:
+                    yield run
+                finally:
+                    self._running = None
         except (duckdb.Error, StoreError):
             # After some faults (a full disk) DuckDB refuses every statement until the file is opened again.
             self.let_go()

@@ -113,10 +113,10 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 # board.sql
 (
-    RANKED, BOARD_SETTINGS, BOARD_TEXTS, BOARD_JUDGMENTS, BOARD_LENGTHS, ANCHORED, STRATA, SAMPLED_STRATA,
-    HUMAN_DIFFERENCES
+    RANKED, STALE_RANKS, BOARD_SETTINGS, BOARD_TEXTS, BOARD_JUDGMENTS, BOARD_LENGTHS, ANCHORED, STRATA,
+    SAMPLED_STRATA, HUMAN_DIFFERENCES
 ) = plain(
-    "ranked", "board_settings", "board_texts", "board_judgments", "board_lengths", "anchored", "strata",
+    "ranked", "stale_ranks", "board_settings", "board_texts", "board_judgments", "board_lengths", "anchored", "strata",
     "sampled_strata", "human_differences"
 )
 LeaderboardRow = TypedDict("LeaderboardRow", {

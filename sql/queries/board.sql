@@ -19,6 +19,18 @@ from boards
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
+-- name: stale_ranks
+-- one row per rank of the requested signatures that only their boards or only their rank statistics have
+with on_boards as (
+    select signature_id, board, candidate, rank from boards where rank is not null
+),
+stated as (
+    select signature_id, board, candidate_id as candidate, rank from rank_statistics
+)
+select *
+from ((from on_boards except from stated) union all (from stated except from on_boards))
+where signature_id in (select unnest($signature_ids::varchar[]));
+
 -- name: board_settings
 -- at most one row: settings of the run that planned the signatures of the leaderboard; later runs may have others
 select settings

@@ -30,7 +30,7 @@ RENDERERS = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
-    make(folder, EDITION, papers=4, candidates=4, titles=FREE, metrics=("gem",), tested=True)
+    make(folder, EDITION, papers=4, candidates=4, titles=FREE, metrics=("gem",))
     return folder
 
 

@@ -57,7 +57,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "drawn", lambda boards: Drawings())
         for edition in (EDITION, OTHER):
-            store = make(state, edition, papers=4, candidates=3, titles=FREE, metrics=("gem",), tested=True)
+            store = make(state, edition, papers=4, candidates=3, titles=FREE, metrics=("gem",))
             publish_edition(store, ReleaseStore(state / "releases", edition))
     return state
 

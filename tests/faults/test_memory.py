@@ -179,7 +179,7 @@ OF_EDITIONS = {
 def made_up(tmp_path_factory):
     """An edition with a release, whose last commit is in the database's log alone, as a killed run leaves it."""
     state, left = tmp_path_factory.mktemp("made-up"), tmp_path_factory.mktemp("left") / "state"
-    store = make(state, MADE_UP, papers=4, candidates=3, titles=FREE, metrics=("gem",), tested=True)
+    store = make(state, MADE_UP, papers=4, candidates=3, titles=FREE, metrics=("gem",))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "drawn", lambda boards: Drawings())
         publish_edition(store, release_store_of(state))

@@ -53,12 +53,11 @@ def signature(metric: str) -> Signature:
 
 
 def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: int = 21, tokens: int = 0,
-         titles: tuple[str, ...] = (), names: tuple[str, ...] = (), tested: bool = False,
-         metrics: tuple[str, ...] = METRICS) -> Store:  # fmt: skip
+         titles: tuple[str, ...] = (), names: tuple[str, ...] = (), metrics: tuple[str, ...] = METRICS) -> Store:  # fmt: skip
     """The store: humans, models (or controls) by *names* (those of the models file if not given), two references a paper.
 
     *tokens*: of each reference, with log-probabilities, if there are to be any. *titles*: of the first papers, which
-    are under a free licence. *tested*: with the tests of ranks and the exposures that a refresh ends with.
+    are under a free licence. It has the tests of ranks and the exposures that a refresh ends with.
     """
     store = Store(state, edition)
     known = [name for name in models.load() if "/" in name]
@@ -67,12 +66,11 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         _describe(store, papers, names, titles, metrics)
         _score(store, papers, ("human", *names), tokens, metrics)
         _validate(store)
-        if tested:
-            parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
-            job = Job(load_over({}, parts), Path(state))
-            signatures = store.rows(CURRENT_SIGNATURES)
-            store_exposures(store, job, signatures, Learnt(0, {}))
-            store_rank_statistics(store, job, signatures, "made-up")
+        parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
+        job = Job(load_over({}, parts), Path(state))
+        signatures = store.rows(CURRENT_SIGNATURES)
+        store_exposures(store, job, signatures, Learnt(0, {}))
+        store_rank_statistics(store, job, signatures, "made-up")
         store.copy_for_readers()
     return store
 
@@ -158,4 +156,4 @@ if __name__ == "__main__":
     import sys
 
     state, papers, tokens = sys.argv[1:]
-    print(json.dumps(str(make(Path(state), papers=int(papers), tokens=int(tokens), tested=True).read_file)))
+    print(json.dumps(str(make(Path(state), papers=int(papers), tokens=int(tokens)).read_file)))

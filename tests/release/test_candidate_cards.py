@@ -17,7 +17,7 @@ UNLISTED = "quis/gpt-4-regenerated"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     state = tmp_path_factory.mktemp("cards")
-    store = make(state, papers=4, names=(ASKED, UNLISTED, "other-paper"), tested=True)
+    store = make(state, papers=4, names=(ASKED, UNLISTED, "other-paper"))
     change(store, f"update candidates set note = 'version not published' where candidate_id = '{UNLISTED}'")
     (state / "pages").mkdir()
     write_edition_pages(store, state / "pages")

@@ -75,9 +75,7 @@ def test_a_candidate_without_scores_in_both_releases_is_not_listed_as_changed(me
 
 
 def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):
-    publish_edition(
-        make(own, "ICLR-2024", papers=9, candidates=4, tested=True), ReleaseStore(own / "releases", "ICLR-2024")
-    )
+    publish_edition(make(own, "ICLR-2024", papers=9, candidates=4), ReleaseStore(own / "releases", "ICLR-2024"))
     found = compare_releases(("ICLR-2024-r1", FIRST), own)
     for row in found["metrics"]:
         assert row["compares"] == "differences"

@@ -93,19 +93,55 @@ def test_a_damaged_release_leaves_no_edition(state, tmp_path):
     assert not (tmp_path / "elsewhere" / "editions").exists()
 
 
-@pytest.mark.parametrize("name", ["../../outside", "/outside", f"{EDITION}-r0", "ICLR-2024-r1", ""])
-def test_a_release_with_a_foreign_name_writes_nothing(state, tmp_path, name):
-    copy = tmp_path / RELEASE
+def passed_on(state, folder, damaged="", **changed):
+    """The release as somebody else would pass it on: its manifest *changed*, bytes of a file *damaged*, sealed anew."""
+    copy = folder / RELEASE
     shutil.copytree(state / "releases" / RELEASE, copy)
     about = {key: value for key, value in manifest.read(copy).items() if key not in ("files", "signed_by")}
     for file in (copy, *copy.rglob("*")):
         file.chmod(0o755)
     for sealed in ("manifest.json", "manifest.sha256"):
         (copy / sealed).unlink()
-    manifest.seal(copy, about | {"release": name}, None)
+    if damaged:
+        data = bytearray((copy / damaged).read_bytes())
+        third = len(data) // 3
+        data[third : third + 200] = bytes(byte ^ 0x5A for byte in data[third : third + 200])
+        (copy / damaged).write_bytes(data)
+    manifest.seal(copy, about | changed, None)
+    return copy
+
+
+@pytest.mark.parametrize(
+    "name", ["../../outside", "/outside", f"{EDITION}-r0", "ICLR-2024-r1", "", f"{EDITION}-r1{'0' * 300}"]
+)
+def test_a_release_with_a_foreign_name_writes_nothing(state, tmp_path, name):
     with pytest.raises(SourceError, match="is no name of a release"):
-        load_release(copy, tmp_path / "elsewhere")
+        load_release(passed_on(state, tmp_path, release=name), tmp_path / "elsewhere")
     assert {path.name for path in tmp_path.iterdir()} == {RELEASE}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"writing": {}}, {"writing": {}, "board": [1]}, {"writing": "x", "board": {"headline": None}},
+     {"writing": {}, "board": {"headline": 5}}, {"writing": {}, "board": {"headline": None}, "scoring": {"metrics": 3}}],
+)  # fmt: skip
+def test_a_release_with_settings_of_another_form_is_refused_and_writes_nothing(state, tmp_path, settings):
+    with pytest.raises(
+        SourceError, match=r"manifest.json is no manifest of a release \('settings.*get the release again"
+    ):
+        load_release(passed_on(state, tmp_path, settings=settings), tmp_path / "elsewhere")
+    assert {path.name for path in tmp_path.iterdir()} == {RELEASE}
+
+
+@pytest.mark.parametrize("table", ["candidates", "signatures", "judgments", "scores", "validations"])
+def test_a_damaged_table_under_its_own_digest_is_one_line_or_a_wrong_number_that_verify_finds(
+    state, tmp_path, call, table
+):
+    copy = passed_on(state, tmp_path, f"tables/{table}.parquet")
+    code, _, said = call("import", "release", copy, "--state", tmp_path / "elsewhere")
+    if code == 0:
+        code, _, said = call("verify", RELEASE, "--again", "--state", tmp_path / "elsewhere")
+    assert code == 2 and said.count("\n") == 1, said
 
 
 def test_a_release_of_another_schema_leaves_neither_edition_nor_release(state, tmp_path, monkeypatch):

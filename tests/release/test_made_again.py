@@ -33,7 +33,7 @@ DATED = {manifest.NAME, manifest.SEAL}
 
 
 def test_twenty_readings_of_a_board_with_one_to_four_threads_are_equal_to_the_last_digit(tmp_path):
-    store = make(tmp_path, papers=200, candidates=6, tested=True)
+    store = make(tmp_path, papers=200, candidates=6)
     ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
     readings = set()
     for number in range(20):

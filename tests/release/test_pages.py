@@ -35,7 +35,7 @@ TITLES = (f"A title {HOSTILE}", "Tokens & <b>bold</b> claims")
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
-    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES, tested=True)
+    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES)
     return publish_edition(store, ReleaseStore(folder / "releases", "ICLR-2025")).folder
 
 
@@ -181,7 +181,7 @@ def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_whic
 
 
 def test_p_is_the_corrected_one_and_who_has_no_rank_has_none(tab, tmp_path):
-    store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER), tested=True)
+    store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER))
     tab.open(publish_edition(store, ReleaseStore(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
     lines = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.kind, row.cells[5].textContent])"
@@ -207,7 +207,7 @@ def two_years(tmp_path_factory):
     folder = tmp_path_factory.mktemp("years")
     names = ("meta-llama/llama-3.1-8b-instruct", "openai/gpt-4o", "anthropic/claude-3-opus")
     for edition in ("ICLR-2023", "ICLR-2024"):
-        store = make(folder, edition, papers=6, names=names, tested=True)
+        store = make(folder, edition, papers=6, names=names)
         change(store, "update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
         folder_of = publish_edition(store, ReleaseStore(folder / "releases", edition)).folder
     return folder_of

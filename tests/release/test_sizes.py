@@ -34,7 +34,7 @@ def look(tab, folder):
 
 @pytest.mark.slow
 def test_no_page_of_a_board_of_300_papers_and_21_candidates_is_over_2_megabytes(tab, tmp_path):
-    folder = published(tmp_path, make(tmp_path, papers=300, candidates=21, tested=True))
+    folder = published(tmp_path, make(tmp_path, papers=300, candidates=21))
     assert len(list((folder / "papers").iterdir())) == 300 and len(list((folder / "candidates").iterdir())) == 21
     assert {page: size for page in folder.rglob("*.html") if (size := page.stat().st_size) > LARGEST} == {}
     look(tab, folder)

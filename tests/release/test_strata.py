@@ -23,7 +23,7 @@ PAPERS = 40
 def state(tmp_path_factory):
     """Forty papers: 32 as they were submitted and 8 camera-ready; 35 rejected and 5 accepted; one track."""
     state = tmp_path_factory.mktemp("strata")
-    store = make(state, papers=PAPERS, names=NAMES, tested=True)
+    store = make(state, papers=PAPERS, names=NAMES)
     change(
         store,
         "insert into snapshots values ('digest', 'folder', now())",

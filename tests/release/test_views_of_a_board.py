@@ -31,7 +31,7 @@ FIRST, SECOND, LACKING = "openai/gpt-4o", "anthropic/claude-3-opus", "google/gem
 def made(tmp_path_factory):
     """An edition of 21 candidates; one of them lacks a pair, and all have lengths and costs."""
     state = tmp_path_factory.mktemp("board")
-    store = make(state, papers=14, tokens=9, titles=("A title", "Another"), tested=True)
+    store = make(state, papers=14, tokens=9, titles=("A title", "Another"))
     lost = f"where candidate_id = '{LACKING}' and paper_id = 'p00003' and reference_id like '%r2'"
     change(
         store,

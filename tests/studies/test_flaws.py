@@ -34,6 +34,7 @@ from gre_bench.studies.flaws import (
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, demo, query
+from tests.lm.test_pretrained_real import needed
 
 SCRIPTS = ("plain-0", "plain-100", "listing-100")
 LM = "evaluation_lm.backend=cache-ngram"
@@ -211,7 +212,9 @@ def test_the_command_shows_what_it_planted_and_what_reviews_tell(state):
     assert code == 2 and "no script 'loud-50'" in error
 
 
+@pytest.mark.pretrained
 def test_a_dry_run_plants_and_estimates_the_rest_and_leaves_nothing(state):
+    needed("smollm2-135m")
     folder = state / "editions" / f"{EDITION}-flaws"
     shutil.rmtree(folder)
     asked = ("study", "flaws", "--settings", "flaws_smollm2", "--papers", 3, "--dry-run", "--state", state)

@@ -51,15 +51,16 @@ def new(
 
     Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
     Columns are found by their headers and contents, or named by --columns. If a row cannot be used, nothing is
-    stored, unless you say --partial. A paper needs two human reviews: one is the human baseline, the others are
-    references.
+    stored, unless you say --partial. After a stop, the same command goes on. A paper needs two human reviews: one
+    is the human baseline, the others are references.
     """
-    from gre_bench.pipeline.new_edition import described_files, make_edition, understand, write_report
+    from gre_bench.pipeline.new_edition import described_files, is_begun, make_edition, understand, write_report
 
     parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
     chosen = configuration.load(settings, (*parts, *(override or ())))
-    store = Store(state, edition)
-    if store.exists:
+    store, named = Store(state, edition), [_named(text) for text in candidate or ()]
+    begun = store.exists and is_begun(store, [papers, human, *(file for _, file in named)])
+    if store.exists and not begun:
         store.refuse_loaded()
         finish = f"gre-bench refresh --edition {store.key}{screen.in_state(state)}"
         raise SettingsError(
@@ -70,7 +71,7 @@ def new(
     with limited(chosen.inputs.memory, chosen.inputs.seconds):
         while True:
             try:
-                understood = understand(papers, human, [_named(text) for text in candidate or ()], reading, writer)
+                understood = understand(papers, human, named, reading, writer)
                 break
             except UnsureError as unsure:
                 reading = _with_answer(unsure, reading)
@@ -94,7 +95,8 @@ def new(
     count = len(understood.papers[1].papers)
     if "papers" not in chosen.edition.model_fields_set:
         chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})
-    make_edition(state, chosen, understood, 0.0, licence)
+    if not begun:
+        make_edition(state, chosen, understood, 0.0, licence)
     summary = run_refresh(chosen, state, engine=not no_prefect, quiet=quiet)
     more = {"understood": lines, "refused": understood.refused, "report": str(report)}
     return first_board(summary, state, more)
