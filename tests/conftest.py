@@ -20,6 +20,13 @@ import typer.main
 import typer.testing
 
 from tests.once import begin
+from tests.tiers import (  # noqa: F401 (hooks)
+    pytest_collection_modifyitems,
+    pytest_runtest_logreport,
+    pytest_runtest_makereport,
+    pytest_runtest_protocol,
+    pytest_sessionfinish,
+)
 
 # Compiled modules are kept whatever the machine asks for: each worker and each child process would compile them anew.
 sys.dont_write_bytecode = False
