@@ -179,7 +179,10 @@ def rows(
         length = [fmean(words[key] for key in words if key[0] == name) for name in names]
         correlations = []
         for term in TERMS:
-            means = [fmean(value for key, value in terms_of(scores, term).items() if key[0] == name) for name in names]
+            by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
+            for key, value in terms_of(scores, term).items():
+                by_text[key[:2]].append(value)
+            means = [fmean(fmean(by_text[key]) for key in by_text if key[0] == name) for name in names]
             correlations.append(f"{stats.spearmanr(means, length).statistic:+.2f}".replace("-", "−"))
         yield [f"{title}: ρ with the words of a review", *correlations]
 

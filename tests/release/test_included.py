@@ -7,14 +7,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release.database import opened
 from gre_bench.release.loading import load_release, release_named
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import compare_contrasts
+from gre_bench.reports.contrasts import compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
 from gre_bench.stats.length import length_slope
 from gre_bench.store import INCLUDED_EDITION
@@ -68,6 +70,27 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     asked = "select count(*) as n from leaderboard where rank = 1"
     assert json.loads(told("sql", INCLUDED_EDITION, asked, "-f", "json"))[0]["n"] > 0
     assert f"{INCLUDED_EDITION}: loaded" in told("status")
+
+
+def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(folder, tmp_path):
+    load_release(folder, tmp_path)
+    lms, metrics = ("cache-ngram-2", "gem-smollm2-2"), ["gem", "gem_s_abstract"]
+    with opened(folder) as run:
+        pairs = run.sql("select metric, evaluation_lm, candidate_id, paper_id, value from pairs "
+                        "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
+    for row in compare_lms(tmp_path, INCLUDED_EDITION, lms, metrics)["evaluation_lms"]:
+        names = [line["candidate"] for line in row["candidates"]]
+        by_lm = []
+        for lm in lms:
+            papers: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+            for metric, own, name, paper, value in pairs:
+                if (metric, own) == (row["metric"], lm) and name in papers:
+                    papers[name].setdefault(paper, []).append(value)
+            by_lm.append([np.mean([np.mean(values) for values in papers[name].values()]) for name in names])
+        ranks = [[1 + sum(other > mean for other in means) for mean in means] for means in by_lm]
+        assert [line["ranks"] for line in row["candidates"]] == [list(both) for both in zip(*ranks, strict=True)]
+        assert row["agreement"]["spearman"] == pytest.approx(stats.spearmanr(*by_lm)[0])
+        assert round(row["agreement"]["spearman"], 3) == {"gem": 0.879, "gem_s_abstract": 0.976}[row["metric"]]
 
 
 def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, tmp_path, monkeypatch):
