@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,6 +59,12 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     board = told("leaderboard", INCLUDED_EDITION)
     assert "by cache-ngram-2" in board and "gem-smollm2" not in board, "the board is of the LM that the release shows"
     assert "human leads." in board and "anthropic/claude-3-5" in board
+    # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
+    details = told("leaderboard", INCLUDED_EDITION, "--details")
+    rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
+    intervals = ("score", "high"), *((name, f"{name}_high") for name in ("vs_human", "above_chance", "at_length"))
+    halves = {f"{row[high] - row[name]:.2f}" for row in rows for name, high in intervals if row[high] is not None}
+    assert set(re.findall(r"±(\d+\.\d+)", details)) <= halves and "None" not in details
     rows = json.loads(told("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--json"))["contrasts"]
     assert Counter(row["evaluation_lm"] for row in rows) == {"cache-ngram-2": 10, "gem-smollm2-2": 10}
     assert all(row["at_length"]["overlap"] is not None for row in rows)
