@@ -16,6 +16,7 @@ import duckdb
 import pyarrow
 from pyarrow import parquet
 
+from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
@@ -23,7 +24,7 @@ from gre_bench.release import manifest
 from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
+from gre_bench.reports.contrasts import contrast_rows, load
 from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
@@ -39,8 +40,9 @@ def renew(release: Path, about: dict[str, Any]) -> None:
         store = ReleaseTables(about["edition"], connection)
         store_rank_statistics(store, Job(Settings(), Path()), kept, "")
         if tested := about.get("contrasts"):
-            entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
-            tested["rows"] = contrast_rows(store, entries, about["signatures"], kept)
+            file = load(resource("deployments", "contrasts", tested["file"]))
+            tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
+            tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
     for name in STATISTICS:
         path = release / FOLDER / f"{name}.parquet"
         made = pyarrow.Table.from_pylist(store.written[f"put_{name}"], parquet.read_schema(path))

@@ -225,7 +225,7 @@ class EvaluationLMSettings(_Group, frozen=True):
     endpoint: str = _field("http://127.0.0.1:8000", "vllm: URL of the server")
     served_model: str | None = _field(None, "vllm: name of the served model; default: the only one")
     revision: str | None = _field(None, "vllm: the model's commit, if folder holds no weights", min_length=1)
-    quantisation: str = _field("none", "none or nf4; vllm: the quantisation of the served model", min_length=1)
+    quantisation: str = _field("none", "none, nf4 or nf4-double; vllm: that of the served model", min_length=1)
     parallel: int = _field(16, "vllm: requests in flight", ge=1, le=1024)
     key_env: str | None = _field(None, "vllm: environment variable with the server's key", pattern=r"^[A-Z][A-Z0-9_]*$")
 

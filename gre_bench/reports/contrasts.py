@@ -1,6 +1,7 @@
 """Compares candidates, and evaluation LMs, of one edition pair by pair.
 
-Contrasts are fixed before the scores: a file names pairs of candidates, and each pair is compared on a board.
+A file names pairs of candidates, and each pair is compared on a board. Fix it before the first score: nothing here can
+check that.
 
     [[contrast]]
     name = "reflection"
