@@ -214,7 +214,7 @@ class EvaluationLMSettings(_Group, frozen=True):
     )
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "device of a transformers model")
     dtype: Literal["float32", "bfloat16", "float16"] = _field(
-        "float32", "dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
+        "float32", "dtype of a transformers model; for gem-smollm2 bfloat16, which moves single scores by a nat"
     )
     attention: Literal["sdpa", "eager"] = _field("sdpa", "attention of a transformers model")
     engine: Literal["trie", "batches", "one-by-one"] = _field(

@@ -404,7 +404,8 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
     """Returns the test of every two candidates; raises ValueError if two share fewer than two papers."""
-    columns = ([row[name] for row in scored] for name in ("candidate_id", "paper_id", "reference_id", "value", "unit"))
+    names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
+    columns: list[list[Any]] = [[row[name] for row in scored] for name in names]
     return Pairs(*columns).tests()
 
 
@@ -482,7 +483,7 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
     except ValueError as problem:
         return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
-        row["agreement"] = asdict(agreement(*(side.values for side in sides), kept.papers, kept.candidates, seed=SEED))
+        row["agreement"] = asdict(agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED))
     ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
     ahead = [ahead_of(tested, HUMAN) for tested in tests]
     row["candidates"] = [

@@ -26,7 +26,7 @@ from functools import cache
 
 import numpy as np
 
-from gre_bench.stats.samples import Keys, Values, finite, group_indices
+from gre_bench.stats.samples import Array, Keys, Values, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
     return value - half, value + half, p
 
 
-def clustered_error(values: Values, clusters: Keys) -> tuple[float, int]:
+def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, by the formula of `clustered_test`, and how many clusters."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
@@ -97,7 +97,7 @@ def clustered_error(values: Values, clusters: Keys) -> tuple[float, int]:
     return math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores), size
 
 
-def exchange_error(values: Values, first: Keys, second: Keys) -> tuple[float, int]:
+def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, and the number of independent units that it rests on.
 
     Values depend on each other if they share a label in *first* or in *second*. So se² = se₁² + se₂² − se₁₂² (Cameron,

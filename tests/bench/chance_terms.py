@@ -137,7 +137,7 @@ def told_apart(
             exchanged = None if term == "score" else swaps
             if not form.startswith("at equal length"):
                 own = [key for key in known if key[0] in names]
-                units = exchanged and [exchanged[key] for key in own]
+                units = [exchanged[key] for key in own] if exchanged else None
                 values, (candidates, papers) = [means[key] for key in own], zip(*own, strict=True)
                 ps = [test.p for test in pair_tests(values, papers, candidates, exchanges=units)]
                 counts[form][term] = sum(p < 0.05 for p in holm(ps))
@@ -147,8 +147,8 @@ def told_apart(
                 papers = [paper for name, paper in known if name == pair[0] and (pair[1], paper) in known]
                 sides = [[means[name, paper] for paper in papers] for name in pair]
                 lengths = [[words[name, paper] for paper in papers] for name in pair]
-                units = exchanged and tuple([exchanged[name, paper] for paper in papers] for name in pair)
-                contrast = contrast_at_length(slope, papers, *sides, *lengths, units)
+                units = tuple([exchanged[name, paper] for paper in papers] for name in pair) if exchanged else None
+                contrast = contrast_at_length(slope, papers, sides[0], sides[1], lengths[0], lengths[1], units)
                 ps.append(contrast.common.p if form == FORMS[2] else contrast.p)
             counts[form][term] = sum(p < 0.05 for p in holm(ps))
     return counts
