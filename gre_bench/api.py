@@ -180,7 +180,7 @@ def pairs(
         known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
         names = [the_candidate(store, candidate)] if candidate else known
         rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names)
-    return _frame(rows).rename(columns={"candidate_id": "candidate"})
+    return _frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate"})
 
 
 @_errors_for_python()

@@ -1,4 +1,6 @@
-"""Makes the pages and figures of the releases in this folder again, from their tables: after a change of the program.
+"""Makes tests, contrasts, pages and figures of the releases in this folder again: after a change of the program.
+
+What is made comes from the scores and the other tables of a release. These, its date and its name stay.
 
 python data/releases/make_pages.py
 """
@@ -8,24 +10,57 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import pyarrow
+from pyarrow import parquet
+
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.ranking import store_rank_statistics
+from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.database import FOLDER, VIEWS_FILE
+from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.contrasts import contrast_rows, load
+from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
 SEALED = ("files", "signed_by")
+STATISTICS = ("rank_statistics", "differences")
+"""Tables of tests between candidates."""
+
+
+def renew(release: Path, about: dict[str, Any]) -> None:
+    """Makes the `STATISTICS` of *release* and the contrasts of its manifest *about* again."""
+    with opened(release) as connection:
+        kept: list[Any] = table_rows(connection, "signatures")
+        store = ReleaseTables(about["edition"], connection)
+        store_rank_statistics(store, Job(Settings(), Path()), kept, "")
+        if tested := about.get("contrasts"):
+            file = load(resource("deployments", "contrasts", tested["file"]))
+            tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
+            tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
+    for name in STATISTICS:
+        path = release / FOLDER / f"{name}.parquet"
+        made = pyarrow.Table.from_pylist(store.written[f"put_{name}"], parquet.read_schema(path))
+        with duckdb.connect() as connection:
+            connection.register("made", made)
+            options = "format parquet, codec zstd, compression_level 9"
+            connection.execute(f"create table sorted as from made order by all; copy sorted to '{path}' ({options})")
 
 
 def make(folder: Path) -> str:
-    """Makes the release in *folder* again and returns its digest. Its tables, its date and its name stay."""
+    """Makes the release in *folder* again and returns its digest."""
     about = {name: value for name, value in manifest.read(folder).items() if name not in SEALED}
     with tempfile.TemporaryDirectory() as beside:
         made = Path(beside) / folder.name
         made.mkdir()
         shutil.copytree(folder / FOLDER, made / FOLDER)
         shutil.copyfile(folder / VIEWS_FILE, made / VIEWS_FILE)
+        renew(made, about)
         if problem := write_pages(made, made, about):
             raise SystemExit(problem)
         digest = manifest.seal(made, about, None)

@@ -195,8 +195,9 @@ def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
         if row["rank"] is not None and row["tied"]:
             more = row["more_papers"]
             hope = (
-                f"{counted(more, 'paper')} more would, if both go on as here" if more and more <= MOST_MORE
-                else f"nor would {MOST_MORE:,} more papers"
+                f"by estimate {counted(more, 'paper')} more would in four of five tests, if both go on as here"
+                if more and more <= MOST_MORE
+                else f"by estimate {MOST_MORE:,} more papers would not"
             )  # fmt: skip
             p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."

@@ -214,7 +214,7 @@ class EvaluationLMSettings(_Group, frozen=True):
     )
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "device of a transformers model")
     dtype: Literal["float32", "bfloat16", "float16"] = _field(
-        "float32", "dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
+        "float32", "dtype of a transformers model; for gem-smollm2 bfloat16, which moves single scores by a nat"
     )
     attention: Literal["sdpa", "eager"] = _field("sdpa", "attention of a transformers model")
     engine: Literal["trie", "batches", "one-by-one"] = _field(
@@ -225,7 +225,7 @@ class EvaluationLMSettings(_Group, frozen=True):
     endpoint: str = _field("http://127.0.0.1:8000", "vllm: URL of the server")
     served_model: str | None = _field(None, "vllm: name of the served model; default: the only one")
     revision: str | None = _field(None, "vllm: the model's commit, if folder holds no weights", min_length=1)
-    quantisation: str = _field("none", "none or nf4; vllm: the quantisation of the served model", min_length=1)
+    quantisation: str = _field("none", "none, nf4 or nf4-double; vllm: that of the served model", min_length=1)
     parallel: int = _field(16, "vllm: requests in flight", ge=1, le=1024)
     key_env: str | None = _field(None, "vllm: environment variable with the server's key", pattern=r"^[A-Z][A-Z0-9_]*$")
 

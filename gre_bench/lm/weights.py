@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda"]
 DType = Literal["float32", "bfloat16", "float16"]
 Attention = Literal["sdpa", "eager"]
-Quantisation = Literal["none", "nf4"]
+Quantisation = Literal["none", "nf4", "nf4-double"]
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 RECORD = "training.json"
 START_CONTRAST = "start learnt contrast"
 BASE = "base_model_name_or_path"
+NF4 = {"nf4": "nf4-single", "nf4-double": "nf4-double"}
+"""4-bit quantisation → its name in signatures: whether the constants of quantisation are quantised once more."""
 
 _DIGESTED = (
     *("config.json", "*.safetensors", "*.safetensors.index.json"),
@@ -146,7 +148,8 @@ def open_weights(
     """Opens the model in *folder* in evaluation mode; raises `LMError` if that fails.
 
     An adapter is merged into its base model, unless that is quantised. The digest covers both. *quantisation* ``nf4``
-    packs the weights into 4 bits while loading, as for the evaluation LM of Xu et al. 2025.
+    packs the weights into 4 bits while loading, as the notebook of Xu et al. 2025 does; ``nf4-double`` packs the
+    constants of quantisation as well.
     """
     folder = Path(folder)
     adapter = check_files(folder)
@@ -160,11 +163,11 @@ def open_weights(
         raise LMError("torch and transformers are not installed: pip install 'gre-bench[lm]'") from error
     device = chosen_device(device, subject)
     packed = {}
-    if quantisation == "nf4":
+    if quantisation in NF4:
         if lack := lacks_nf4(device):
-            raise LMError(f"{subject}: quantisation nf4 needs {lack}; use quantisation none")
+            raise LMError(f"{subject}: quantisation {quantisation} needs {lack}; use quantisation none")
         packed["quantization_config"] = BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=quantisation == "nf4-double",
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )  # fmt: skip
     tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
@@ -190,7 +193,7 @@ def open_weights(
         # The path of the base differs between machines.
         described = {name: value for name, value in adapter.config.items() if name != BASE}
         model_digest = digest([base_digest, described, folder_digest(folder)])
-    named = quantisation
+    named = NF4.get(quantisation, quantisation)
     if named == "none" and quantised:
         table = quantised if isinstance(quantised, dict) else quantised.to_dict()
         bits = 4 if table.get("load_in_4bit") else 8 if table.get("load_in_8bit") else table.get("bits")

@@ -2,7 +2,7 @@
 
 All three look at a candidate's lead: its score less the human baseline's score on the same paper and reference. Effects
 of references that are easy or hard for everybody cancel in a lead. Intervals are 90%, by Student's t, and treat all
-pairs of one paper as dependent.
+pairs of one paper as dependent. Means are over papers, as on the board, each the mean of its pairs.
 
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
 - *swap*: how far each lead would move if a tenth of the references were reviews by one candidate. That candidate's own
@@ -23,7 +23,6 @@ from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.stats.intervals import paired_test, student_test
 from gre_bench.stats.ranks import ranks
-from gre_bench.stats.samples import group_indices
 
 TENTH = 0.1
 LEVEL = 0.90
@@ -104,20 +103,25 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     """
     shifts = []
     for name, leads in _leads(pairs).items():
-        rows = [(paper, lead, likelihood[reference] >= threshold) for (paper, reference), lead in leads.items()
-                if reference in likelihood]  # fmt: skip
-        if len({high for *_, high in rows}) < 2:
+        below, above = (
+            _paper_means({key: lead for key, lead in leads.items()
+                          if key[1] in likelihood and (likelihood[key[1]] >= threshold) == high})
+            for high in (False, True)
+        )  # fmt: skip
+        if not below or not above:
             continue
-        values, high = np.array([lead for _, lead, _ in rows]), np.array([high for *_, high in rows])
-        means = {side: float(values[high == side].mean()) for side in (True, False)}
-        influence = np.where(high, (values - means[True]) / high.sum(), -(values - means[False]) / (~high).sum())
-        groups, size = group_indices([paper for paper, *_ in rows], len(rows))
-        sums = np.bincount(groups, weights=influence, minlength=size)
-        gap = means[True] - means[False]
+        influence = dict.fromkeys((*below, *above), 0.0)
+        means = []
+        for side, sign in ((below, -1), (above, 1)):
+            means.append(float(np.mean(list(side.values()))))
+            for paper, lead in side.items():
+                influence[paper] += sign * (lead - means[-1]) / len(side)
+        size, sums = len(influence), np.array(list(influence.values()))
+        gap = means[1] - means[0]
         error = math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else 0.0
         ends = student_test(gap, error, size - 1, LEVEL)[:2] if size > 1 else (None, None)
         shifts.append(
-            Shift(f"references with likelihood ≥ {threshold:g}", name, means[False], gap, *ends, None, None, size)
+            Shift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
         )
     return shifts
 

@@ -20,7 +20,7 @@ from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
-from gre_bench.stats.pair_tests import in_one_family, pair_tests, papers_needed
+from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
 from gre_bench.stats.ranks import rank_intervals
 
 POWER = 0.8
@@ -30,12 +30,16 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The scores of one signature, in four columns of equal length."""
+    """The scores of one signature, in columns of equal length.
+
+    *units*: the exchange of reviews that a score above chance depends on; None in it, or empty: the paper alone.
+    """
 
     candidates: Sequence[str]
     papers: Sequence[str]
     references: Sequence[str]
     values: Sequence[float]
+    units: Sequence[str | None] = ()
 
     def of_candidates(self, names: Iterable[str]) -> Pairs:
         wanted = set(names)
@@ -43,11 +47,21 @@ class Pairs:
 
     def at(self, indices: Sequence[int]) -> Pairs:
         """Returns the scores at the positions *indices* of the columns, in that order."""
-        return replace(self, **{field.name: [getattr(self, field.name)[k] for k in indices] for field in fields(self)})
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: [column[k] for k in indices] for name, column in kept.items() if column})
 
     @property
     def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[float]]:
         return self.candidates, self.papers, self.references, self.values
+
+    @property
+    def exchanges(self) -> Sequence[str | None] | None:
+        """The column *units*, if scores depend on exchanges of reviews; else None."""
+        return self.units if any(self.units) else None
+
+    def tests(self, level: float = 0.90) -> list[PairTest]:
+        """Returns the `pair_tests` of every two candidates; raises ValueError as it does."""
+        return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.exchanges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +117,7 @@ def rank_statistics(
         ]
     kept = pairs.of_candidates(ranked)
     try:
-        tests = pair_tests(kept.values, kept.papers, kept.candidates, kept.references)
-        tests, adjusted = in_one_family(tests, list(against_chance.values()))
+        tests, adjusted = in_one_family(kept.tests(), list(against_chance.values()))
         ranks = rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests)
     except ValueError as error:
         return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]

@@ -333,7 +333,11 @@ def by_size(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart
     """Returns a chart of scores against sizes, with the *caption* under it; None for fewer than two known sizes."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
-    return _scatter(board, values, marks, caption, "parameters, billions", "log") if len(values) > 1 else None
+    return (
+        _scatter(board, values, marks, caption, "parameters, billions (closed models: estimates)", "log")
+        if len(values) > 1
+        else None
+    )
 
 
 def by_date(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart | None:

@@ -1,6 +1,7 @@
 """Compares candidates, and evaluation LMs, of one edition pair by pair.
 
-Contrasts are fixed before the scores: a file names pairs of candidates, and each pair is compared on a board.
+A file names pairs of candidates, and each pair is compared on a board. Fix it before the first score: nothing here can
+check that.
 
     [[contrast]]
     name = "reflection"
@@ -43,7 +44,7 @@ from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family, pair_tests
+from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family
 from gre_bench.stats.ranks import agreement, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
@@ -141,6 +142,7 @@ def contrast_rows(
 
     - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
     - *chance*, *above_chance*: what the candidates' reviews of other papers score, and the rest; None without these.
+      Papers that exchange their reviews depend on each other, as on the board.
     - *at_length*: the difference at equal length, in two forms, *common* and *own*. *p* is that of both together
       (`LengthContrast.p`), and *why_not* says why nothing is told. None without lengths.
     - *problem*: why there is no test.
@@ -225,7 +227,7 @@ def paired(pairs: Pairs, names: Sequence[str], level: float = LEVEL) -> PairTest
     if len(set(pairs.candidates)) < 2:
         return None
     try:
-        (test,) = pair_tests(pairs.values, pairs.papers, pairs.candidates, pairs.references, level)
+        (test,) = pairs.tests(level)
     except ValueError:
         return None
     return test if test.first == names[0] else test.flipped()
@@ -243,10 +245,8 @@ def _lists(rows: Sequence[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*(row.values() for row in rows), strict=True)] or [[], [], [], []]
 
 
-def _shared(
-    pairs: Pairs, names: Sequence[str], words: Any
-) -> tuple[list[str], list[float], list[float], list[float], list[float]]:
-    """Returns the papers that both *names* reviewed, and the scores and lengths of each; no papers without lengths."""
+def _shared(pairs: Pairs, names: Sequence[str], words: Any) -> tuple[Any, ...]:
+    """Returns what `contrast_at_length` takes of both *names*: no papers without lengths."""
     values = {key[:3]: key[3] for key in zip(*pairs.columns, strict=True)}
     by_paper: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (name, paper, reference), value in values.items():
@@ -256,7 +256,9 @@ def _shared(
     papers = list(by_paper)
     scores = [[sum(pair[k] for pair in by_paper[paper]) / len(by_paper[paper]) for paper in papers] for k in (0, 1)]
     lengths = [[float(words[name, paper]) for paper in papers] for name in names]
-    return papers, scores[0], scores[1], lengths[0], lengths[1]
+    unit = dict(zip(zip(pairs.candidates, pairs.papers, strict=True), pairs.exchanges or (), strict=False))
+    units = tuple([unit[name, paper] for paper in papers] for name in names) if unit else None
+    return papers, *scores, *lengths, units
 
 
 def stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
@@ -402,23 +404,13 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
     """Returns the test of every two candidates; raises ValueError if two share fewer than two papers."""
-    papers, candidates, references = (
-        [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
-    )
-    return pair_tests([row["value"] for row in scored if row["value"] is not None], papers, candidates, references)
+    names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
+    columns: list[list[Any]] = [[row[name] for row in scored] for name in names]
+    return Pairs(*columns).tests()
 
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
 """Fields of a signature that identify the evaluation LM; in all others the two should agree."""
-
-
-class SharedPairs(NamedTuple):
-    """Pairs that both LMs have scored, as columns; *values* has one column for each LM."""
-
-    candidates: Sequence[str]
-    papers: Sequence[str]
-    references: Sequence[str]
-    values: tuple[Sequence[float], Sequence[float]]
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
@@ -478,7 +470,8 @@ def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]
 
 
 def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
-    kept = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
+    sides = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
+    kept = sides[0]
     row = {
         "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (first, second)],
@@ -486,37 +479,38 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
         "problem": None, "agreement": None, "order": None, "candidates": [],
     }  # fmt: skip
     try:
-        tests = [pair_tests(column, kept.papers, kept.candidates, kept.references) for column in kept.values]
+        tests = [side.tests() for side in sides]
     except ValueError as problem:
         return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
-        row["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
-    ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
+        row["agreement"] = asdict(agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED))
+    ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
     ahead = [ahead_of(tested, HUMAN) for tested in tests]
     row["candidates"] = [
         {"candidate": name, "ranks": [by_name[name] for by_name in ranked],
-         "leads": [by_name.get(name) for by_name in ahead], **_by_pair(kept, name)}
+         "leads": [by_name.get(name) for by_name in ahead], **_by_pair(*sides, name)}
         for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
     return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
 
 
-def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> SharedPairs:
-    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in right}
-    keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in left]
-    rows = [(*key, row["value"], values[key]) for key, row in zip(keys, left, strict=True) if key in values]
-    if len(rows) < 2:
+def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[Pairs, Pairs]:
+    """Returns the pairs that both LMs have scored, by each, in the same order."""
+    sides = [
+        {(row["candidate_id"], row["paper_id"], row["reference_id"]): row for row in side} for side in (left, right)
+    ]
+    keys = [key for key in sides[0] if key in sides[1]]
+    if len(keys) < 2:
         raise SettingsError("the two evaluation LMs have fewer than two pairs in common")
-    candidates, papers, references, first, second = zip(*rows, strict=True)
-    return SharedPairs(candidates, papers, references, (first, second))
+    first, second = (Pairs(*_lists([side[key] for key in keys])) for side in sides)
+    return first, second
 
 
-def _by_pair(kept: SharedPairs, name: str) -> dict[str, Any]:
+def _by_pair(first: Pairs, second: Pairs, name: str) -> dict[str, Any]:
     """Returns a candidate's number of pairs, and Spearman's correlation of the two LMs' scores on these, if defined."""
     from scipy.stats import spearmanr
 
-    mine = [index for index, candidate in enumerate(kept.candidates) if candidate == name]
-    first, second = ([column[index] for index in mine] for column in kept.values)
-    varies = len(mine) > 2 and len(set(first)) > 1 and len(set(second)) > 1
-    result: Any = spearmanr(first, second) if varies else None
-    return {"pairs": len(mine), "spearman": result and float(result.statistic)}
+    one, other = (side.of_candidates([name]).values for side in (first, second))
+    varies = len(one) > 2 and len(set(one)) > 1 and len(set(other)) > 1
+    result: Any = spearmanr(one, other) if varies else None
+    return {"pairs": len(one), "spearman": result and float(result.statistic)}

@@ -153,7 +153,7 @@ OF_PROGRAM = {
 """The tables that hold only what this program knows, with their keys."""
 
 
-class _Tables(Store):
+class ReleaseTables(Store):
     """The tables of a release, as a store. What is written goes to *written*: name of the query → rows."""
 
     def __init__(self, edition: str, connection: Any):
@@ -222,7 +222,7 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         exact = _statistics(connection, about["edition"], signatures, bool(withheld))
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
-        store = _Tables(about["edition"], connection)
+        store = ReleaseTables(about["edition"], connection)
         exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
         exact &= _of_manifest("claims", about.get("claims"), claim_rows(store, about["signatures"]))
         if tested := about.get("contrasts"):
@@ -265,7 +265,7 @@ def _pair(signature: SignatureRow, row: Row) -> str:
 
 def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow], withheld: bool) -> bool:
     """Computes the `STATISTICS`, but those of *withheld* texts; returns whether all are equal to the last digit."""
-    store = _Tables(edition, connection)
+    store = ReleaseTables(edition, connection)
     ids, exact = {row["signature_id"] for row in signatures}, True
     stated = {name: [row for row in table_rows(connection, name) if row["signature_id"] in ids]
               for name in STATISTICS}  # fmt: skip

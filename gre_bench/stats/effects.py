@@ -147,7 +147,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     moved = change - change.mean()
     by_slope = (-float(change.mean()) + d * float(y @ moved) / (len(old) - 1) / 2) / scale
     own = np.bincount(groups, weights=psi, minlength=size).astype(float)
-    error = slope.error(dict.fromkeys(papers), own, by_slope)
+    error = slope.error(list(dict.fromkeys(papers)), own, by_slope)
     return PairedTest(d, *student_test(d, error, size - 1, 0.95), size)
 
 

@@ -8,6 +8,9 @@ another paper, against the same reference.
 Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
 review alone or of one paper alone cancel. No two units share a paper, so units are independent.
 
+Each candidate's reviews are exchanged on their own. So a difference of two candidates on one paper depends on that of
+each paper that either exchanges reviews with (`exchange_error`).
+
 Welch's test says whether a mean changed from one set of papers to another, without a paper in common. It needs only
 the mean m, the standard error se and the number n of papers of each set:
 
@@ -23,7 +26,7 @@ from functools import cache
 
 import numpy as np
 
-from gre_bench.stats.samples import Keys, Values, finite, group_indices
+from gre_bench.stats.samples import Array, Keys, Values, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def student_test(value: float, error: float, freedom: float, level: float) -> tu
     return value - half, value + half, p
 
 
-def clustered_error(values: Values, clusters: Keys) -> tuple[float, int]:
+def clustered_error(values: Values | Array, clusters: Keys) -> tuple[float, int]:
     """Returns the standard error of the mean of *values*, by the formula of `clustered_test`, and how many clusters."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(clusters, len(scores))
@@ -92,6 +95,19 @@ def clustered_error(values: Values, clusters: Keys) -> tuple[float, int]:
         raise ValueError("an interval by cluster needs at least two clusters")
     sums = np.bincount(groups, weights=scores - scores.mean(), minlength=size)
     return math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores), size
+
+
+def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[float, int]:
+    """Returns the standard error of the mean of *values*, and the number of independent units that it rests on.
+
+    Values depend on each other if they share a label in *first* or in *second*. So se² = se₁² + se₂² − se₁₂² (Cameron,
+    Gelbach and Miller 2011), each by the formula of `clustered_test`; se₁₂ is by labels that share both. se is at least
+    se₁₂, as the difference may be negative. The number is that of the side with fewer labels. Where each value has
+    labels of its own, se is that of the mean of independent values. Raises ValueError for fewer than two labels.
+    """
+    (one, size), (other, number) = clustered_error(values, first), clustered_error(values, second)
+    both, _ = clustered_error(values, list(zip(first, second, strict=True)))
+    return math.sqrt(max(one**2 + other**2 - both**2, both**2)), min(size, number)
 
 
 def paired_test(differences: Values, level: float = 0.90) -> PairedTest:

@@ -34,12 +34,12 @@ at equal length is told only if both forms tell it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.intervals import Interval, PairedTest, student_test
+from gre_bench.stats.intervals import Interval, PairedTest, exchange_error, student_test
 from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
 
 LEAST_OVERLAP = 0.1
@@ -57,13 +57,19 @@ class Slope:
     value: float
     influence: dict[object, float]
 
-    def error(self, papers: Iterable[object], own: Array, times: float) -> float:
+    def error(self, papers: Keys, own: Array, times: float, exchanges: tuple[Keys, Keys] | None = None) -> float:
         """Returns the standard error of an estimate that depends on β.
 
         *own* (papers,): the influence of each of *papers* at a known β. *times*: the estimate's derivative by β.
+        *exchanges*: as for `contrast_at_length`; papers beyond *papers* are independent.
         """
         influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
-        return by_paper(np.array([psi + times * self.influence.get(paper, 0.0) for paper, psi in influence.items()]))
+        psi = np.array([own + times * self.influence.get(paper, 0.0) for paper, own in influence.items()])
+        if exchanges is None:
+            return by_paper(psi)
+        known = [dict(zip(papers, side, strict=True)) for side in exchanges]
+        first, second = ([side.get(paper, (paper,)) for paper in influence] for side in known)
+        return exchange_error(psi * len(psi), first, second)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +176,15 @@ def length_controlled(
 
 
 def contrast_at_length(
-    slope: Slope, papers: Keys, first: Values, second: Values, first_tokens: Values, second_tokens: Values
-) -> LengthContrast:
+    slope: Slope, papers: Keys, first: Values, second: Values, first_tokens: Values, second_tokens: Values,
+    exchanges: tuple[Keys, Keys] | None = None,
+) -> LengthContrast:  # fmt: skip
     """Returns the difference of two candidates, *first* less *second*, at equal length, with 95% intervals.
 
     - *slope*: β of the board, from all its candidates and these *papers* among others.
     - *papers* (n,): the papers that both candidates reviewed, each once. The other sequences follow them.
+    - *exchanges*: the exchanges of reviews that each candidate's scores depend on (`exchange_error`); None: papers are
+      independent.
 
     Raises ValueError for fewer than two papers or a review without tokens.
     """
@@ -187,12 +196,13 @@ def contrast_at_length(
     difference, longer = scores - other_scores, logs - other_logs
     away = float(longer.mean())
     moved = difference - slope.value * longer
-    value, error = float(moved.mean()), slope.error(papers, (moved - moved.mean()) / count, -away)
+    value, error = float(moved.mean()), slope.error(papers, (moved - moved.mean()) / count, -away, exchanges)
+    independent = count if exchanges is None else min(len(set(side)) for side in exchanges)
     below = float((other_logs[None, :] < logs[:, None]).mean())
     equal = float((other_logs[None, :] == logs[:, None]).mean())
     share = below + equal / 2
-    common = PairedTest(value, *student_test(value, error, count - 1, 0.95), count)
-    return LengthContrast(common, _own_slopes(difference, logs, other_logs), 2 * min(share, 1 - share))
+    common = PairedTest(value, *student_test(value, error, independent - 1, 0.95), count)
+    return LengthContrast(common, _own_slopes(difference, logs, other_logs, exchanges), 2 * min(share, 1 - share))
 
 
 def by_paper(influence: Array) -> float:
@@ -200,7 +210,9 @@ def by_paper(influence: Array) -> float:
     return math.sqrt(len(influence) / (len(influence) - 1) * float(influence @ influence))
 
 
-def _own_slopes(difference: Array, logs: Array, other_logs: Array) -> PairedTest | None:
+def _own_slopes(
+    difference: Array, logs: Array, other_logs: Array, exchanges: tuple[Keys, Keys] | None
+) -> PairedTest | None:
     """Returns the *difference* (papers,) at the middle of the mean log lengths, where each candidate has its own slope.
 
     *logs*, *other_logs* (papers,): the log lengths of the two candidates.
@@ -219,9 +231,12 @@ def _own_slopes(difference: Array, logs: Array, other_logs: Array) -> PairedTest
     if leverage.max() > 1 - 1e-9:
         return None
     residual = (difference - columns @ estimate) / (1 - leverage)
-    error = math.sqrt(float(((columns @ inverse[0]) * residual) @ ((columns @ inverse[0]) * residual)))
+    influence = (columns @ inverse[0]) * residual
+    error, independent = math.sqrt(float(influence @ influence)), count
+    if exchanges is not None:
+        error, independent = exchange_error(influence * count, *exchanges)
     value = float(estimate[0])
-    return PairedTest(value, *student_test(value, error, count - 3, 0.95), count)
+    return PairedTest(value, *student_test(value, error, max(1, independent - 3), 0.95), count)
 
 
 def _logs(tokens: Values) -> Array:

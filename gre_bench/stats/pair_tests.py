@@ -1,7 +1,8 @@
 """Tests every two candidates against each other: Student's paired test by paper, Holm's correction over all tests.
 
 Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
-paper, so a paper counts as one observation.
+paper, so a paper counts as one observation. Scores above chance and by chance depend on reviews that papers exchange:
+there, the papers of an exchange depend on each other (`exchange_error`).
 
 All claims about order come from this one family of tests: "better than the next", "better than the human baseline", and
 the interval of a rank. Such claims can therefore never contradict each other.
@@ -24,7 +25,7 @@ from itertools import combinations
 import numpy as np
 
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import student_test
+from gre_bench.stats.intervals import exchange_error, student_test
 from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
 
 MOST_PAPERS = 1_000_000
@@ -35,7 +36,8 @@ MOST_PAPERS = 1_000_000
 class PairTest:
     """A test of two candidates: the mean over papers of the score of *first* less the score of *second*.
 
-    - *sd*: the standard deviation, over papers, of the difference on one paper.
+    - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
+      standard error times √*papers*.
     - *counted*: the factor by which Holm's correction multiplies *p*. This is the number of tests in the family whose
       p-value is at least as large, this test included.
     - *papers*: the number of papers that both candidates have.
@@ -66,11 +68,14 @@ def pair_tests(
     candidates: Sequence[str],
     references: Keys | None = None,
     level: float = 0.90,
+    exchanges: Keys | None = None,
 ) -> list[PairTest]:
     """Returns one test for every two candidates, with Holm's correction over all of these tests.
 
     All sequences have one entry per score. If *references* is None, the scores of a candidate are averaged over each
-    paper before candidates are compared. Raises ValueError if two candidates have fewer than two papers in common.
+    paper before candidates are compared. *exchanges*: the exchange of reviews that the score depends on, which the
+    papers of one share; None: papers are independent. Raises ValueError if two candidates have fewer than two papers in
+    common, or fewer than two exchanges on these.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -84,6 +89,9 @@ def pair_tests(
         of_unit[units] = owners
     # The mean score of each unit and candidate; NaN where none is.
     table = ratio(*cell_sums(scores, units, len(of_unit), kinds, number))
+    shared = np.empty((size, number), dtype=np.intp)
+    if exchanges is not None:
+        shared[owners, kinds] = group_indices(exchanges, len(scores))[0]
     tests = []
     for i, j in combinations(range(number), 2):
         by_unit = table[:, i] - table[:, j]
@@ -94,7 +102,11 @@ def pair_tests(
         if len(differences) < 2:
             raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
         mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
-        low, high, p = student_test(mean, sd / math.sqrt(count), count - 1, level)
+        freedom = count - 1
+        if exchanges is not None:
+            error, independent = exchange_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
+            sd, freedom = error * math.sqrt(count), independent - 1
+        low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
         tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
     return in_one_family(tests, ())[0]
 

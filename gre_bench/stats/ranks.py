@@ -77,12 +77,10 @@ def rank_intervals(
     fewer than two papers in common.
     """
     names = list(dict.fromkeys(candidates))
-    sums, counts = _sums(values, papers, candidates)
+    sums, counts = _by_paper(values, papers, candidates)
     size, number = sums.shape
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
-    # Papers weigh alike, however many references they have.
-    sums, counts = ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
     means = sums.sum(axis=0) / counts.sum(axis=0)
     drawn = np.concatenate([_ranks(ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
     tails = [(1 - level) / 2, (1 + level) / 2]
@@ -160,12 +158,12 @@ class Orders:
 def agreement(
     first: Values, second: Values, papers: Keys, candidates: Sequence[str], resamples: int = 2000, seed: int = 0
 ) -> Agreement:
-    """Returns the rank correlations between the candidates' means by two measures of the same pairs.
+    """Returns the rank correlations between the candidates' means over papers, by two measures of the same pairs.
 
     Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
-    tables = [_sums(column, papers, candidates) for column in (first, second)]
+    tables = [_by_paper(column, papers, candidates) for column in (first, second)]
     means = [dict(zip(names, (sums.sum(0) / counts.sum(0)).tolist(), strict=True)) for sums, counts in tables]
     result = consistency(*means)
     drawn = [
@@ -195,8 +193,8 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 
 def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, int]:
-    """Returns candidate → rank by mean score; means that are equal to nine decimals share the better rank."""
-    sums, counts = _sums(values, papers, candidates)
+    """Returns candidate → rank by its mean over papers; means equal to nine decimals share the better rank."""
+    sums, counts = _by_paper(values, papers, candidates)
     places = _ranks((sums.sum(0) / counts.sum(0))[None])[0]
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
@@ -212,10 +210,14 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
-def _sums(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates)."""
+def _by_paper(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
+    """Returns each candidate's mean on each paper, and 1 where it has one, else 0: two arrays (papers, candidates).
+
+    Means over papers come from these, so papers weigh alike, however many references they have.
+    """
     scores = finite(values, at_least=2)
-    return cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
+    sums, counts = cell_sums(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))
+    return ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
 
 
 def _spearman(first: Array, second: Array) -> Array:

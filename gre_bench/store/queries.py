@@ -105,10 +105,12 @@ ReasonRow = TypedDict("ReasonRow", {
 REASONS = Query("reasons", ReasonRow, {"candidates": None})
 CandidatePairRow = TypedDict("CandidatePairRow", {
     "candidate_id": str, "paper_id": str, "reference_id": str, "state": str, "value": float | None,
-    "reason": str | None,
+    "reason": str | None, "unit": str | None,
 })
 CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
-BoardPairRow = TypedDict("BoardPairRow", {"candidate_id": str, "paper_id": str, "reference_id": str, "value": float})
+BoardPairRow = TypedDict("BoardPairRow", {
+    "candidate_id": str, "paper_id": str, "reference_id": str, "value": float, "unit": str | None,
+})
 BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 # board.sql

@@ -71,10 +71,14 @@ order by paper_id, candidate_id, reference_id;
 
 -- name: candidate_pairs
 -- one row per planned pair of one signature and the requested candidates, with its state, score or reason
-select candidate_id, paper_id, reference_id, state, value, reason
-from pairs
-where signature_id = $signature_id and candidate_id in (select unnest($candidates::varchar[]))
-order by candidate_id, paper_id, reference_id;
+-- unit: papers that exchange their reviews share it, and so depend on each other; null unless the score is above chance
+select p.candidate_id, p.paper_id, p.reference_id, p.state, p.value, p.reason,
+    case when g.chance <> 'none' then coalesce(m.swap, p.paper_id) end as unit
+from pairs p
+join signatures g using (signature_id)
+left join moved m on m.writer = g.writer and m.candidate_id = p.candidate_id and m.paper_id = p.paper_id
+where p.signature_id = $signature_id and p.candidate_id in (select unnest($candidates::varchar[]))
+order by p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: chance_pairs
 -- one row per pair with scores of a metric and of its specific form: both scores, and the pair's independent unit
@@ -94,10 +98,14 @@ where p.signature_id = $signature_id and s.signature_id = $specific_id and p.sta
 order by p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: board_pairs
--- one row per scored pair of one signature whose candidate is on the boards: humans and models
-select p.candidate_id, p.paper_id, p.reference_id, p.value
+-- one row per scored pair of one signature whose candidate is on the boards: humans and models; unit: as in
+-- candidate_pairs
+select p.candidate_id, p.paper_id, p.reference_id, p.value,
+    case when g.chance <> 'none' then coalesce(m.swap, p.paper_id) end as unit
 from pairs p
 join candidates c using (candidate_id)
+join signatures g using (signature_id)
+left join moved m on m.writer = g.writer and m.candidate_id = p.candidate_id and m.paper_id = p.paper_id
 where p.signature_id = $signature_id and p.state = 'scored' and c.kind in ('human', 'model')
 order by p.candidate_id, p.paper_id, p.reference_id;
 

@@ -25,14 +25,15 @@ group by all
 order by candidate_id;
 
 -- name: judged_examples
--- one row per candidate and writer: the first judgment of its sampled review with the most judgments
+-- one row per candidate and writer: the first judgment of its sampled review with the most judgments; none if its texts
+-- are not here
 select
     r.candidate as candidate_id,
     j.writer,
     split_part(trim(arg_max(j.text, (j.lines, r.review_id)), chr(10) || chr(13) || ' '), chr(10), 1) as example
 from reviews r
 join judgments j using (review_id)
-where j.writer in (select unnest($writers::varchar[])) and j.lines > 0 and (
+where j.writer in (select unnest($writers::varchar[])) and j.text is not null and j.lines > 0 and (
     r.review_id in (select review_id from sample where role = 'candidate')
     or (r.candidate in (select candidate_id from candidates where kind = 'model')
         and r.paper_id in (select paper_id from sample))

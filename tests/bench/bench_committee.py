@@ -30,7 +30,9 @@ def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
     for one, other in combinations(plain, 2):
         if one["metric"] != other["metric"] or one["evaluation_lm"] == other["evaluation_lm"]:
             continue
-        values = [{(c, p, r): v for c, p, r, v in zip(*columns_of(store, each), strict=True)} for each in (one, other)]
+        values = [
+            {(c, p, r): v for c, p, r, v, _ in zip(*columns_of(store, each), strict=True)} for each in (one, other)
+        ]
         shared = sorted(values[0].keys() & values[1].keys())
         columns = [list(column) for column in zip(*shared, strict=True)]
         sides = {one["evaluation_lm"]: [values[0][key] for key in shared],

@@ -4,8 +4,9 @@
 
 The chance term of a pair is the score of the candidate's review of another paper; the score less it is the score above
 chance. Every two ranked models of the largest group are compared by Student's test by paper, Holm-corrected over all
-contrasts of one line. A line counts the contrasts told apart at 5%, in four forms: plain, per judgment of the reference,
-at equal length with one slope of log words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
+contrasts of one line. In the last two terms, papers that exchange reviews depend on each other. A line counts the
+contrasts told apart at 5%, in four forms: plain, per judgment of the reference, at equal length with one slope of log
+words for all, and so that the models' own slopes agree (`gre_bench.stats.length`).
 The last line of a metric has Spearman's correlation of each term with the words of a review, over these models.
 
 With --stance, only judgments of this stance count, in reviews and references: such as ``criticizes``. The pairs are then
@@ -33,6 +34,7 @@ from gre_bench.reports.contrasts import columns_of
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
+from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATURES, SignatureRow
 
@@ -56,7 +58,7 @@ def stored(store: Store, signature: SignatureRow, specific_id: str) -> dict[Key,
     """Returns score and score above chance of each pair that has both."""
     specific = next(row for row in store.read(PLANNED_SIGNATURES) if row["signature_id"] == specific_id)
     first, second = (
-        {(c, p, r): v for c, p, r, v in zip(*columns_of(store, row), strict=True)} for row in (signature, specific)
+        {(c, p, r): v for c, p, r, v, _ in zip(*columns_of(store, row), strict=True)} for row in (signature, specific)
     )
     return {key: (value, second[key]) for key, value in first.items() if key in second}
 
@@ -85,7 +87,7 @@ def of_one_stance(
         for name, text in texts.items()
     }
     wanted = set(names)
-    keys = [(c, p, r) for c, p, r, _ in zip(*columns_of(store, signature), strict=True) if c in wanted]
+    keys = [(c, p, r) for c, p, r, *_ in zip(*columns_of(store, signature), strict=True) if c in wanted]
     scores: dict[Key, tuple[float, float]] = {}
     for count, (candidate, paper, reference) in enumerate(keys, 1):
         x, other, y = (
@@ -113,8 +115,12 @@ def told_apart(
     words: Mapping[tuple[str, str], int],
     judgments: Mapping[str, int],
     names: list[str],
+    swaps: Mapping[tuple[str, str], str],
 ) -> dict[str, dict[str, int]]:
-    """Returns form → term → the number of contrasts of *names* that the term tells apart."""
+    """Returns form → term → the number of contrasts of *names* that the term tells apart.
+
+    *swaps*: candidate and paper → the exchange of reviews; the papers of one share it.
+    """
     counts: dict[str, dict[str, int]] = {form: {} for form in FORMS}
     for term in TERMS:
         for form in FORMS:
@@ -128,19 +134,21 @@ def told_apart(
                 [means[key] for key in known], [words[key] for key in known],
                 [paper for _, paper in known], candidates=[name for name, _ in known],
             )  # fmt: skip
+            exchanged = None if term == "score" else swaps
+            if not form.startswith("at equal length"):
+                own = [key for key in known if key[0] in names]
+                units = [exchanged[key] for key in own] if exchanged else None
+                values, (candidates, papers) = [means[key] for key in own], zip(*own, strict=True)
+                ps = [test.p for test in pair_tests(values, papers, candidates, exchanges=units)]
+                counts[form][term] = sum(p < 0.05 for p in holm(ps))
+                continue
             ps = []
-            for one, other in combinations(names, 2):
-                papers = [
-                    paper
-                    for name, paper in known
-                    if name == one and (other, paper) in means and words.get((other, paper))
-                ]
-                sides = [[means[name, paper] for paper in papers] for name in (one, other)]
-                if not form.startswith("at equal length"):
-                    ps.append(float(stats.ttest_rel(*sides).pvalue))
-                    continue
-                lengths = [[words[name, paper] for paper in papers] for name in (one, other)]
-                contrast = contrast_at_length(slope, papers, *sides, *lengths)
+            for pair in combinations(names, 2):
+                papers = [paper for name, paper in known if name == pair[0] and (pair[1], paper) in known]
+                sides = [[means[name, paper] for paper in papers] for name in pair]
+                lengths = [[words[name, paper] for paper in papers] for name in pair]
+                units = tuple([exchanged[name, paper] for paper in papers] for name in pair) if exchanged else None
+                contrast = contrast_at_length(slope, papers, sides[0], sides[1], lengths[0], lengths[1], units)
                 ps.append(contrast.common.p if form == FORMS[2] else contrast.p)
             counts[form][term] = sum(p < 0.05 for p in holm(ps))
     return counts
@@ -173,13 +181,19 @@ def rows(
                     "select review_id, lines from judgments where writer = ?", [signature["writer"]]
                 ).fetchall())  # fmt: skip
         title = recipe_of(signature["metric"]).title + (f", only judgments that {stance.rstrip('s')}" if stance else "")
-        counts = told_apart(scores, words, judgments, names)
+        with store.reading() as connection:
+            asked = "select candidate_id, paper_id, swap from moved where writer = ?"
+            swaps = {(c, p): swap for c, p, swap in connection.execute(asked, [signature["writer"]]).fetchall()}
+        counts = told_apart(scores, words, judgments, names, swaps)
         for form in FORMS:
             yield [f"{title}, {form}" if form else title, *(str(counts[form][term]) for term in TERMS)]
         length = [fmean(words[key] for key in words if key[0] == name) for name in names]
         correlations = []
         for term in TERMS:
-            means = [fmean(value for key, value in terms_of(scores, term).items() if key[0] == name) for name in names]
+            by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
+            for key, value in terms_of(scores, term).items():
+                by_text[key[:2]].append(value)
+            means = [fmean(fmean(by_text[key]) for key in by_text if key[0] == name) for name in names]
             correlations.append(f"{stats.spearmanr(means, length).statistic:+.2f}".replace("-", "−"))
         yield [f"{title}: ρ with the words of a review", *correlations]
 

@@ -135,7 +135,7 @@ def test_an_engine_that_is_asked_for_is_had_and_agrees(folders: dict[str, Path],
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_weights_in_four_bits_are_scored_as_one_text_at_a_time(folders: dict[str, Path], budget: int) -> None:
     weights = open_weights(folders["llama"], device=DEVICE, dtype="bfloat16", quantisation="nf4")
-    assert weights.quantisation == "nf4" and weights.model.device.type == "cuda"
+    assert weights.quantisation == "nf4-single" and weights.model.device.type == "cuda"
     assert any(type(module).__name__ == "Linear4bit" for module in weights.model.modules())
     found, right = by_trie(weights, budget)
     assert found == pytest.approx(right, abs=ALLOWED["bfloat16"], rel=0)

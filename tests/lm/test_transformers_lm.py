@@ -17,6 +17,7 @@ transformers = pytest.importorskip("transformers", reason="the evaluation LM nee
 from gre_bench.core.errors import LMError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.lm.weights import open_weights  # noqa: E402
 from gre_bench.prompts.library import load, render  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
@@ -236,3 +237,17 @@ def test_importing_the_module_loads_neither_library() -> None:
     code = "import sys, gre_bench.lm.backends.transformers_lm; print({'torch', 'transformers', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("asked", "double", "named"), [("nf4", False, "nf4-single"), ("nf4-double", True, "nf4-double")]
+)
+def test_four_bits_are_those_of_the_authors_notebook_and_the_signature_says_which(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, asked, double, named
+) -> None:
+    taken: dict[str, object] = {}
+    monkeypatch.setattr("gre_bench.lm.weights.lacks_nf4", lambda device: None)
+    monkeypatch.setattr("transformers.BitsAndBytesConfig", lambda **options: taken.update(options))
+    weights = open_weights(folders["llama3"], device="cpu", quantisation=asked)
+    assert (taken["bnb_4bit_quant_type"], taken["bnb_4bit_use_double_quant"]) == ("nf4", double)
+    assert weights.quantisation == named

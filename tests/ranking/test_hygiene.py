@@ -69,6 +69,18 @@ def test_strata_compare_leads_within_and_between_papers():
     assert strata(pairs, {}, 0.5) == []
 
 
+def test_papers_weigh_alike_in_leads_on_references_by_an_lm_however_many_references_they_have():
+    # On paper 0, a leads by 10 on each of three references from reviewer 2; on three further papers, by 1 on one.
+    rows = [(name, f"p{p}", f"p{p}-{place}-{k}", (name == "a") * (10.0 if p == 0 else 1.0) * (place == 2))
+            for name in ("human", "a") for p in range(4) for place in (1, 2)
+            for k in range(3 if p == 0 else 1)]  # fmt: skip
+    likelihood = {reference: 0.9 if "-1-" in reference else 0.1 for _, _, reference, _ in rows}
+    (row,) = strata(Pairs(*map(list, zip(*rows, strict=True))), likelihood, 0.5)
+    lead = np.array([10.0, 1, 1, 1])
+    assert (row.lead, row.shift) == pytest.approx((lead.mean(), -lead.mean()))
+    assert (row.low, row.high) == pytest.approx(tuple(stats.ttest_1samp(-lead, 0).confidence_interval(0.90)))
+
+
 def test_strata_cover_the_truth_when_the_pairs_of_a_paper_depend_on_each_other():
     random = np.random.default_rng(1)
     likelihood = {reference: random.random() for reference in PLACES}

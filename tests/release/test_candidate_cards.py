@@ -33,7 +33,7 @@ def card(folder, name: str) -> dict[str, str]:
 def test_a_model_under_a_protocol_has_the_card_of_the_model_and_the_protocol(folder):
     found = card(folder, ASKED)
     assert (found["Maker"], found["Model"], found["Protocol"]) == ("openai", "openai/gpt-4o", "reflect5, ensemble5")
-    assert (found["Knowledge cutoff"], found["Size"]) == ("2023-10-31", "200 B")
+    assert (found["Knowledge cutoff"], found["Size"]) == ("2023-10-31", "200 B, an estimate if the model is closed")
     assert found["Price"].startswith("5.00 USD read, 15.00 USD written") and "Unknown" not in found
 
 

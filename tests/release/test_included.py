@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release.database import opened
 from gre_bench.release.loading import load_release, release_named
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import compare_contrasts
+from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
+from gre_bench.stats.effects import holm
 from gre_bench.stats.length import length_slope
 from gre_bench.store import INCLUDED_EDITION
 
@@ -53,6 +59,12 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     board = told("leaderboard", INCLUDED_EDITION)
     assert "by cache-ngram-2" in board and "gem-smollm2" not in board, "the board is of the LM that the release shows"
     assert "human leads." in board and "anthropic/claude-3-5" in board
+    # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
+    details = told("leaderboard", INCLUDED_EDITION, "--details")
+    rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
+    intervals = ("score", "high"), *((name, f"{name}_high") for name in ("vs_human", "above_chance", "at_length"))
+    halves = {f"{row[high] - row[name]:.2f}" for row in rows for name, high in intervals if row[high] is not None}
+    assert set(re.findall(r"±(\d+\.\d+)", details)) <= halves and "None" not in details
     rows = json.loads(told("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--json"))["contrasts"]
     assert Counter(row["evaluation_lm"] for row in rows) == {"cache-ngram-2": 10, "gem-smollm2-2": 10}
     assert all(row["at_length"]["overlap"] is not None for row in rows)
@@ -68,6 +80,72 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     asked = "select count(*) as n from leaderboard where rank = 1"
     assert json.loads(told("sql", INCLUDED_EDITION, asked, "-f", "json"))[0]["n"] > 0
     assert f"{INCLUDED_EDITION}: loaded" in told("status")
+
+
+def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(folder, tmp_path):
+    load_release(folder, tmp_path)
+    lms, metrics = ("cache-ngram-2", "gem-smollm2-2"), ["gem", "gem_s_abstract"]
+    with opened(folder) as run:
+        pairs = run.sql("select metric, evaluation_lm, candidate_id, paper_id, value from pairs "
+                        "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
+    for row in compare_lms(tmp_path, INCLUDED_EDITION, lms, metrics)["evaluation_lms"]:
+        names = [line["candidate"] for line in row["candidates"]]
+        by_lm = []
+        for lm in lms:
+            papers: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+            for metric, own, name, paper, value in pairs:
+                if (metric, own) == (row["metric"], lm) and name in papers:
+                    papers[name].setdefault(paper, []).append(value)
+            by_lm.append([np.mean([np.mean(values) for values in papers[name].values()]) for name in names])
+        ranks = [[1 + sum(other > mean for other in means) for mean in means] for means in by_lm]
+        assert [line["ranks"] for line in row["candidates"]] == [list(both) for both in zip(*ranks, strict=True)]
+        assert row["agreement"]["spearman"] == pytest.approx(stats.spearmanr(*by_lm)[0])
+        assert round(row["agreement"]["spearman"], 3) == {"gem": 0.879, "gem_s_abstract": 0.976}[row["metric"]]
+
+
+def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_board_is(folder, tmp_path):
+    """By paper, GEM-S by gem-smollm2-2 would tell eleven of the fifteen pairs of models apart."""
+    load_release(folder, tmp_path)
+    with opened(folder) as run:
+        scores = run.sql("select metric, evaluation_lm, candidate_id, paper_id, reference_id, value from pairs "
+                         "join signatures using (signature_id) where state = 'scored'").fetchall()  # fmt: skip
+        swap = {(name, paper): swap for name, paper, swap in
+                run.sql("select candidate_id, paper_id, swap from moved").fetchall()}  # fmt: skip
+    value = {row[:5]: row[5] for row in scores}
+
+    def tested(metric: str, lm: str, part: str, pair: Sequence[str]) -> tuple[float, float, float]:
+        """Difference, half of its 95% interval, and p, in plain numpy."""
+        by_paper: dict[str, list[float]] = {}
+        for name, own, candidate, paper, reference in value:
+            keys = [[(of, lm, each, paper, reference) for each in pair] for of in (metric, f"{metric}_specific")]
+            if (name, own, candidate) == (metric, lm, pair[0]) and all(key in value for both in keys for key in both):
+                whole, above = (value[both[0]] - value[both[1]] for both in keys)
+                by_paper.setdefault(paper, []).append(above if part == "above_chance" else whole - above)
+        differences = np.array([np.mean(values) for values in by_paper.values()])
+        away, size = differences - differences.mean(), len(differences)
+        swaps = np.array([[swap[name, paper] for name in pair] for paper in by_paper])
+        squares, units = [], []
+        for labels in (swaps[:, 0], swaps[:, 1], np.char.add(swaps[:, 0], swaps[:, 1])):
+            sums = np.array([away[labels == label].sum() for label in np.unique(labels)])
+            units.append(len(sums))
+            squares.append(len(sums) / (len(sums) - 1) * sums @ sums / size**2)
+        error = np.sqrt(max(squares[0] + squares[1] - squares[2], squares[2]))
+        freedom = min(units) - 1
+        p = 2 * stats.t.sf(abs(differences.mean()) / error, freedom)
+        return float(differences.mean()), float(stats.t.ppf(0.975, freedom) * error), float(p)
+
+    for row in compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
+        for part in ("chance", "above_chance"):
+            mean, half, p = tested(row["metric"], row["evaluation_lm"], part, (row["first"], row["second"]))
+            found = [row[part][name] for name in ("difference", "low", "high", "p")]
+            assert found == pytest.approx([mean, mean - half, mean + half, p])
+    models = sorted({name for _, _, name, *_ in value if name.startswith(("openai/", "anthropic/"))})
+    ps = [tested("gem_s_abstract", "gem-smollm2-2", "above_chance", pair)[2] for pair in combinations(models, 2)]
+    assert len(ps) == 15 and sum(p < 0.05 for p in holm(ps)) == 8
+    _, _, p = tested("gem_s_abstract", "cache-ngram-2", "above_chance", models[:2])
+    metrics = ["gem_s_abstract", "gem_s_abstract_specific"]
+    plain, specific = compare_candidates(tmp_path, INCLUDED_EDITION, models[:2], metrics)["candidates"]
+    assert (plain["above_chance"]["p"], specific["p"]) == pytest.approx((p, p))
 
 
 def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, tmp_path, monkeypatch):

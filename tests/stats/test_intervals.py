@@ -12,7 +12,15 @@ from scipy import stats as scipy_stats
 
 from gre_bench.stats import intervals
 from gre_bench.stats.auc import ordered_separation, separation
-from gre_bench.stats.intervals import Moment, above_chance, change, clustered_test, flat_interval, paired_test
+from gre_bench.stats.intervals import (
+    Moment,
+    above_chance,
+    change,
+    clustered_test,
+    exchange_error,
+    flat_interval,
+    paired_test,
+)
 from gre_bench.stats.pair_tests import in_one_family, pair_tests
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
@@ -151,6 +159,35 @@ def test_what_a_review_scores_anywhere_and_what_anything_scores_on_a_paper_cance
     plain, moved = found(score), found(score + review[:, None] + paper[None, :])
     assert moved.above == pytest.approx(plain.above, abs=1e-9)
     assert moved.p == pytest.approx(plain.p, abs=1e-6)
+
+
+def test_papers_that_either_candidate_exchanges_reviews_with_depend_on_each_other():
+    """Four papers by hand: the first candidate exchanges a with b and c with d, the second a with c and b with d."""
+    values, deviations = [1.0, 3.0, 5.0, 11.0], [-4.0, -2.0, 0.0, 6.0]
+    first, second = ["x", "x", "y", "y"], ["u", "v", "u", "v"]
+    squares = [2 * (6**2 + 6**2) / 16, 2 * (4**2 + 4**2) / 16, 4 / 3 * sum(d * d for d in deviations) / 16]
+    assert exchange_error(values, first, second) == (pytest.approx((squares[0] + squares[1] - squares[2]) ** 0.5), 2)
+    assert exchange_error(values, "abcd", "abcd") == (pytest.approx(scipy_stats.sem(values)), 4)
+    # Opposite within each exchange: the three terms leave less than nothing, and the last of them stands.
+    assert exchange_error([1.0, -1.0, 1.0, -1.0], first, first)[0] == 0
+    assert exchange_error([1.0, -1.0, -1.0, 1.0], first, second)[0] == pytest.approx(scipy_stats.sem([1, -1, -1, 1]))
+
+
+def test_of_differences_that_are_none_about_five_percent_are_found_though_papers_exchange_reviews():
+    """By paper, it would be 15%: what the reviews of two papers score by chance depends on how alike the two are."""
+    random, papers, found = np.random.default_rng(0), 60, {"exchange": 0, "paper": 0}
+    for _ in range(1000):
+        sides, swaps = [], []
+        for _ in range(2):
+            swap = np.empty(papers, dtype=int)
+            swap[random.permutation(papers)] = np.arange(papers) // 2
+            sides.append(2 * random.normal(size=papers // 2)[swap] + random.normal(size=papers))
+            swaps.append(swap.tolist())
+        difference = sides[0] - sides[1]
+        error, units = exchange_error(difference.tolist(), *swaps)
+        found["exchange"] += abs(difference.mean()) / error > scipy_stats.t.ppf(0.975, units - 1)
+        found["paper"] += scipy_stats.ttest_1samp(difference, 0).pvalue < 0.05
+    assert found["exchange"] < 75 and found["paper"] > 110, found
 
 
 def test_the_clustered_test_is_students_where_each_cluster_is_one_value():

@@ -119,6 +119,19 @@ def test_agreement_is_spearman_and_kendall_of_the_means():
     assert found.candidates == 6 and found.low <= found.spearman <= found.high
 
 
+def test_papers_weigh_alike_in_every_rank_however_many_references_they_have():
+    """By pairs, c leads by its one paper with many references; by papers, as on the board, it is last."""
+    random = np.random.default_rng(0)
+    rows = [(name, paper, mean + 5 * (name == "c") * (paper == 0) + 0.01 * random.normal())
+            for name, mean in (("a", 2.0), ("b", 1.0), ("c", 0.0)) for paper in range(8)
+            for _ in range(20 if paper == 0 else 1)]  # fmt: skip
+    candidates, papers, values = map(list, zip(*rows, strict=True))
+    assert ranks(values, papers, candidates) == {"a": 1, "b": 2, "c": 3}
+    assert [one.candidate for one in rank_intervals(values, papers, candidates, resamples=50)] == ["a", "b", "c"]
+    found = agreement(values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates)
+    assert (found.spearman, found.kendall, found.high) == pytest.approx((1, 1, 1))
+
+
 def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
     (one, other), papers, candidates, _ = simulation(papers=12)
     found = agreement(one, other, papers, candidates, resamples=400)

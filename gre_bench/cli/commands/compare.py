@@ -51,7 +51,7 @@ def compare(
         **EDITIONS,
     ),
     contrasts: Path | None = option(
-        "--contrasts FILE", "TOML of contrasts fixed beforehand, tested on one edition.", None
+        "--contrasts FILE", "TOML of contrasts, tested on one edition; fix it before the scores.", None
     ),
     figures: Path | None = option(
         "--figures FOLDER", "Draw the one --published board into this folder, with a page.", None
@@ -63,7 +63,7 @@ def compare(
     Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
     and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
     --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries. With
-    --contrasts and one edition: differences fixed beforehand, plain and at equal length, corrected together.
+    --contrasts and one edition: the differences that a file names, plain and at equal length, corrected together.
     """
     names, published = list(runs or ()), list(table or ())
     if figures is not None:

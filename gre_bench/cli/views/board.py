@@ -101,7 +101,7 @@ def show_leaderboard(
         if details:
             _ties(own)
             show_details(own)
-            _basis(own, signature, auc.get(name), exposures)
+            _basis(signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
     legend = _legend(boards[first])
@@ -259,9 +259,7 @@ def _cautions(
     say(f"by {by}: {rows[0]['validation']}", style="green" if is_validated(rows) else "yellow")
 
 
-def _basis(
-    rows: Sequence[LeaderboardRow], signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]
-) -> None:
+def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]) -> None:
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
@@ -273,13 +271,6 @@ def _basis(
         f"{signature['dtype']}, judgments by {signature['writer']}, {signature['form']}",
         style="dim",
     )
-    flat = [
-        f"{row['candidate']} ±{row['flat_high'] - row['score']:.2f}"
-        for row in rows
-        if row["rank"] is not None and row["flat_high"] is not None and row["score"] is not None
-    ]
-    if flat:
-        say(f"half of the published interval, all pairs independent: {', '.join(flat)}", style="dim")
     if known := learnt_line(signature, exposures):
         say(f"learnt from these papers: {known}", style="dim")
     say("")

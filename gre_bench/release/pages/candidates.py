@@ -82,7 +82,7 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
         ("Maker", maker if slash else None),
         ("Model", row["entry"] or row["model"] if (row["entry"] or row["model"]) != row["candidate"] else None),
         ("Family", row["family"]),
-        ("Size", billions(row["parameters"]) or None),
+        ("Size", f"{billions(row['parameters'])}, an estimate if the model is closed" if row["parameters"] else None),
         ("Came out", row["released"]),
         ("Knowledge cutoff", row["knowledge_cutoff"]),
         ("Price", f"{plain(prices[0])} USD read, {plain(prices[1])} USD written, per million tokens"

@@ -1,4 +1,4 @@
-"""Contrasts fixed beforehand: against SciPy, corrected together, at equal length, in a release; faults of the file."""
+"""Contrasts of a file: against SciPy, corrected together, at equal length, in a release; faults of the file."""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+"""Measures how far bfloat16 moves the scores of gem-smollm2-2 from those in float32, on the included board.
+
+    python -m tests.bench.bench_precision METRIC --state STATE
+
+The scores in bfloat16 are those of the included release, made on one GPU. Those in float32 are of an edition of the same
+name in STATE. Pairs that both have are compared; the interval of the mean difference is by paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from gre_bench.core.terminal import counted
+from gre_bench.release.database import opened
+from gre_bench.release.loading import release_named
+from gre_bench.stats.intervals import clustered_test
+from gre_bench.store import INCLUDED_EDITION, Store
+
+LM = "gem-smollm2-2"
+SCORES = """select candidate_id, paper_id, reference_id, value from pairs join signatures using (signature_id)
+            where state = 'scored' and metric = ? and evaluation_lm = ? and dtype = ?"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("metric")
+    parser.add_argument("--state", type=Path, default=Path("state"))
+    asked = parser.parse_args()
+    sides = []
+    with opened(release_named(INCLUDED_EDITION)) as run, Store(asked.state, INCLUDED_EDITION).reading() as own:
+        for connection, dtype in ((run, "bfloat16"), (own, "float32")):
+            rows = connection.execute(SCORES, [asked.metric, LM, dtype]).fetchall()
+            sides.append({tuple(key): value for *key, value in rows})
+    keys = sorted(sides[0].keys() & sides[1].keys())
+    rough, exact = (np.array([side[key] for key in keys]) for side in sides)
+    moved = rough - exact
+    test = clustered_test(moved.tolist(), [paper for _, paper, _ in keys], 0.95)
+    print(f"{asked.metric}: {counted(len(keys), 'pair')} of {counted(test.units, 'paper')}")
+    print(f"mean in float32 {exact.mean():+.2f}, in bfloat16 {rough.mean():+.2f}")
+    print(f"mean of bfloat16 - float32 {test.value:+.3f} (95% {test.low:+.3f} to {test.high:+.3f})")
+    print(f"of a single pair: standard deviation {moved.std(ddof=1):.2f}, most {abs(moved).max():.2f}")
+
+
+if __name__ == "__main__":
+    main()
