@@ -70,10 +70,10 @@ def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbe
             loopback.faults = ()
         summary = fetched(loopback.v2, tmp_path)
         assert triggered[name], "nothing happened"
-        if name == "edits":
+        if name in ("edits", "readers"):
             ids = content_of(opened(summary).reviewed())
-            assert ids == content_of(NOTES), "a review that was edited after the rebuttal counts as it was before"
-            assert summary["counts"]["reviews_before_rebuttal"] == 1
+            assert ids == content_of(NOTES), "an edit after the rebuttal changes nothing of a review that counts"
+            assert summary["counts"].get("reviews_before_rebuttal", 0) == (name == "edits")
         else:
             assert summary["digest"] == undisturbed
         assert not loopback.early, "a request before the reset"
@@ -240,6 +240,22 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
     assert (record["versions"], record["rule"], record["written_at"]) == (3, "before_rebuttal", rebuttal - 1000)
     assert snapshot.papers()["s03"]["pdf_version_status"] == "revised_after_review"
     assert summary["counts"]["reviews_before_rebuttal"] == 1
+
+
+def test_an_edit_of_only_readers_takes_no_word_and_no_rating_and_brings_no_pdf(tmp_path):
+    rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
+    reviews = [note["id"] for note in NOTES if note["forum"] in ("s01", "s02", "s03") and note["id"] != note["forum"]]
+    with served() as loopback:
+        store = loopback.stores[2]
+        for note in (*reviews, "s01"):
+            freed = {name: {"readers": {"delete": True}} for name in store.notes[note]["content"]}
+            store.edit(note, rebuttal - 1000, **freed)
+            store.edit(note, rebuttal + 1000, **freed)
+            store.edit(note, rebuttal + 2000, remark="said after")
+        snapshot = opened(fetched(loopback.v2, tmp_path))
+    told = read_notes(snapshot.reviewed(), venue_of("SAMPLE", 2026)).reviews
+    assert told == read_notes(NOTES, venue_of("SAMPLE", 2026)).reviews
+    assert snapshot.papers()["s01"]["pdf_version_status"] == "submitted"
 
 
 def test_a_venue_that_nobody_has_seen_no_host_and_half_a_login_are_one_line(tmp_path, monkeypatch):

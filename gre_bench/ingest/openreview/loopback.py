@@ -42,6 +42,7 @@ from urllib.parse import parse_qsl, urlsplit
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
 from gre_bench.ingest.records.row_files import read_notes_file
+from gre_bench.ingest.records.versions import edited
 from gre_bench.ingest.snapshot import Snapshot
 
 Api = Literal[1, 2]
@@ -217,11 +218,18 @@ class FixtureStore:
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Changes content *fields* of a note to texts or numbers *at_ms* (epoch ms); keeps its earlier version."""
+        """Changes content *fields* of a note *at_ms* (epoch ms); keeps its earlier version.
+
+        A change is the new text or number. Under API v2, it may also be a mapping of only the changed parts of a field,
+        such as ``{"readers": {"delete": True}}``.
+        """
         at_ms = at_ms or int(time.time() * 1000)
         note, known = self.notes[note_id], self._known_versions(note_id)
-        content = {key: {"value": value} for key, value in fields.items()} if self.api == 2 else fields
-        changed = note | {"content": note["content"] | content, "tmdate": at_ms}
+        content, after = fields, note["content"] | fields
+        if self.api == 2:
+            content = {key: value if isinstance(value, dict) else {"value": value} for key, value in fields.items()}
+            after = edited(note["content"], content)
+        changed = note | {"content": after, "tmdate": at_ms}
         changed |= {"mdate": at_ms} if "mdate" in note else {}
         self.notes[note_id] = changed
         shown = changed | {"content": content} if self.api == 2 else changed
@@ -359,6 +367,7 @@ _FAULTS = (
     Fault("empty-page", on=_LISTINGS),  # in the middle of a listing
     Fault("duplicates", on=_LISTINGS),  # a page that begins with the last notes of the one before
     Fault("edits", on=_LISTINGS, first=1),  # a first and a last review edited after the first page
+    Fault("readers", on=_LISTINGS, first=1),  # the readers of every field of these reviews edited, and no value
 )
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in _FAULTS}
 
@@ -563,10 +572,13 @@ def _answered(store: FixtureStore, path: str, query: dict[str, str], triggered: 
             answer = replace(answer, body=body[:middle] + bytes([body[middle] ^ 255]) + body[middle + 1 :])
         elif name == "malformed":
             answer = replace(answer, body=body[:middle])
-        elif name == "edits":
+        elif name in ("edits", "readers"):
             reviews = sorted(key for key, note in store.notes.items() if created_by(note).endswith("Official_Review"))
             for review in {*reviews[:1], *reviews[-1:]}:
                 held = fields_of(store.notes[review])
+                if name == "readers":
+                    store.edit(review, None, **{key: {"readers": {"delete": True}} for key in held})
+                    continue
                 longest = max(held, key=lambda key: len(held[key]) if isinstance(held[key], str) else 0)
                 store.edit(review, None, **{longest: f"{held[longest]}\n\nEdited after the discussion."})
         elif name in ("empty-page", "duplicates") and "after" in query:

@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from gre_bench.ingest.pdf.paragraphs import (
+    ABSTRACTS,
     APPENDIX,
     BULLET,
+    FIGURE,
     INTRODUCTION,
+    INTRODUCTIONS,
     KNOWN,
+    LISTS,
     NUMBER,
     REFERENCES,
+    STOPS,
     Paragraph,
     Type,
     bare,
@@ -33,13 +38,16 @@ from gre_bench.ingest.pdf.paragraphs import (
     type_of,
 )
 from gre_bench.ingest.pdf.rows import Row, decide, undecided
-from gre_bench.ingest.pdf.text import PageWords, doubts
+from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, doubts
 
-ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
+ABSTRACT = re.compile(
+    rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
+    rf"(?:[.:：—–-]+\s*|[】\]]\s*|$|(?=[A-Z\d\W{UNSPACED}]))"
+)
 """The heading of the abstract, alone or before its first words."""
 KEYWORDS = re.compile(
     r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
-    r"|acm reference|contents)\b",
+    r"|acm reference|contents)\b|关\s*键\s*词|關\s*鍵\s*詞|キーワード|키워드|핵심어|주제어|คำสำคัญ",
     re.I,
 )
 LONGEST_ABSTRACT = 600
@@ -113,7 +121,7 @@ def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
     """Returns the first of *parts* with at most `LONGEST_ABSTRACT` words, at least one, and a note if some are cut."""
     length = 0
     for index, part in enumerate(parts):
-        length += sum(len(row.text.split()) for row in part.rows)
+        length += sum(count_words(row.text) for row in part.rows)
         if length > LONGEST_ABSTRACT and index:
             notes.append("the end of the abstract is not marked")
             return parts[:index]
@@ -138,7 +146,7 @@ def _drop_front(
         own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
-        long = sum(len(row.text.split()) for row in part.rows) >= SENTENCES
+        long = sum(count_words(row.text) for row in part.rows) >= SENTENCES
         if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
             body |= set(part.rows)
     decide((row for row in every if row not in body), "front matter")
@@ -152,7 +160,8 @@ def _unnamed(
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
-    if len(longest.split()) >= SENTENCES and longest[-1] in ".!?" and len(re.findall(r"[a-z][.!?]", longest)) >= 3:
+    sentences = len(re.findall(r"[a-z][.!?]|[。！？]", longest))
+    if count_words(longest) >= SENTENCES and longest[-1] in STOPS and sentences >= 3:
         notes.append("the abstract has no heading: it is the longest paragraph before the introduction")
         return longest, parts[texts.index(longest)].rows
     notes.append("no abstract was found")
@@ -216,7 +225,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
             if index + 1 < len(rows) and _is_listed(rows[index + 1].text):
                 continue
             return last
-        if not listed and (len(row.text.split()) > LONGEST_ENTRY or not ENTRY_OF_CONTENTS.fullmatch(row.text)):
+        if not listed and (count_words(row.text) > LONGEST_ENTRY or not ENTRY_OF_CONTENTS.fullmatch(row.text)):
             return last
         names.add(name)
         last = index + 1
@@ -258,9 +267,9 @@ def drop_floats(rows: Sequence[Row], text_type: Type) -> None:
             key=lambda index: rows[index].y0,
         )
         above, below = (set(takewhile(lambda index: not kept[index], side)) for side in (upper, lower))
-        if row.text.lower().startswith("fig"):
+        if re.match(FIGURE, row.text, re.I):
             out |= above
-        elif row.text.lower().startswith("tab"):
+        elif re.match("tab|表|표|ตาราง", row.text, re.I):
             out |= max(above, below, key=len)
     out -= _sentences(out, rows, text_type)
     decide((rows[index] for index in out), "figures and tables")
@@ -283,7 +292,7 @@ def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type
     """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float."""
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
-        return len(row.text.split()) >= 5 and row.gap < 2
+        return count_words(row.text) >= 5 and row.gap < 2
     if not is_heading(row, above, text_type):
         return False
     below = index + 1 < len(rows) and rows[index + 1].page_and_column == row.page_and_column and kept[index + 1]
@@ -291,8 +300,9 @@ def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type
 
 
 REFERENCE = re.compile(
-    r"\b(?:19|20)\d\d[a-z]?\b|^\s*\[\w{1,12}\]\s|\b(?:doi|arxiv|isbn|https?):|\bet al\b|\bpp\.\s?\d|\bvol\.\s?\d"
-    r"|\bproc(?:\.|eedings of)|\bpreprint\b|\bunpublished\b",
+    r"(?<![a-z\d_])(?:19|20)\d\d[a-z]?(?![a-z\d_])|^\s*\[\w{1,12}\](?:\s|(?=[^\x00-\u02ff]))"
+    r"|\b(?:doi|arxiv|isbn|https?):|\bet al\b|\bpp\.\s?\d|\bvol\.\s?\d|\bproc(?:\.|eedings of)"
+    r"|\bpreprint\b|\bunpublished\b",
     re.I,
 )
 """Matches a line of a reference by a year, a number in brackets, or a place of publication."""
@@ -378,9 +388,9 @@ def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int
 
 
 _MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
-_ABSTRACT = re.compile(rf"(?im)^{_MARKS}abstract[*:.\s]*$")
-_FIRST = re.compile(rf"(?im)^{_MARKS}introduction[*:.\s]*$")
-_LIST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography)[*:.\s]*$")
+_ABSTRACT = re.compile(rf"(?im)^{_MARKS}(?:abstract|{ABSTRACTS})[*:.：\s]*$")
+_FIRST = re.compile(rf"(?im)^{_MARKS}(?:introduction|{INTRODUCTIONS})[*:.：\s]*$")
+_LIST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography|{LISTS})[*:.：\s]*$")
 _APPENDIX = re.compile(
     rf"(?im)^(?:{_MARKS}(?:appendix(?:[ \t]+[A-Z\d])?|appendices)[*:.\s]*|#+[ \t]*appendix\b[^\n.]*)$"
 )
@@ -424,8 +434,8 @@ def body_of(text: str) -> Body:
         end = before[-1].start()
     body = text[start:end].strip()
     cut = "references" if any(match.start() == end for match in lists) else "appendices"
-    counts = {"kept": len(body.split()) + len((summary or "").split()), cut: len(text[end:].split())}
-    counts["front matter"] = len(text.split()) - sum(counts.values())
+    counts = {"kept": count_words(body) + count_words(summary or ""), cut: count_words(text[end:])}
+    counts["front matter"] = count_words(text) - sum(counts.values())
     words = PageWords(0, {fate: count for fate, count in counts.items() if count})
     return Body(summary, body, words, tuple(doubts([words])))
 

@@ -17,34 +17,46 @@ from typing import Literal
 
 from gre_bench.core.resources import word_lists
 from gre_bench.ingest.pdf.rows import Row, decide
+from gre_bench.ingest.pdf.text import PIECE, UNSPACED, count_words
 
 NUMBER = re.compile(
-    r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[IVX]{1,4}\.|[A-Z](?:\.\d{1,2})*[.:]?)\s+|(?:section|appendix)\s+\w{1,3}[.:]?\s*",
+    r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[IVX]{1,4}\.|[A-Z](?:\.\d{1,2})*[.:]?)\s+|(?:section|appendix)\s+\w{1,3}[.:]?\s*"
+    rf"|\d{{1,2}}(?:\.\d{{1,2}}){{0,3}}[.、．]?\s*(?=[{UNSPACED}])|[一二三四五六七八九十]{{1,3}}[、.．]\s*",
     re.I,
 )
+FIGURE = "fig|图|圖|図|그림|รูป|ภาพ"
 CAPTION = re.compile(
     r"(?:figure|fig\.?|table|tab\.|algorithm|listing|scheme)\s*(?:[A-Z]?\.?\d{1,3}[a-z]?|[IVX]{1,5})"
-    r"(?:\s*[:.|–—-]|\s+[A-Z(]|\s*$)",
+    r"(?:\s*[:.|–—-]|\s+[A-Z(]|\s*$)"
+    r"|(?:图|圖|図|그림|รูป(?:ที่)?|ภาพ(?:ที่)?|表|표|ตาราง(?:ที่)?)\s*\d{1,3}(?:[-–.]\d{1,3})?(?:\s*[:：.．|]|\s+\S|\s*$)",
     re.I,
 )
 BULLET = re.compile(r"(?:[•●◦▪■∙·‣–—*\x00-\x1f\ue000-\uf8ff]|-|\(?(?:\d{1,2}|[ivx]{1,4}|[a-z])[).]|\[\d+\])\s+\S")
 MARK = re.compile(r"[∗*†‡§¶]\s?\w")
+LISTS = r"参考文献|參考文獻|引用文献|참고\s*문헌|เอกสารอ้างอิง|บรรณานุกรม"
 REFERENCES = re.compile(
-    r"references|bibliography|references and notes|literature cited|works cited|references cited", re.I
+    rf"references|bibliography|references and notes|literature cited|works cited|references cited|{LISTS}",
+    re.I,
 )
 APPENDIX = re.compile(
     r"(?:(?:technical|supplementary|online|proof)\s+)?append(?:ix|ices)\b.*"
-    r"|supplement(?:ary|al)\s+(?:materials?|information)",
+    r"|supplement(?:ary|al)\s+(?:materials?|information)|(?:附\s*录|附\s*錄|付録|부록|ภาคผนวก).*",
     re.I,
 )
-INTRODUCTION = re.compile(r"introduction|background|motivation|overview|introduction and .*", re.I)
+ABSTRACTS = r"摘\s*要|要旨|概要|초\s*록|요\s*약|บทคัดย่อ"
+INTRODUCTIONS = r"引\s*言|前\s*言|绪\s*论|緒\s*論|导\s*论|序\s*論|はじめに|서\s*론|บทนำ"
+INTRODUCTION = re.compile(rf"introduction|background|motivation|overview|introduction and .*|{INTRODUCTIONS}", re.I)
 KNOWN = re.compile(
+    rf"{ABSTRACTS}|{INTRODUCTIONS}|"
     r"abstract|introduction|background|motivation|overview|related works?|previous work|preliminaries|methods?"
     r"|materials and methods|experiments?|evaluation|results|discussions?|results and discussion|limitations"
     r"|conclusions?|concluding remarks|conclusions? and future works?|summary|future work|acknowledge?ments?"
     r"|ethics statement|reproducibility statement|broader impacts?|author contributions",
     re.I,
 )
+STOPS = ".!?。．！？"
+LONG_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{UNSPACED}\uac00-\ud7a3]{{2,}}")
+"""As many letters as make a word; in East Asian scripts two do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +112,15 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
         return not text.endswith((",", ";")) and (
             large or capitals or (dotted and apart and row.filled < 0.8 and text[-1] not in ".:")
         )
-    return (large or (capitals and len(text.split()) > 1)) and apart and row.filled < 0.85 and text[-1] not in ".,;:?"
+    plain = text[-1] not in ".,;:?。，；：？、"
+    return (large or (capitals and len(text.split()) > 1)) and apart and row.filled < 0.85 and plain
 
 
 def _words_as_heading(text: str, name: str) -> bool:
     """Whether *text*, *name* without its number, is worded like a heading: few words, mostly letters, a capital."""
-    if not 0 < len(text.split()) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text):
+    if not 0 < count_words(text) <= 14 or not LONG_WORD.search(text) or CAPTION.match(text):
         return False
-    if not name or not (name[0].isupper() or not name[0].isalpha()):
+    if not name or name[0].islower():
         return False
     return sum(letter.isalpha() for letter in name) >= 0.6 * len(name.replace(" ", ""))
 
@@ -116,13 +129,13 @@ def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* continues a sentence of the row *above*, although it begins as a heading or a caption does."""
     if above is None or not follows(row, above, text_type):
         return False
-    return above.filled > 0.85 and above.text[-1] not in ".!?:"
+    return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
 
 
 def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
     match = CAPTION.match(row.text)
-    worded = match and row.text[0].isupper() and not match[0][-1].islower()
+    worded = match and not row.text[0].islower() and not match[0][-1].islower()
     return bool(worded) and not _runs_on(row, above, text_type)
 
 
@@ -177,7 +190,7 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
     for index, row in enumerate(rows):
         dense = row.text.replace(" ", "")
         worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
-        full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
+        full = worded and row.filled > 0.8 and count_words(row.text) >= 6
         above = rows[index - 1] if index else None
         runs_on = (
             above is not None
@@ -193,7 +206,8 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
 
 def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
     """Whether *rows* are sentences in the size of the running text, whatever their width."""
-    words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
+    text = " ".join(row.text for row in rows)
+    words = PIECE.findall(" ".join(re.findall(r"[^\W\d_]+", text.lower())))
     if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
         return False
     like = sum(len(row.text) for row in rows if abs(row.size - text_type.size) < 0.06 * text_type.size)
@@ -202,7 +216,7 @@ def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
         like > 0.5 * sum(len(row.text) for row in rows)
         and wide <= 0.3 * len(rows)
         and len(words) >= 4 * len(rows)
-        and function_words(" ".join(words)) >= SHARE
+        and (function_words(" ".join(words)) >= SHARE or len(re.findall(f"[{UNSPACED}]", text)) > 0.5 * len(text))
     )
 
 
@@ -214,7 +228,13 @@ def function_words(text: str) -> float:
 
 def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
     """Whether *row* ends a paragraph that *last*, the last row of running text before a float or break, left open."""
-    if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
+    if (
+        last is None
+        or last.filled < 0.8
+        or last.text[-1] in f"{STOPS}:;：；"
+        or row.text[-1] not in STOPS
+        or row.gap > 1.2
+    ):
         return False
     return (
         abs(row.x0 - row.left) < 2
@@ -227,10 +247,12 @@ Kind = Literal["heading", "caption", "note", "text"]
 
 MENDED: dict[int, str | None] = {ord(sign): unicodedata.normalize("NFKD", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
 MENDED |= dict.fromkeys(range(32))
-ENDED = re.compile(r"[.!?:;][\"'”’)\]]*$")
+ENDED = re.compile(rf"[{STOPS}:;：；][\"'”’)\]」』]*$")
 BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
 SMALL_WORDS = frozenset(word_lists()["small words"])
 FIRST_PARTS = frozenset(word_lists()["first parts"])
+_SOLID = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uff65]{{2}}")
+"""Two signs between which scripts without blanks set none; so the rows of a paragraph are joined."""
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
@@ -287,6 +309,8 @@ def joined(rows: Sequence[Row], words: Counter[str]) -> str:
         broken = BROKEN.search(text)
         if not text:
             text = piece
+        elif _SOLID.fullmatch(text[-1] + piece[:1]):
+            text += piece
         elif text.endswith("\u00ad"):
             text = text[:-1] + piece
         elif broken and piece[:1].isalpha():
@@ -377,7 +401,6 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
     )
 
 
-LONG_WORD = re.compile(r"[^\W\d_]{3,}")
 FUNCTIONS = frozenset(word_lists()["function names"])
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40

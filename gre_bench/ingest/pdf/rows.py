@@ -104,7 +104,7 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
     could be read, from 0; *number* is that in the file, from 1. *size*: width and height in points.
     """
     turn = _turn(sight.glyphs.blocks)
-    seen, unseen = sight.glyphs.words_by_line(sight.hidden)
+    seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
     turned = start = number_of_line = 0
     pieces = []
     for block_number, block in enumerate(sight.glyphs.blocks):
@@ -156,7 +156,7 @@ def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_S
     spans = []
     for span in line["spans"]:
         chars, end = span["chars"], start + len(span["chars"])
-        out = sight.hidden[start:end]
+        out = sight.hidden[start:end] | sight.copies[start:end]
         if out.any():
             chars = [char for char, hidden in zip(chars, out, strict=True) if not hidden]
         start = end

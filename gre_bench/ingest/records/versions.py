@@ -6,7 +6,8 @@ needs the reviewer's own view. OpenReview keeps the history of a note in two for
 
 - API v1 keeps references. Each has the whole content of the note. A reference may be overwritten in place, so its
   content is dated by its last change.
-- API v2 keeps edits. Each has only the fields that it sets.
+- API v2 keeps edits. Each has only the fields that it sets, and of a field only the parts that it sets, such as its
+  readers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gre_bench.ingest.records.notes import invitations_of, plain
+from gre_bench.ingest.records.notes import fields_of, invitations_of, plain
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
@@ -53,14 +54,30 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
     versions: list[Version] = []
     content: dict[str, Any] = {}
     for note in sorted((note for note in history if note.get("ddate") is None), key=_written_at):
-        inner = note["note"] if isinstance(note.get("note"), Mapping) else note
+        edit = isinstance(note.get("note"), Mapping)
+        inner = note["note"] if edit else note
         changes = inner["content"] if isinstance(inner.get("content"), Mapping) else {}
-        gone = {name for name, value in changes.items() if _deletes(value) or _deletes(plain(value))}
-        before, content = content, {name: value for name, value in {**content, **changes}.items() if name not in gone}
-        if changes and (not versions or content != before):
+        before, content = content, edited(content, changes) if edit else {**content, **changes}
+        if content != before:
             invitation = str(note.get("invitation") or "")
             versions.append(Version(str(note.get("id")), _written_at(note), content, invitation))
     return versions
+
+
+def edited(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the *content* of a note of API v2 after an edit with the content *changes*.
+
+    An edit sets or deletes parts of a field, such as its value or its readers; the other parts stay. A field without a
+    value is left out.
+    """
+    after = dict(content)
+    for name, change in changes.items():
+        held = after.pop(name, {})
+        held, change = (field if isinstance(field, Mapping) else {"value": field} for field in (held, change))
+        parts = {part: value for part, value in {**held, **change}.items() if not _deletes(value)}
+        if "value" in parts and not _deletes(change):
+            after[name] = parts
+    return after
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
@@ -94,7 +111,7 @@ def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) 
         return Chosen(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
-    if before and chosen.content == note.get("content"):
+    if before and fields_of({"content": chosen.content}) == fields_of(note):
         # The change after the rebuttal opened was not to the text, but to readers or a signature.
         return Chosen(None, chosen.written_at, len(versions), "unedited")
     return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
@@ -131,7 +148,7 @@ def pdf_version_status(
         return "submitted"
     last, previous = None, None
     for version in versions_of(history or ()):
-        stated = version.content.get("pdf")
+        stated = plain(version.content.get("pdf"))
         if stated is not None and stated != previous:
             last, previous = version, stated
     invitations = " ".join(invitations_of(note)) if not history else last.invitation if last else ""

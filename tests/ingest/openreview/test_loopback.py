@@ -180,6 +180,18 @@ def test_a_note_has_a_version_more_of_each_edit_and_is_listed_until_it_is_delete
         assert listed(loopback, api) == [] and ask(loopback, api, "/notes?id=paper00000").json()["notes"][0]["ddate"]
 
 
+def test_an_edit_of_only_the_readers_of_a_field_is_listed_as_such_and_its_value_stays():
+    few = {"value": "6: fair", "readers": ["chairs"]}
+    with Loopback(made(2, 1)) as loopback:
+        store, who = loopback.stores[2], client(loopback, 2)
+        store.edit("paper00000r0", 1_700_000_000_000, rating=few)
+        store.edit("paper00000r0", 1_700_000_001_000, rating={"readers": {"delete": True}})
+        assert who.get_note("paper00000r0").content["rating"] == {"value": "6: fair"}
+        found = {one.tcdate: one.note.content for one in who.get_note_edits("paper00000r0")}
+        assert found[1_700_000_000_000] == {"rating": few}
+        assert found[1_700_000_001_000] == {"rating": {"readers": {"delete": True}}}
+
+
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_account_is_asked_for_and_its_token_serves_until_it_expires(api, monkeypatch):
     with Loopback(made(api, 1), account=ACCOUNT, faults=[fault("expired-401", first=3)]) as loopback:

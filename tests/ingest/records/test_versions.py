@@ -52,6 +52,29 @@ def test_edits_are_laid_over_one_another_and_a_reference_is_as_old_as_its_last_c
     assert [(one.version_id, one.written_at) for one in versions_of(history)] == [("a", 20), ("b", 50)]
 
 
+OPEN = {"readers": {"delete": True}}
+
+
+def test_an_edit_of_only_the_readers_of_a_field_keeps_its_value_and_of_only_its_value_keeps_its_readers():
+    few = {"value": "one", "readers": ["chairs"]}
+    history = [
+        edit("a", 10, weaknesses=few, rating=value(3)),
+        edit("b", 20, weaknesses=OPEN, rating=OPEN),
+        edit("c", 30, weaknesses={"readers": ["everyone"]}),
+        edit("d", 40, weaknesses=value("two")),
+        edit("e", 50, weaknesses={"value": {"delete": True}}, note=OPEN),
+    ]
+    assert [(one.version_id, one.content) for one in versions_of(history)] == [
+        ("a", {"weaknesses": few, "rating": value(3)}),
+        ("b", {"weaknesses": value("one"), "rating": value(3)}),
+        ("c", {"weaknesses": {"value": "one", "readers": ["everyone"]}, "rating": value(3)}),
+        ("d", {"weaknesses": {"value": "two", "readers": ["everyone"]}, "rating": value(3)}),
+        ("e", {"rating": value(3)}),
+    ]
+    # Where the edit that wrote the text is not public, the others make no empty review of it.
+    assert versions_of(history[1:2]) == []
+
+
 def edits(*versions):
     """[(id, date, text)] as a history of API v2."""
     return [edit(name, at, review=value(text)) for name, at, text in versions]
@@ -72,6 +95,7 @@ ENVELOPE = {"id": "b", "tcdate": 3000, "note": {"readers": ["everyone"]}}
         (review(tmdate=3000, review=value("hidden")), edits(("a", 1000, "one")), REBUTTAL, Chosen("a", 1000, 1, "before_rebuttal"), True),
         # only its envelope changed
         (review(tmdate=3000, review=value("now")), [*edits(("a", 1000, "now")), ENVELOPE], REBUTTAL, Chosen(None, 1000, 1, "unedited"), True),
+        (review(tmdate=3000, review=value("now")), [edit("a", 1000, review={"value": "now", "readers": ["chairs"]}), edit("b", 3000, review=OPEN)], REBUTTAL, Chosen(None, 1000, 2, "unedited"), True),
         # written after the rebuttal opened: it counts as it was first, and is marked
         (review(tcdate=2500, tmdate=2600), edits(("a", 2500, "one"), ("b", 2600, "two")), REBUTTAL, Chosen("a", 2500, 2, "late"), True),
         # no history, or no date: the last version counts, and is marked
@@ -113,6 +137,8 @@ def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2400, "camera_ready"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2600, "revised_after_review"),
         ([edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}], None, "camera_ready"),
+        ([edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=OPEN) | {"invitation": "v/-/Camera_Ready"}], None, "submitted"),
+        ([edit("a", 500, pdf={"value": "/1", "readers": ["chairs"]}), edit("b", 2500, pdf=OPEN)], 2400, "submitted"),
         ([edit("a", 500, title=value("no pdf is named"))], None, "unknown"),
     ],
 )  # fmt: skip

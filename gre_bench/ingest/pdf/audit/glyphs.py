@@ -5,6 +5,7 @@ The properties of the characters, and what they change on the page, decide wheth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 from pymupdf import mupdf
 
 from gre_bench.core.resources import word_lists
-from gre_bench.ingest.pdf.text import Box, rounded
+from gre_bench.ingest.pdf.text import PIECE, UNSPACED, Box, rounded
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 ENDLESS = 1e6
 """Half the side, in points, of the sheet that is searched, because text far off the page must be found too."""
 
@@ -79,18 +81,25 @@ class Glyphs:
             parts.append(self.text[index])
         return "".join(parts)
 
-    def words_by_line(self, hidden: Mask) -> tuple[Whole, Whole]:
+    def words_by_line(self, hidden: Mask, copies: Mask) -> tuple[Whole, Whole]:
         """Returns two counts for each line: its visible words, and those whose letters and digits are all *hidden*.
 
-        A piece without any letter or digit, such as the leader dots in a table of contents, is no word.
+        A piece without any letter or digit, such as the leader dots in a table of contents, is no word; *copies* of
+        letters make none either.
         """
         if not self.text:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        word = self.word - self.word[0]
+        starts = np.ones(len(self.text), dtype=bool)
+        starts[1:] = np.diff(self.word) > 0
+        for run in _UNSPACED.finditer(self.text):
+            starts[run.start()] = True
+            starts[[piece.start() + run.start() for piece in PIECE.finditer(run[0])]] = True
+            starts[run.end() : run.end() + 1] = True
+        word = np.cumsum(starts) - 1
         line = np.zeros(word[-1] + 1, dtype=np.int64)
         line[word] = self.line
-        solid = np.bincount(word, self.solid) > 0
-        seen = np.bincount(word, self.solid & ~hidden) > 0
+        solid = np.bincount(word, self.solid & ~copies) > 0
+        seen = np.bincount(word, self.solid & ~copies & ~hidden) > 0
         lines = sum(len(block["lines"]) for block in self.blocks)
         return np.bincount(line[seen], minlength=lines), np.bincount(line[solid & ~seen], minlength=lines)
 
@@ -158,6 +167,49 @@ def text_page(page: Any, followed: bool = False) -> Any:
     mupdf.fz_run_page_contents(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
     mupdf.fz_close_device(device)
     return pymupdf.TextPage(sheet)
+
+
+NEAR = 0.15
+"""The distance, in units of the size, within which the same letter drawn again makes the letter bold or a shadow."""
+NEXT = 12
+"""How many letters each is compared with, so that the time grows in proportion to the letters."""
+SHIFTED = 3
+"""The fewest letters of a page that are drawn again at one shift; the bars of a norm may stand as close."""
+
+
+def copies(glyphs: Glyphs, among: Mask) -> Mask:
+    """Returns the mask of the characters *among* that repeat an earlier one in its place, in about its size.
+
+    Producers draw text twice, with a small shift, for bold print, shadows and outlines.
+    """
+    out = np.zeros(len(among), dtype=bool)
+    places = np.flatnonzero(among)
+    code = np.fromiter((ord(glyphs.text[index]) for index in places), dtype=np.int64, count=len(places))
+    # Letters in rows and columns differ in this direction, so that few are compared.
+    along = glyphs.origin[places] @ (0.8, 0.6)
+    order = np.lexsort((along, code))
+    places, code, along = places[order], code[order], along[order]
+    size = glyphs.extent[places]
+    first = np.arange(len(places))
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
+    for step in range(1, NEXT + 1):
+        first = first[first + step < len(places)]
+        second = first + step
+        close = (code[first] == code[second]) & (along[second] - along[first] < NEAR * size[first])
+        first, second = first[close], second[close]
+        if not len(first):
+            break
+        apart = np.hypot(*(glyphs.origin[places[second]] - glyphs.origin[places[first]]).T)
+        alike = np.abs(size[first] - size[second]) < 0.2 * size[first]
+        met = alike & (apart < NEAR * np.minimum(size[first], size[second]))
+        pairs.append(np.sort(np.stack([places[first], places[second]], axis=1)[met], axis=1))
+    earlier, later = np.concatenate(pairs).T
+    shift = glyphs.origin[later] - glyphs.origin[earlier]
+    for half in (0.0, 0.5):  # of tenths of a point, as a shift may lie between two
+        number = np.unique(np.floor(10 * shift + half), axis=0, return_inverse=True)[1].reshape(-1)
+        shared = np.bincount(number, glyphs.solid[later])[number] >= SHIFTED
+        out[later[shared]] = True
+    return out
 
 
 LETTERS = 6

@@ -22,6 +22,7 @@ from gre_bench.ingest.pdf.audit.glyphs import (
     Mask,
     Whole,
     by_word,
+    copies,
     fragments,
     glyphs_of,
     ink_of,
@@ -73,12 +74,14 @@ KINDS: tuple[Kind | None, ...] = (
 class Sight:
     """The characters of a page, and which of them its readers do not see (*hidden*), also as *findings*.
 
+    *copies*: which visible characters repeat another in its place, as in text that is drawn twice to look bold.
     *recognised*: how many letters and digits text recognition laid invisibly over the writing of a *scan*; they are not
     hidden. *pictured*: the share of the page's area that pictures cover.
     """
 
     glyphs: Glyphs
     hidden: Mask
+    copies: Mask
     findings: tuple[Finding, ...]
     scan: bool
     recognised: int
@@ -91,7 +94,8 @@ def look_at(page: Any, number: int) -> Sight:
     log = page.get_bboxlog()
     pictured = _pictured(page, log)
     if not glyphs.text:
-        return Sight(glyphs, np.zeros(0, dtype=bool), (), pictured >= SCAN, 0, pictured)
+        nothing = np.zeros(0, dtype=bool)
+        return Sight(glyphs, nothing, nothing, (), pictured >= SCAN, 0, pictured)
     ink = ink_of(page, USUAL)
     why = _judged(glyphs, ink, page, log)
     recognised = np.zeros(len(why), dtype=bool)
@@ -105,7 +109,9 @@ def look_at(page: Any, number: int) -> Sight:
         recognised &= ~unlike(glyphs, ink_of(page, FINER), recognised)
         why = np.where(recognised, 0, why)
     findings = tuple(_findings(glyphs, why, number))
-    return Sight(glyphs, why > 0, findings, scan, int(recognised[glyphs.solid].sum()), pictured)
+    return Sight(
+        glyphs, why > 0, copies(glyphs, why == 0), findings, scan, int(recognised[glyphs.solid].sum()), pictured
+    )
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> Whole:

@@ -35,6 +35,8 @@ UPPER = 7
 """Rows above the base line, by which letters over a rule or underline are read."""
 SECOND = 0.085
 """The highest rank at which at most two other letters of an alphabet of 26 are more alike than the letter itself."""
+WIDE = 0.95
+"""The advance, in units of the size, above which a letter may stand in the place of an ideograph, at its left."""
 BLANK = 3.0
 """The norm of the samples, in steps of 255, below which nothing is drawn."""
 
@@ -335,15 +337,20 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> Mask:
     """Returns for each of *letters* whether its unit (see `_Letters`) is unreadable.
 
     If *closely*, units that seem unreadable are compared in further ways: as light letters on dark ground, in each
-    colour, without the rows that an underline may cover, and shifted as in other typefaces. A unit that can be read in
-    one of these ways is readable.
+    colour, without the rows that an underline may cover, and shifted as in other typefaces. Letters as wide as an
+    ideograph are also sought in the left half of its place. A unit that can be read in one of these ways is readable.
     """
     out = np.ones(len(letters.places), dtype=bool)
-    looks = product((MEAN, *EACH), (1, -1), (ROWS, UPPER)) if closely else [(MEAN, 1, ROWS)]
-    for channel, sign, rows in looks:
+    looks = product((MEAN, *EACH), (1, -1), (ROWS, UPPER), (1.0, 0.5)) if closely else [(MEAN, 1, ROWS, 1.0)]
+    for channel, sign, rows, part in looks:
         some = letters.some(out)
         if not len(some.places):
             break
+        if part < 1:
+            wide = np.hypot(*some.advance.T) > WIDE * np.hypot(*some.down.T)
+            if not wide.any():
+                continue
+            some = replace(some, advance=some.advance * np.where(wide, part, 1.0)[:, None])
         unit = np.unique(some.unit, return_inverse=True)[1]
         seen = _darkness(some, ink, channel)[:, : rows * COLUMNS]
         span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)

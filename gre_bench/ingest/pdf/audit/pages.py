@@ -57,7 +57,7 @@ def judged(finding: Finding) -> Finding:
 
 def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
     """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
-    text, places = _running(sight.glyphs, sight.hidden)
+    text, places = _running(sight.glyphs, sight.hidden | sight.copies)
     findings = []
     for passage in instructions_in(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
@@ -66,15 +66,15 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
     return findings
 
 
-def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
-    """Returns the visible text of a page as one line, and for each of its characters the index in *glyphs*.
+def _running(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
+    """Returns the text of a page without the characters *unread* as one line, and each character's index in *glyphs*.
 
     A word divided by a hyphen at a line's end is joined. A space that stands for a line's end has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []
     line = None
-    for index in (index for index in range(len(glyphs.text)) if not hidden[index]):
+    for index in (index for index in range(len(glyphs.text)) if not unread[index]):
         if line is not None and glyphs.line[index] != line:
             if len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha():
                 text.pop()
