@@ -31,6 +31,7 @@ from gre_bench.ingest.records.row_files import (
     Row,
     number_in,
     read_name,
+    read_prose,
     read_rows,
     read_text,
     shown,
@@ -141,7 +142,7 @@ def graded_from(
     for number, row in rows:
 
         def text_of(part: str, row: Row = row) -> str | None:
-            return read_text(row, column_of[part]) if part in column_of else None
+            return read_prose(row, column_of[part]) if part in column_of else None
 
         try:
             title, abstract, text = text_of("title"), text_of("abstract"), text_of("text")
@@ -174,8 +175,8 @@ def graded_from(
 
 def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
     column = layout.columns["review"]
-    text = read_text(row, column)
-    sections = {name: read_text(row, name) for name in layout.sections}
+    text = read_prose(row, column)
+    sections = {name: read_prose(row, name) for name in layout.sections}
     if text is not None and any(sections.values()):
         raise RefusedError(f"it has a {column} and {', '.join(layout.sections)}; leave one of them out")
     if text is None:

@@ -5,6 +5,7 @@ An id is matched loosely too: ``papers/P 01.pdf`` is the known paper ``P-01``.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Row, Rows
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Imported, RefusedError, Row, Rows, read_prose
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -141,10 +142,12 @@ def with_fields(
     wanted: Collection[str],
     reading: ColumnNames,
     papers: PaperIds | None,
+    imported: Imported,
 ) -> tuple[Rows, list[str], str | None]:
     """Returns *table* with its columns named as the fields that they hold, the names of all columns, and a line on it.
 
-    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
+    - *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
+    - *imported*: receives the rows with a cell that cannot be joined to others as text.
 
     A header that differs from a field's name in case or blanks only is that field. The line says which other headers
     were read as which field, if any. Raises `UnsureError` if *reading* guesses, and the paper's id or the review is not
@@ -159,11 +162,14 @@ def with_fields(
         return table, list(headers), None
     used = {*renamed, *(header for columns in renamed.values() for header in columns)}
     left = [header for header in headers if header not in used]
-    rows = [
-        (number, {header: row[header] for header in left if header in row}
-         | {name: _cell(name, row, columns) for name, columns in renamed.items()})
-        for number, row in table
-    ]  # fmt: skip
+    rows: Rows = []
+    for number, row in table:
+        try:
+            fields = {name: _cell(name, row, columns) for name, columns in renamed.items()}
+        except RefusedError as reason:
+            imported.refuse(number, f"row {number}", reason)
+        else:
+            rows.append((number, {header: row[header] for header in left if header in row} | fields))
     shown = {name: " + ".join(f'"{column}"' for column in headers_of[name]) for name in renamed if name not in as_named}
     line = "; ".join(f"{name} is {columns}" for name, columns in shown.items()) or None
     return rows, [*left, *renamed], line
@@ -206,8 +212,13 @@ def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
     if len(headers) == 1 or name not in JOINED:
         value = cells[0][1] if cells else None
         return _leading_number(value) if name == "rating" else value
-    parts = [f"{header}:\n{cell}" for header, cell in cells if isinstance(cell, str) and cell.strip()]
-    return "\n\n".join(parts) or None
+    parts = {header: read_prose({header: _spelt(cell)}, header) for header, cell in cells}
+    return "\n\n".join(f"{header}:\n{part}" for header, part in parts.items() if part) or None
+
+
+def _spelt(cell: Any) -> Any:
+    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
+    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
 
 
 def _leading_number(cell: Any) -> Any:
@@ -231,7 +242,8 @@ class _Search:
         used = {header for columns in self.known.values() for header in columns}
         self.free = [header for header in self.headers if header not in used]
         self.cells = {
-            header: [row[header] for _, row in self.table if row.get(header) not in (None, "")] for header in self.free
+            header: [row[header] for _, row in self.table if row.get(header) not in (None, "", [])]
+            for header in self.free
         }
 
     def all(self) -> None:
@@ -282,8 +294,10 @@ class _Search:
         of_paper = {*self.usual("title"), *self.usual("abstract")}
         texts = [header for header in self.free if _is_text(self.cells[header]) and header not in of_paper]
         plain = [header for header in self.usual("review") if header in texts or not texts]
-        if texts and (len(texts) == 1 or all(_SECTION.search(header) for header in texts)):
-            self.take("review", texts, most=len(texts))
+        lists = [header for header in self.free if _SECTION.search(header) and _is_list(self.cells[header])]
+        parts = [header for header in self.free if header in texts or header in lists]
+        if parts and (len(parts) == 1 or all(_SECTION.search(header) for header in parts)):
+            self.take("review", parts, most=len(parts))
         elif plain:
             self.take("review", plain)
         else:
@@ -302,5 +316,11 @@ class _Search:
 
 
 def _is_text(cells: Sequence[Any]) -> bool:
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return bool(texts) and len(texts) == len(cells) and sum(map(len, texts)) >= LONG * len(texts)
+    """Whether *cells* hold texts or lists of texts, long ones on average."""
+    texts = [cell for cell in cells if isinstance(cell, str) or _is_list([cell])]
+    size = sum(len(part) for text in texts for part in ([text] if isinstance(text, str) else text))
+    return bool(texts) and len(texts) == len(cells) and size >= LONG * len(texts)
+
+
+def _is_list(cells: Sequence[Any]) -> bool:
+    return bool(cells) and all(isinstance(cell, list) and all(isinstance(item, str) for item in cell) for cell in cells)

@@ -132,8 +132,10 @@ def read_name(row: Row, key: str) -> str:
     """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(value, str) or not value.strip():
+    if value is None or (isinstance(value, str) and not value.strip()):
         raise RefusedError(f"{key} is missing")
+    if not isinstance(value, str):
+        raise RefusedError(f"{key} is {shown(value)}, which is neither text nor a whole number")
     if not is_name(value):
         raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
     return value
@@ -147,6 +149,16 @@ def read_text(row: Row, key: str) -> str | None:
     if not is_text(value):
         raise RefusedError(f"{key} is not {'valid Unicode' if isinstance(value, str) else 'text'}")
     return value if value.strip() else None
+
+
+def read_prose(row: Row, key: str) -> str | None:
+    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line."""
+    value = row.get(key)
+    if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
+        return read_text({key: "\n".join(item for item in value if item)}, key)
+    if isinstance(value, list | dict):
+        raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
+    return read_text(row, key)
 
 
 def read_number(row: Row, key: str) -> float | None:

@@ -32,11 +32,13 @@ from gre_bench.ingest.records.row_files import (
     Row,
     Rows,
     is_name,
+    is_text,
     number_in,
     read_folder,
     read_integer,
     read_name,
     read_number,
+    read_prose,
     read_rows,
     read_text,
     shown,
@@ -176,7 +178,7 @@ def rows_of(
         table, present = read_folder(path, imported), ["paper_id", "review"]
     else:
         table, present = read_rows(path, imported)
-        table, present, line = with_fields(path.name, table, present, columns, reading, papers)
+        table, present, line = with_fields(path.name, table, present, columns, reading, papers, imported)
         imported.notes += [line] if line else []
     imported.columns = tuple(sorted(set(present)))
     imported.ignored_columns = tuple(name for name in imported.columns if name not in columns)
@@ -262,8 +264,12 @@ def papers_from(
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
                 row["paper_id"] = as_id(row["paper_id"])
-            paper_id, title, abstract = read_name(row, "paper_id"), read_text(row, "title"), read_text(row, "abstract")
-            paper = Paper(paper_id, title or "", abstract, read_text(row, "text"), read_integer(row, "row"))
+            paper_id, title, abstract = (
+                read_name(row, "paper_id"),
+                read_prose(row, "title"),
+                read_prose(row, "abstract"),
+            )
+            paper = Paper(paper_id, title or "", abstract, read_prose(row, "text"), read_integer(row, "row"))
             imported.count(papers.put(paper))
         except RefusedError as reason:
             imported.refuse(number, f"paper {shown(row.get('paper_id'))}", reason)
@@ -300,7 +306,7 @@ def reviews_from(
     spelt: dict[str, str] = {}
     for _, row in table:
         written = row.get("paper_id")
-        meant = None if written in ids.ids else ids.meant(written, in_part=path.is_dir())
+        meant = ids.meant(written, in_part=path.is_dir())
         if meant is not None and meant != written:
             spelt[str(written)], row["paper_id"] = meant, meant
     if spelt:
@@ -312,7 +318,7 @@ def reviews_from(
         try:
             human = (row.get("candidate") or by) == HUMAN
             if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
-                row["slot"] = merge_index.next_slot(row.get("paper_id"))
+                row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
             review, judgments = _review(row, by, writer, merge_index.reviews)
             review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
@@ -337,11 +343,8 @@ def _review(
     candidate = read_name(row, "candidate") if has(row, "candidate") else by
     if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
-    slot, text = read_integer(row, "slot"), read_text(row, "review")
-    lines = row.get("judgments")
-    if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
-        lines = "\n".join(lines)
-    judgments = read_text({"judgments": lines}, "judgments")
+    slot, text = read_integer(row, "slot"), read_prose(row, "review")
+    judgments = read_prose(row, "judgments")
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):
@@ -420,6 +423,8 @@ def points_from(
     imported = Imported()
     rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading))
     columns = list(imported.ignored_columns)
+    if strange := next((name for name in columns if not is_text(name)), None):
+        raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
     if absent := [name for name in orders if name not in columns]:
         raise SettingsError(
             f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
@@ -483,7 +488,7 @@ def _point(
     labels: Mapping[str, Mapping[str, float] | None],
 ) -> Point:  # fmt: skip
     """Returns the point of *row*, with place 0; *labels*: label → the ranks of its values, if they were stated."""
-    paper_id, text = read_name(row, "paper_id"), read_text(row, "point")
+    paper_id, text = read_name(row, "paper_id"), read_prose(row, "point")
     if paper_id not in papers:
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
     if text is None:

@@ -1,0 +1,153 @@
+"""Files as other programs write them: every word of a review that a file holds is stored, or its row is refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Review
+from gre_bench.ingest.records.columns import ColumnNames, stated
+from gre_bench.ingest.records.tables import papers_from, points_from, reviews_from
+from tests.one_line import one_line
+
+LONG = "The comparison lacks strong recent baselines, and the ablation study of the second module is missing."
+PARTS = ("Summary", "Strengths", "Weaknesses")
+
+
+def write(folder, rows, name="rows.jsonl"):
+    path = folder / name
+    if name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif name.endswith(".json"):
+        path.write_text(json.dumps(rows))
+    elif name.endswith(".parquet"):
+        pd.DataFrame(rows).to_parquet(path)
+    else:
+        pd.DataFrame(rows).to_csv(path, index=False, sep="\t" if name.endswith(".tsv") else ",")
+    return path
+
+
+def read(path, columns=(), guess=True, papers=("p1", "p2"), by="m", **how):
+    return reviews_from(path, {}, {}, papers, by=by, reading=ColumnNames(stated(columns), guess), **how)
+
+
+def said(imported):
+    return [(refusal.number, refusal.reason) for refusal in imported.refusals]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.parquet"])
+def test_a_cell_that_is_a_list_is_its_items_one_a_line_in_every_part_of_a_review(tmp_path, name):
+    rows = [{"paper_id": paper, "Summary": LONG, "Strengths": ["Clear.", "Sound."], "Weaknesses": [LONG, f"{paper}."],
+             "Limitations": ["Two tasks."], "Overall": 6, "Decision": "Accept"} for paper in ("p1", "p2")]  # fmt: skip
+    whole = f"Summary:\n{LONG}\n\nStrengths:\nClear.\nSound.\n\nWeaknesses:\n{LONG}\np1.\n\nLimitations:\nTwo tasks."
+    found = read(write(tmp_path, rows, name))
+    assert (found.reviews[0].text, found.reviews[0].rating, found.refusals) == (whole, 6.0, [])
+    assert found.ignored_columns == ("Decision",)
+    columns = [f"review={part}" for part in (*PARTS, "Limitations")]
+    assert read(write(tmp_path, rows, name), columns).reviews == found.reviews
+    lists = [{"paper_id": "p1", "review": [LONG, "Second."], "title": ["A", "B"]}]
+    assert read(write(tmp_path, lists, name)).reviews[0].text == f"{LONG}\nSecond."
+    assert papers_from(write(tmp_path, lists, name), {}).papers[0].title == "A\nB"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (3, "3"), (2.5, "2.5"), (True, "true"), (["a", None, "", "b"], "a\nb"),
+        (None, None), ("", None), (" ", None), ([], None), ([""], None), ([None], None), (float("nan"), None),
+    ],
+)  # fmt: skip
+def test_a_chosen_column_of_numbers_is_stored_under_its_header_and_a_blank_one_has_none(tmp_path, cell, text):
+    rows = [{"paper_id": "p1", "Summary": "One.", "Soundness": cell}]
+    (review,) = read(write(tmp_path, rows), ["review=Summary", "review=Soundness"]).reviews
+    assert review.text == "Summary:\nOne." + (f"\n\nSoundness:\n{text}" if text else "")
+
+
+@pytest.mark.parametrize("cell", [{"a": "b"}, [{"a": "b"}], [["a"], "b"], ["a", 1], {}, "\ud800", ["\ud800"]])
+def test_a_row_with_an_object_or_a_nested_list_in_a_chosen_column_is_refused_by_name(tmp_path, cell):
+    rows = [{"paper_id": "p1", "Summary": "One.", "Points": cell}, {"paper_id": "p2", "Summary": "One.", "Points": "b"}]
+    found = read(write(tmp_path, rows), ["review=Summary", "review=Points"])
+    assert [review.paper_id for review in found.reviews] == ["p2"]
+    ((number, reason),) = said(found)
+    assert number == 1 and reason.startswith("Points is not ")
+    found = read(write(tmp_path, rows), ["review=Points"])
+    assert [review.paper_id for review in found.reviews] == ["p2"]
+    assert said(found)[0][1].startswith("review is not ")
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\x85"), max_size=20)
+CELLS = st.recursive(
+    st.none() | WORDS | st.integers(-9, 99) | st.booleans(),
+    lambda cells: st.lists(cells, max_size=3) | st.dictionaries(WORDS, cells, max_size=2),
+    max_leaves=5,
+)
+
+
+def words_of(cell):
+    """Returns the words of all texts in *cell*, at any depth."""
+    if isinstance(cell, dict):
+        cell = [*cell, *cell.values()]
+    if isinstance(cell, list):
+        return [word for item in cell for word in words_of(item)]
+    return cell.split() if isinstance(cell, str) else []
+
+
+@given(st.lists(st.fixed_dictionaries({part: CELLS for part in PARTS}), min_size=1, max_size=4), st.integers(1, 3),
+       st.sampled_from(["jsonl", "json"]))  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_every_word_of_a_chosen_column_is_stored_or_its_row_is_refused(tmp_path_factory, parts, chosen, kind):
+    papers = [f"p{number}" for number in range(len(parts))]
+    rows = [{"paper_id": paper, **cells} for paper, cells in zip(papers, parts, strict=True)]
+    path = write(tmp_path_factory.mktemp("words"), rows, f"rows.{kind}")
+    found = read(path, [f"review={part}" for part in PARTS[:chosen]], papers=papers)
+    texts = {review.paper_id: review.text or "" for review in found.reviews}
+    assert len(texts) + len(found.refusals) == len(rows)
+    for number, row in enumerate(rows, start=1):
+        if number not in {refusal.number for refusal in found.refusals}:
+            stored = texts[row["paper_id"]].split()
+            for word in words_of([row[part] for part in PARTS[:chosen]]):
+                assert word in stored, (word, row)
+
+
+@given(st.lists(st.tuples(WORDS.filter(str.strip), WORDS), min_size=1, max_size=4), st.sampled_from(["csv"]))
+@settings(max_examples=60, deadline=None)
+def test_every_word_of_a_table_of_text_is_stored_or_its_file_is_refused(tmp_path_factory, texts, kind):
+    papers = [f"p{number}" for number in range(len(texts))]
+    rows = [{"paper_id": paper, "First": f"{first}\n\n{second}", "Second": f'"{second}"\t.'}
+            for paper, (first, second) in zip(papers, texts, strict=True)]  # fmt: skip
+    path = write(tmp_path_factory.mktemp("words"), rows, f"rows.{kind}")
+    found = read(path, ["review=First", "review=Second"], papers=papers)
+    assert [review.text for review in found.reviews] == [
+        "\n\n".join(f"{part}:\n{row[part]}" for part in ("First", "Second")) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("bad", [["p1"], {"a": 1}, [], 1.5, True])
+@pytest.mark.parametrize("guess", [False, True])
+def test_an_id_that_is_a_list_or_an_object_is_refused_by_name_wherever_ids_are_read(tmp_path, bad, guess):
+    good = {"paper_id": "p2", "review": LONG, "candidate": "m"}
+    for column in ("paper_id", "review_id", "candidate"):
+        rows = [good | {"paper_id": "p1", column: bad}, good]
+        for how in ({"by": "human"}, {"by": "m"}, {"by": "m", "make_papers": True}):
+            found = read(write(tmp_path, rows), guess=guess, **how)
+            assert said(found) == [(1, f"{column} is {str(bad).strip()}, which is neither text nor a whole number")]
+    found = papers_from(write(tmp_path, [{"paper_id": bad}, {"paper_id": "p2"}]), {}, reading=ColumnNames({}, guess))
+    assert [paper.paper_id for paper in found.papers] == ["p2"] and len(found.refusals) == 1
+    points = [{"paper_id": bad, "review_id": "r", "point": "x"}, {"paper_id": "p1", "review_id": bad, "point": "x"},
+              {"paper_id": "p1", "review_id": "r", "point": ["x", "y"], "sound": 1}]  # fmt: skip
+    reviews = {"r": Review("r", "p1", "human", "x")}
+    found, imported = points_from(write(tmp_path, points), {}, reviews, {"p1"}, {})
+    assert [point.text for point in found] == ["x\ny"]
+    assert [refusal.number for refusal in imported.refusals] == [1, 2]
+
+
+def test_a_label_whose_name_is_no_text_is_one_line_and_such_a_column_that_is_not_read_changes_nothing(tmp_path):
+    rows = [{"paper_id": "p1", "review_id": "r", "point": "x", "\ud800": 1}]
+    with one_line("rows.jsonl: the name of the column '\\ud800' is not valid Unicode; rename it", kind=SourceError):
+        points_from(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
+    assert read(write(tmp_path, [{"paper_id": "p1", "review": LONG, "\ud800": 1}])).reviews[0].text == LONG
