@@ -324,7 +324,7 @@ def import_graded(
         notes.append(
             f"groups of {len(graded.groups)} items were read and are not kept: intervals resample single items"
         )
-    return report | {"notes": notes}
+    return report | {"notes": [*notes, *report["notes"]]}
 
 
 def in_domain(job: Job) -> Job:

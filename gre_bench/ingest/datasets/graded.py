@@ -148,7 +148,7 @@ def graded_from(
             title, abstract, text = text_of("title"), text_of("abstract"), text_of("text")
             item = read_name(row, column_of["item"])
             numbers[item] += 1
-            review_text = _review_text(row, layout, domain)
+            review_text = _review_text(row, layout, domain, imported)
             rating = read_grade(row, column_of["rating"]) if "rating" in column_of else None
             grade = read_grade(row, column_of["grade"], names)
             review_id = _review_id(row, layout, item, f"{item}:{numbers[item]}")
@@ -170,13 +170,14 @@ def graded_from(
             imported.refuse(number, f"review {shown(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     imported.paper_ids = papers.accepted
+    imported.note_thinking()
     return graded
 
 
-def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
+def _review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Imported) -> str:
     column = layout.columns["review"]
-    text = read_prose(row, column)
-    sections = {name: read_prose(row, name) for name in layout.sections}
+    text = read_prose(row, column, imported)
+    sections = {name: read_prose(row, name, imported) for name in layout.sections}
     if text is not None and any(sections.values()):
         raise RefusedError(f"it has a {column} and {', '.join(layout.sections)}; leave one of them out")
     if text is None:

@@ -5,7 +5,6 @@ An id is matched loosely too: ``papers/P 01.pdf`` is the known paper ``P-01``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Imported, RefusedError, Row, Rows, read_prose
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Parts, Row, Rows
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -142,12 +141,10 @@ def with_fields(
     wanted: Collection[str],
     reading: ColumnNames,
     papers: PaperIds | None,
-    imported: Imported,
 ) -> tuple[Rows, list[str], str | None]:
     """Returns *table* with its columns named as the fields that they hold, the names of all columns, and a line on it.
 
-    - *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
-    - *imported*: receives the rows with a cell that cannot be joined to others as text.
+    *file*: its name, for messages. *wanted*: the fields to look for. *papers*: those that the paper's id may name.
 
     A header that differs from a field's name in case or blanks only is that field. The line says which other headers
     were read as which field, if any. Raises `UnsureError` if *reading* guesses, and the paper's id or the review is not
@@ -162,14 +159,11 @@ def with_fields(
         return table, list(headers), None
     used = {*renamed, *(header for columns in renamed.values() for header in columns)}
     left = [header for header in headers if header not in used]
-    rows: Rows = []
-    for number, row in table:
-        try:
-            fields = {name: _cell(name, row, columns) for name, columns in renamed.items()}
-        except RefusedError as reason:
-            imported.refuse(number, f"row {number}", reason)
-        else:
-            rows.append((number, {header: row[header] for header in left if header in row} | fields))
+    rows = [
+        (number, {header: row[header] for header in left if header in row}
+         | {name: _cell(name, row, columns) for name, columns in renamed.items()})
+        for number, row in table
+    ]  # fmt: skip
     shown = {name: " + ".join(f'"{column}"' for column in headers_of[name]) for name in renamed if name not in as_named}
     line = "; ".join(f"{name} is {columns}" for name, columns in shown.items()) or None
     return rows, [*left, *renamed], line
@@ -212,13 +206,7 @@ def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
     if len(headers) == 1 or name not in JOINED:
         value = cells[0][1] if cells else None
         return _leading_number(value) if name == "rating" else value
-    parts = {header: read_prose({header: _spelt(cell)}, header) for header, cell in cells}
-    return "\n\n".join(f"{header}:\n{part}" for header, part in parts.items() if part) or None
-
-
-def _spelt(cell: Any) -> Any:
-    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
-    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
+    return Parts(cells)
 
 
 def _leading_number(cell: Any) -> Any:

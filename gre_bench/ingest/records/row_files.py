@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 import zlib
@@ -21,7 +22,9 @@ from gre_bench.core.errors import SourceError, no_file
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes, values_in
 from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Judgments, Paper, Review, Synopsis
+from gre_bench.core.replies import without_thinking
 from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.isolated import read_isolated
 
 LARGEST = 2**31 - 1
@@ -41,6 +44,10 @@ _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 Row = dict[str, Any]
 Rows = list[tuple[int, Row]]
 """Each row with its number."""
+
+
+class Parts(dict[str, Any]):
+    """Header → cell, for the cells that together make a text (`read_prose`), each under its header."""
 
 
 class RefusedError(Exception):
@@ -74,6 +81,7 @@ class Imported:
     - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
     - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *thinking*: the characters of thinking that were removed, of each text that had any.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -90,11 +98,18 @@ class Imported:
     named: tuple[str, ...] = ()
     unnamed: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    thinking: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
         self.added += changed
         self.unchanged += not changed
+
+    def note_thinking(self) -> None:
+        """Adds a note on the characters of thinking that were removed, if there are any."""
+        if self.thinking:
+            texts = counted(len(self.thinking), "text")
+            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
 
     def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
         """Adds a `Refusal`; *reason* may be the exception that says why."""
@@ -151,14 +166,33 @@ def read_text(row: Row, key: str) -> str | None:
     return value if value.strip() else None
 
 
-def read_prose(row: Row, key: str) -> str | None:
-    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line."""
+def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
+    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line.
+
+    *imported*: given if an LM may have written the text. It counts the characters of thinking, which are removed from
+    the text. A text that is thinking alone is refused.
+    """
     value = row.get(key)
+    if isinstance(value, Parts):
+        texts = {header: read_prose({header: _spelt(cell)}, header, imported) for header, cell in value.items()}
+        return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
     if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
-        return read_text({key: "\n".join(item for item in value if item)}, key)
+        value = "\n".join(item for item in value if item)
     if isinstance(value, list | dict):
         raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
-    return read_text(row, key)
+    text = read_text({key: value}, key)
+    if imported is None or text is None:
+        return text
+    text, thinking = without_thinking(text)
+    if not text:
+        raise RefusedError(f"{key} is thinking alone: {counted(thinking, 'character')}, and no text besides")
+    imported.thinking += [thinking] if thinking else []
+    return text
+
+
+def _spelt(cell: Any) -> Any:
+    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
+    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
 
 
 def read_number(row: Row, key: str) -> float | None:

@@ -178,7 +178,7 @@ def rows_of(
         table, present = read_folder(path, imported), ["paper_id", "review"]
     else:
         table, present = read_rows(path, imported)
-        table, present, line = with_fields(path.name, table, present, columns, reading, papers, imported)
+        table, present, line = with_fields(path.name, table, present, columns, reading, papers)
         imported.notes += [line] if line else []
     imported.columns = tuple(sorted(set(present)))
     imported.ignored_columns = tuple(name for name in imported.columns if name not in columns)
@@ -319,7 +319,7 @@ def reviews_from(
             human = (row.get("candidate") or by) == HUMAN
             if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
                 row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
-            review, judgments = _review(row, by, writer, merge_index.reviews)
+            review, judgments = _review(row, by, writer, merge_index.reviews, imported)
             review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
@@ -333,18 +333,19 @@ def reviews_from(
             "candidate for all of them: --as NAME, or --human for human reviews"
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
+    imported.note_thinking()
     return imported
 
 
 def _review(
-    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
+    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
     candidate = read_name(row, "candidate") if has(row, "candidate") else by
     if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
-    slot, text = read_integer(row, "slot"), read_prose(row, "review")
-    judgments = read_prose(row, "judgments")
+    slot, text = read_integer(row, "slot"), read_prose(row, "review", imported)
+    judgments = read_prose(row, "judgments", imported)
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):
@@ -441,7 +442,7 @@ def points_from(
         places[point.group] = max(places[point.group], point.place)
     for number, row in rows:
         try:
-            point = _point(row, reviews, by_candidate, papers, ranks)
+            point = _point(row, reviews, by_candidate, papers, ranks, imported)
             old = points.get(point.point_id)
             if old is None:
                 places[point.group] += 1
@@ -462,6 +463,7 @@ def points_from(
         except RefusedError as reason:
             paper_id = row.get("paper_id")
             imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
+    imported.note_thinking()
     imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
 
@@ -485,10 +487,10 @@ def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review
 
 def _point(
     row: Row, reviews: Mapping[str, Review], by_candidate: Mapping[tuple[str, str], Review], papers: Collection[str],
-    labels: Mapping[str, Mapping[str, float] | None],
+    labels: Mapping[str, Mapping[str, float] | None], imported: Imported,
 ) -> Point:  # fmt: skip
     """Returns the point of *row*, with place 0; *labels*: label → the ranks of its values, if they were stated."""
-    paper_id, text = read_name(row, "paper_id"), read_prose(row, "point")
+    paper_id, text = read_name(row, "paper_id"), read_prose(row, "point", imported)
     if paper_id not in papers:
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
     if text is None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Review
+from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.records.columns import ColumnNames, stated
 from gre_bench.ingest.records.tables import papers_from, points_from, reviews_from
 from tests.one_line import one_line
@@ -151,3 +152,47 @@ def test_a_label_whose_name_is_no_text_is_one_line_and_such_a_column_that_is_not
     with one_line("rows.jsonl: the name of the column '\\ud800' is not valid Unicode; rename it", kind=SourceError):
         points_from(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
     assert read(write(tmp_path, [{"paper_id": "p1", "review": LONG, "\ud800": 1}])).reviews[0].text == LONG
+
+
+THINKING = "<think>\nI like the proofs. The comparison might lack baselines.\n</think>\n\n"
+JUDGED = "The reviewer criticizes that there is no baseline."
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv", "rows.parquet", "folder"])
+def test_thinking_is_no_review_in_any_form_of_file_and_a_note_says_how_much_of_it_was_removed(tmp_path, name):
+    texts = {"p1": f"{THINKING}{LONG}\n\nSecond.", "p2": f"I like it.</think>{LONG}", "p3": LONG, "p4": THINKING}
+    if name == "folder":
+        path = tmp_path / "folder"
+        path.mkdir()
+        for paper, text in texts.items():
+            (path / f"{paper}.txt").write_text(text)
+    else:
+        path = write(tmp_path, [{"paper_id": paper, "review": text} for paper, text in texts.items()], name)
+    for by in ("m", "human"):
+        found = read(path, by=by, papers=texts)
+        assert [review.text for review in found.reviews] == [f"{LONG}\n\nSecond.", LONG, LONG]
+        assert said(found) == [
+            (4, f"review is thinking alone: {len(THINKING.rstrip())} characters, and no text besides")
+        ]
+        removed = len(THINKING.rstrip()) + len("I like it.</think>")
+        assert found.notes[-1] == f"thinking removed, which is no review: {removed} characters of 2 texts"
+
+
+def test_thinking_is_removed_from_each_part_of_a_review_from_judgments_points_and_graded_reviews(tmp_path):
+    row = {"paper_id": "p1", "Summary": f"{THINKING}One.", "Weaknesses": [f"hm.</think>{LONG}", "Two."]}
+    found = read(write(tmp_path, [row]), ["review=Summary", "review=Weaknesses"])
+    assert found.reviews[0].text == f"Summary:\nOne.\n\nWeaknesses:\n{LONG}\nTwo."
+    row |= {"Weaknesses": "<think>hm"}
+    assert said(read(write(tmp_path, [row]), ["review=Summary", "review=Weaknesses"])) == [
+        (1, "Weaknesses is thinking alone: 9 characters, and no text besides")
+    ]
+    row = {"paper_id": "p1", "judgments": f"<think>\n{JUDGED}\n</think>\n{JUDGED} One.", "writer": "w"}
+    assert read(write(tmp_path, [row])).judgments[0].text == f"{JUDGED} One."
+    rows = [{"paper_id": "p1", "review_id": "r", "point": f"{THINKING}One."}]
+    points, imported = points_from(write(tmp_path, rows), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {})
+    assert points[0].text == "One." and any(note.startswith("thinking removed") for note in imported.notes)
+    rows = [{"item_id": "i", "grade": 1, "strengths": [f"{THINKING}One.", "Two."], "reviewer": "a"},
+            {"item_id": "i", "grade": 1, "review": THINKING, "reviewer": "b"}]  # fmt: skip
+    graded = graded_from(write(tmp_path, rows), {}, {}).imported
+    assert graded.reviews[0].text.endswith(":\nOne.\nTwo.") and "review is thinking alone" in said(graded)[0][1]
+    assert graded.notes[-1].startswith("thinking removed")
