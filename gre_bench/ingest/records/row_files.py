@@ -1,7 +1,7 @@
 """Reads users' files of rows (.jsonl, .json, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
-Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .tsv file, quotation
-marks are plain text. In a .csv file, they quote cells.
+Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .csv file, quotation
+marks quote cells. In a .tsv file, they may quote cells or be text: the whole file decides which.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -224,11 +225,12 @@ def read_object(line: bytes) -> Row:
     return row
 
 
-def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
+def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
 
-    Blank cells of a .csv or .tsv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file
-    that is missing, empty, of another format or beyond a limit (`gre_bench.core.incoming`).
+    Blank cells of a .csv or .tsv file are None. *quoted*: whether quotation marks of a .tsv file may quote cells.
+    Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty, of another format or
+    beyond a limit (`gre_bench.core.incoming`), and for a .tsv file that can be read in two ways.
     """
     if path.is_dir():
         raise SourceError(
@@ -239,6 +241,7 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     rows: Rows = []
     columns: list[str] | None = None
+    refused: list[tuple[int, str]] = []
     if path.suffix == ".parquet":
         ((_, table),) = read_isolated("parquet", [path])
         if isinstance(table, SourceError):
@@ -249,8 +252,10 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
                 imported.refuse(number, f"row {number}", "it holds text that is not UTF-8")
             else:
                 rows.append((number, dict(zip(columns, cells, strict=True))))
-    elif kind in ("csv", "tsv"):
-        rows, columns = _csv(path, imported, kind)
+    elif kind == "csv":
+        rows, columns, refused = _table(path, ",", quoted=True)
+    elif kind == "tsv":
+        rows, columns, refused = _tsv(path) if quoted else _table(path, "\t", quoted=False)
     elif kind in ("jsonl", "ndjson"):
         for number, _, line in lines(path):
             try:
@@ -267,6 +272,8 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
         raise SourceError(
             f"{path.name}: expected a .jsonl, .json, .csv or .parquet file (.jsonl, .json and .csv may be gzipped)"
         )
+    for number, reason in refused:
+        imported.refuse(number, f"row {number}", reason)
     if columns is None:
         columns = list(dict.fromkeys(name for _, row in rows for name in row))
     if not rows and not imported.refusals:
@@ -274,10 +281,10 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
     return rows, columns
 
 
-def read_all_rows(path: Path) -> tuple[Rows, list[str]]:
+def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns what `read_rows` returns; raises `SourceError`, which names the row, if a row is refused."""
     imported = Imported()
-    rows, columns = read_rows(path, imported)
+    rows, columns = read_rows(path, imported, quoted)
     if imported.refusals:
         raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
     return rows, columns
@@ -388,12 +395,49 @@ def _array(path: Path) -> list[Any]:
     return rows
 
 
-def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
+Table = tuple[Rows, list[str], list[tuple[int, str]]]
+"""Rows, the names of columns, and (number, reason) of each refused row."""
+
+
+def _tsv(path: Path) -> Table:
+    """Returns the rows of a .tsv file, in which quotation marks quote cells or are text, whichever fits every row.
+
+    pandas, Excel and Python's csv quote a cell with line breaks, tabs or quotation marks; other programs quote nothing.
+    """
+    as_text, as_quotes = _table(path, "\t", quoted=False), None
+    if not any('"' in (cell or "") for _, row in as_text[0] for cell in (*row, *row.values())) and not as_text[2]:
+        return as_text
+    with suppress(_NotQuotedError):
+        as_quotes = _table(path, "\t", quoted=True)
+    if as_quotes is None or as_quotes == as_text or (as_quotes[2] and not as_text[2]):
+        return as_text
+    if not as_quotes[2] and (
+        as_text[2] or as_text[1] != as_quotes[1]
+    ):  # a heading has quotes only around it
+        return as_quotes
+    if as_quotes[2]:
+        number, reason = as_quotes[2][0]
+        raise SourceError(f"{path.name}, row {number}: {reason}, with its quotation marks and without them; correct it")
+    pairs = zip(as_text[0], as_quotes[0], strict=False)
+    number = next((number for (number, text), (_, quoted) in pairs if text != quoted), 1)
+    raise SourceError(
+        f"{path.name}: its quotation marks may be text, or may quote cells, first in row {number}; write the file as "
+        ".csv or .jsonl, where they have one meaning"
+    )
+
+
+class _NotQuotedError(SourceError):
+    """Says that the quotation marks of a table do not quote its cells."""
+
+
+def _table(path: Path, delimiter: str, quoted: bool) -> Table:
     csv.field_size_limit(LARGEST)
-    how: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
+    kind = "csv" if delimiter == "," else "tsv"
+    how: dict[str, Any] = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
     rows: Rows = []
+    refused: list[tuple[int, str]] = []
     try:
-        reader = csv.reader(_lines_of_text(path, how.get("delimiter", ",")), **how)
+        reader = csv.reader(_lines_of_text(path, delimiter), delimiter=delimiter, **how)
         heading = next(reader, [])
         if len(set(heading)) < len(heading):
             raise SourceError(f"{path.name}: two columns have the same name")
@@ -404,14 +448,14 @@ def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
             if len(cells) == len(heading):
                 rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
             else:
-                reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
-                imported.refuse(number, f"row {number}", reason)
+                refused.append((number, f"it has {len(cells)} cells, and the heading has {len(heading)}"))
     except UnicodeDecodeError:
         bad = next((number for number, _, line in lines(path) if line.decode("utf-8", "ignore").encode() != line), 0)
         raise SourceError(f"{path.name}: line {bad} is not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
-        raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
-    return rows, heading
+        kind_of = _NotQuotedError if isinstance(error, csv.Error) else SourceError
+        raise kind_of(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
+    return rows, heading, refused
 
 
 def _lines_of_text(path: Path, delimiter: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pandas as pd
@@ -115,7 +116,7 @@ def test_every_word_of_a_chosen_column_is_stored_or_its_row_is_refused(tmp_path_
                 assert word in stored, (word, row)
 
 
-@given(st.lists(st.tuples(WORDS.filter(str.strip), WORDS), min_size=1, max_size=4), st.sampled_from(["csv"]))
+@given(st.lists(st.tuples(WORDS.filter(str.strip), WORDS), min_size=1, max_size=4), st.sampled_from(["csv", "tsv"]))
 @settings(max_examples=60, deadline=None)
 def test_every_word_of_a_table_of_text_is_stored_or_its_file_is_refused(tmp_path_factory, texts, kind):
     papers = [f"p{number}" for number in range(len(texts))]
@@ -158,7 +159,7 @@ THINKING = "<think>\nI like the proofs. The comparison might lack baselines.\n</
 JUDGED = "The reviewer criticizes that there is no baseline."
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv", "rows.parquet", "folder"])
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv", "rows.tsv", "rows.parquet", "folder"])
 def test_thinking_is_no_review_in_any_form_of_file_and_a_note_says_how_much_of_it_was_removed(tmp_path, name):
     texts = {"p1": f"{THINKING}{LONG}\n\nSecond.", "p2": f"I like it.</think>{LONG}", "p3": LONG, "p4": THINKING}
     if name == "folder":
@@ -196,3 +197,59 @@ def test_thinking_is_removed_from_each_part_of_a_review_from_judgments_points_an
     graded = graded_from(write(tmp_path, rows), {}, {}).imported
     assert graded.reviews[0].text.endswith(":\nOne.\nTwo.") and "review is thinking alone" in said(graded)[0][1]
     assert graded.notes[-1].startswith("thinking removed")
+
+
+TEXTS = (
+    "One.",
+    'The "idea" is new.',
+    'First.\n\nSecond "quoted" line.',
+    "A\ttab.",
+    '"Whole."',
+    '"Open',
+    'Half" a "mark',
+    "\r\n.",
+)
+
+
+def tsv(path, texts, quoting=csv.QUOTE_MINIMAL, end="\n"):
+    quotes = None if quoting == csv.QUOTE_NONE else '"'
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, delimiter="\t", quoting=quoting, lineterminator=end, quotechar=quotes)
+        table.writerows([("paper_id", "review"), *((f"p{number}", text) for number, text in enumerate(texts))])
+    return path
+
+
+def texts_of(path, papers=9):
+    return [review.text for review in read(path, papers=[f"p{number}" for number in range(papers)]).reviews]
+
+
+@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]),
+       st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE]))  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_a_tsv_file_is_read_as_it_was_written_or_refused_whole(tmp_path_factory, texts, end, quoting):
+    if quoting == csv.QUOTE_NONE:
+        texts = [" ".join(text.split()) for text in texts]
+    path = tsv(tmp_path_factory.mktemp("tsv") / "rows.tsv", texts, quoting, end)
+    try:
+        assert texts_of(path) == texts
+    except SourceError as error:
+        assert "its quotation marks may be text, or may quote cells" in str(error)
+        assert any('"' in text for text in texts) and quoting != csv.QUOTE_ALL
+
+
+def test_a_tsv_file_with_line_breaks_in_its_reviews_keeps_them_and_one_of_plain_lines_keeps_its_quotation_marks(
+    tmp_path,
+):
+    path = tmp_path / "rows.tsv"
+    for end in ("\n", "\r\n"):
+        assert texts_of(tsv(path, TEXTS, end=end)) == list(TEXTS)
+        assert texts_of(tsv(path, TEXTS, csv.QUOTE_ALL, end)) == list(TEXTS)
+    plain = ['"Open', 'The "idea" is new.', '"Good" work.']
+    assert texts_of(tsv(path, plain, csv.QUOTE_NONE)) == plain
+    with one_line("rows.tsv: its quotation marks may be text, or may quote cells, first in row 2", kind=SourceError):
+        texts_of(tsv(path, ["One.", '"Whole."'], csv.QUOTE_NONE))
+    path.write_text('paper_id\treview\np0\t"One.\nTwo."\np1\tx\textra\n')
+    with one_line("rows.tsv, row 2: it has 3 cells, and the heading has 2", kind=SourceError):
+        texts_of(path)
+    path.write_text("paper_id\treview\np0\tx\np1\tx\textra\n")
+    assert said(read(path, papers=["p0"])) == [(2, "it has 3 cells, and the heading has 2")]
