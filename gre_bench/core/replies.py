@@ -114,7 +114,7 @@ def without_thinking(text: str) -> tuple[str, int]:
         return visible, len(text) - len(visible)
     bare = _BARE_CHANNELS.match(text)
     kept, start, mentioned = [], bare.end() if bare else 0, 0
-    text_start = _BLANK.match(text, start).end()
+    text_start = _after_blanks(text, start)
     tags = [_Tag.of(match) for match in _TAG.finditer(text, start)]
     index = 0
     while index < len(tags):
@@ -134,7 +134,7 @@ def without_thinking(text: str) -> tuple[str, int]:
         else:
             mentioned += 1
             continue
-        text_start = _BLANK.match(text, start).end()
+        text_start = _after_blanks(text, start)
     kept.append(text[start:])
     visible = "".join(kept)
     if len(visible) == len(text):
@@ -161,6 +161,11 @@ class _Tag:
         groups = {key.partition("_")[0]: value for key, value in match.groupdict().items() if value}
         starts_line = bool(_LINE_START.search(before)) and (before.count("\n") > 0 or match.start() <= _NEAR)
         return cls(groups["name"].lower(), "close" in groups, *match.span(), starts_line, mentioned)
+
+
+def _after_blanks(text: str, start: int) -> int:
+    blanks = _BLANK.match(text, start)
+    return blanks.end() if blanks else start
 
 
 def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:

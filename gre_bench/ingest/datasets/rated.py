@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.numbers import number_in
 from gre_bench.ingest.records.row_files import (
     Imported,
     RefusedError,
     Row,
-    number_in,
     read_all_rows,
     read_name,
     read_prose,

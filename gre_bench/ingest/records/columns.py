@@ -40,6 +40,7 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 """Headers of the parts of a review; a file whose long texts all have such headers holds one review in parts."""
+_BEGINS = re.compile(r"\s*[+\-\u2212]?\d+(?![A-Za-z])")
 LONG, SURE = 80, 0.5
 """A column holds texts from so many characters a cell on average, and names papers if this share of its cells does."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
@@ -204,15 +205,8 @@ def _plain(header: str) -> str:
 def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
     cells = [(header, row[header]) for header in headers if row.get(header) not in (None, "")]
     if len(headers) == 1 or name not in JOINED:
-        value = cells[0][1] if cells else None
-        return _leading_number(value) if name == "rating" else value
+        return cells[0][1] if cells else None
     return Parts(cells)
-
-
-def _leading_number(cell: Any) -> Any:
-    """Returns the number that *cell* begins with, as in ``6: weak accept``, or *cell*."""
-    match = re.match(r"\s*(-?\d+(?:\.\d+)?)\b", cell) if isinstance(cell, str) else None
-    return (float(match[1]) if "." in match[1] else int(match[1])) if match else cell
 
 
 @dataclass
@@ -299,8 +293,9 @@ class _Search:
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:
-        numbers = [_leading_number(cell) for cell in self.cells[header]]
-        return bool(numbers) and all(isinstance(number, int | float) for number in numbers)
+        """Whether each cell of the column *header* begins with a number, even if it is an ambiguous one."""
+        cells = [cell for cell in self.cells[header] if not isinstance(cell, str) or cell.strip()]
+        return bool(cells) and all(isinstance(cell, int | float) or _BEGINS.match(str(cell)) for cell in cells)
 
 
 def _is_text(cells: Sequence[Any]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -135,15 +134,6 @@ def shown(value: Any) -> str:
     return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
 
 
-def number_in(value: object) -> float | None:
-    """Returns the finite number that *value* is, or that a text states; None for anything else."""
-    try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
 def read_name(row: Row, key: str) -> str:
     """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
     value = row.get(key)
@@ -201,6 +191,8 @@ def read_number(row: Row, key: str) -> float | None:
     value = row.get(key)
     if value is None:
         return None
+    if isinstance(value, str):
+        raise RefusedError(f"{key} is not a number: {shown(value)}; write one number, such as 6.5")
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise RefusedError(f"{key} is not a number of at most {LARGEST}")
     return float(value)
@@ -411,9 +403,7 @@ def _tsv(path: Path) -> Table:
         as_quotes = _table(path, "\t", quoted=True)
     if as_quotes is None or as_quotes == as_text or (as_quotes[2] and not as_text[2]):
         return as_text
-    if not as_quotes[2] and (
-        as_text[2] or as_text[1] != as_quotes[1]
-    ):  # a heading has quotes only around it
+    if not as_quotes[2] and (as_text[2] or as_text[1] != as_quotes[1]):  # a heading has quotes only around it
         return as_quotes
     if as_quotes[2]:
         number, reason = as_quotes[2][0]

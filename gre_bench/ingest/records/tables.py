@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed
+from gre_bench.core.numbers import number_in, rating_in
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
@@ -33,7 +34,6 @@ from gre_bench.ingest.records.row_files import (
     Rows,
     is_name,
     is_text,
-    number_in,
     read_folder,
     read_integer,
     read_name,
@@ -195,7 +195,7 @@ def rows_of(
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
     for number, row in table:
-        cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
+        cells = {name: _number(name, cell, written) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
@@ -227,14 +227,17 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     return [(number, row | {"candidate": by}) for number, row in kept]
 
 
-def _number(cell: str | None) -> int | float | str | None:
-    """Returns the number in *cell* of a .csv file; None if the cell is empty, the cell itself if it is no number."""
-    for kind in (int, float):
-        try:
-            return kind(cell) if cell else None
-        except ValueError:
-            continue
-    return cell
+def _number(name: str, cell: Any, written: bool) -> Any:
+    """Returns the number that the text *cell* of the column *name* states; *cell* itself if there is none.
+
+    *written*: whether the file has all its cells as text. A rating may be a text in any file.
+    """
+    if not isinstance(cell, str) or not (name == "rating" or (written and name in NUMBERS)):
+        return cell
+    number = (rating_in if name == "rating" else number_in)(cell)
+    if number is None:
+        return cell if cell.strip() else None
+    return int(number) if number.is_integer() else number
 
 
 def _hints(

@@ -253,3 +253,55 @@ def test_a_tsv_file_with_line_breaks_in_its_reviews_keeps_them_and_one_of_plain_
         texts_of(path)
     path.write_text("paper_id\treview\np0\tx\np1\tx\textra\n")
     assert said(read(path, papers=["p0"])) == [(2, "it has 3 cells, and the heading has 2")]
+
+
+NUMBERS = [
+    *((6, cell) for cell in (6, 6.0, "6", " 6 ", "6.0", "6,0", "+6", "6: weak accept", "6 = Strong", "6 - weak accept",
+                             "6-weak accept", "6 (weak accept)", "6. Weak accept", "6 weak accept", "6; confident",
+                             "6: Top 50% of accepted papers, clear accept", "6 Top 50% of papers")),
+    *((6.5, cell) for cell in (6.5, "6.5", "6,5", "6,50", "6,5: weak accept", "6.5 (weak accept)")),
+    (-2, "\u22122"), (0.125, "0,125"), (10, "10: strong accept,\nshould be highlighted (see 2)"),
+    *((None, cell) for cell in ("", " ", None)),
+    *((str, cell) for cell in ("2/5", "2 / 5", "2 of 5", "2 out of 5", "7-8", "7 - 8", "7\u20138", "6 or 7", "6 to 8", "6,5,4",
+                               "1,250", "1.250,5", "1,250.5", "6, 7", "6; 7", "2:5", "2: 5", "7%", "6½", "6 (was 5)", "8-Jul",
+                               "8. Jul", "2026-11-27", "1_0", "6 7", "6 or more", "nan", "inf", "good")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
+@pytest.mark.parametrize("header", ["rating", "Overall score"])
+def test_a_rating_is_the_one_number_that_its_cell_states_or_the_row_is_refused(tmp_path, name, header):
+    for number, cell in NUMBERS:
+        others = {"paper_id": "p2", header: 3, "review": LONG}
+        path = write(tmp_path, [{"paper_id": "p1", header: cell, "review": LONG}, others], name)
+        if number is str and header != "rating" and not str(cell)[:1].isdigit():
+            continue
+        found = read(path)
+        if number is str:
+            assert [review.paper_id for review in found.reviews] == ["p2"], cell
+            assert said(found)[0][1].startswith(f"rating is not a number: {cell}"), cell
+        else:
+            assert [review.rating for review in found.reviews] == [number, 3], cell
+
+
+def test_a_slot_or_a_grade_is_a_whole_cell_and_a_label_of_points_has_a_decimal_comma_too(tmp_path):
+    row = {"paper_id": "p1", "review": LONG, "slot": "1,0", "grade": "2,5"}
+    (review,) = read(write(tmp_path, [row], "rows.csv"), by="human").reviews
+    assert (review.slot, review.grade) == (1, 2.5)
+    for cell, reason in (
+        ("1,5", "slot is not a whole number"),
+        ("1: x", "slot is not a number: 1: x"),
+        ("1-2", "slot is not"),
+    ):
+        found = read(write(tmp_path, [row | {"slot": cell}], "rows.csv"), by="human")
+        assert said(found)[0][1].startswith(reason)
+    cells = ("1,5", "2", "2/5")
+    rows = [{"paper_id": "p1", "review_id": "r", "point": cell, "sound": cell} for cell in cells]
+    points, imported = points_from(
+        write(tmp_path, rows, "rows.csv"), {}, {"r": Review("r", "p1", "human", "x")}, {"p1"}, {}
+    )
+    assert [dict(point.labels) for point in points] == [{"sound": 1.5}, {"sound": 2.0}]
+    assert said(imported) == [(3, "sound is 2/5: no number, no true or false, no yes or no")]
+    rows = [{"item_id": "i", "review": LONG, "grade": cell, "reviewer": cell} for cell in ("2,5", "2/5")]
+    graded = graded_from(write(tmp_path, rows, "rows.csv"), {}, {}).imported
+    assert [review.grade for review in graded.reviews] == [2.5] and len(graded.refusals) == 1
