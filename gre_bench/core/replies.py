@@ -1,7 +1,11 @@
-"""Extracts the useful parts of an LM's reply. A reply may be hostile, so every function runs in linear time."""
+"""Extracts the useful parts of an LM's reply, and the number that a reply or a cell of a file states.
+
+A reply may be hostile, so every function runs in linear time. An ambiguous number is none.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +38,18 @@ _CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
 _BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
 """The channels of gpt-oss, and what is left of their marks where a server drops special tokens."""
+
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
+_LABELLED = re.compile(
+    r"(-?\d+(?:[.,]\d+)?)(?:\s*(?P<sure>[:=])\s*|\s*[)(.,;|–—-]+\s*|\s+)"
+    r"(?!(?:or|to|and|of|out|bis|oder|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)(?P<label>[^\W\d_].*)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A number and its label; spreadsheets turn ``7-8`` into ``8-Jul``."""
+_PERCENTAGE = re.compile(r"\d+(?:[.,]\d+)?\s*%")
+_GOES_ON = re.compile(
+    r"\s*(?:[-–—~/&+,:\u2212]|\.{2,}|…|(?:to|or|and|of|out of)\b)\s*[+-]?\d|[.,'’·]?\d|\s*[½¼¾%]", re.IGNORECASE
+)
 
 
 def judgments(text: str) -> str:
@@ -115,7 +131,7 @@ def without_thinking(text: str) -> tuple[str, int]:
     bare = _BARE_CHANNELS.match(text)
     kept, start, mentioned = [], bare.end() if bare else 0, 0
     text_start = _after_blanks(text, start)
-    tags = [_Tag.of(match) for match in _TAG.finditer(text, start)]
+    tags = [_Tag.read(match) for match in _TAG.finditer(text, start)]
     index = 0
     while index < len(tags):
         tag = tags[index]
@@ -154,7 +170,7 @@ class _Tag:
     mentioned: bool
 
     @classmethod
-    def of(cls, match: re.Match[str]) -> _Tag:
+    def read(cls, match: re.Match[str]) -> _Tag:
         before = match.string[max(0, match.start() - _NEAR) : match.start()]
         after = match.string[match.end() : match.end() + _NEAR]
         mentioned = any(left.search(before) and right.match(after) for left, right in (_IN_SENTENCE, _QUOTED))
@@ -173,13 +189,51 @@ def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:
 
     The search ends where the next block begins after a closing tag. Returns ``len(tags) + 1`` if nothing closes it.
     """
-    found = None
+    mention = None
     for index in range(first, len(tags)):
         tag = tags[index]
         if tag.closes and tag.name == name:
             if not tag.mentioned:
                 return index + 1
-            found = index + 1 if found is None else found
-        elif found and tag.starts_line and not tag.closes:
+            mention = index + 1 if mention is None else mention
+        elif mention and tag.starts_line and not tag.closes:
             break
-    return len(tags) + 1 if found is None else found
+    return len(tags) + 1 if mention is None else mention
+
+
+def number_in(value: object) -> float | None:
+    """Returns the finite number that *value* is, or that a text states and nothing else; None for anything else.
+
+    A text may have a decimal comma. With three digits after it, the comma may as well separate thousands: that is none.
+    """
+    if isinstance(value, str):
+        value = value.strip().replace("\u2212", "-")
+        if comma := _DECIMAL_COMMA.fullmatch(value):
+            sign, whole, part = comma.groups()
+            value = None if len(part) == 3 and whole.strip("0") else f"{sign}{whole}.{part}"
+        elif "_" in value:
+            return None
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def rating_in(value: object) -> float | None:
+    """Returns the number of *value* as `number_in` does; it may have a label, as in ``6: weak accept``.
+
+    None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
+    """
+    number = number_in(value)
+    match = _LABELLED.fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
+    if number is not None or match is None:
+        return number
+    if not match["sure"] and re.search(r"\d", _PERCENTAGE.sub("", match["label"])):
+        return None
+    return number_in(match[1])
+
+
+def goes_on(after: str) -> bool:
+    """Whether *after*, the text right after a number, makes it part of a decimal, a range, a fraction or a list."""
+    return _GOES_ON.match(after) is not None

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.numbers import goes_on, number_in
 from gre_bench.core.records import Problem, Sampling, Writer
-from gre_bench.core.replies import without_thinking
+from gre_bench.core.replies import goes_on, number_in, without_thinking
 from gre_bench.guidelines.replies import ask
 from gre_bench.prompts.conditions import Condition
 

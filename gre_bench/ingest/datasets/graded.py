@@ -23,8 +23,8 @@ from typing import Any
 
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
-from gre_bench.core.numbers import number_in
 from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.core.replies import number_in
 from gre_bench.ingest.records.row_files import (
     LARGEST,
     Imported,

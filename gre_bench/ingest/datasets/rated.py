@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.numbers import number_in
+from gre_bench.core.replies import number_in
 from gre_bench.ingest.records.row_files import (
     Imported,
     RefusedError,

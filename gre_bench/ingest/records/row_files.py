@@ -222,7 +222,7 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
 
     Blank cells of a .csv or .tsv file are None. *quoted*: whether quotation marks of a .tsv file may quote cells.
     Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty, of another format or
-    beyond a limit (`gre_bench.core.incoming`), and for a .tsv file that can be read in two ways.
+    beyond a limit (`gre_bench.core.incoming`). It is raised too for a .tsv file that can be read in two ways.
     """
     if path.is_dir():
         raise SourceError(

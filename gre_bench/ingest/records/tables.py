@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed
-from gre_bench.core.numbers import number_in, rating_in
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
+from gre_bench.core.replies import number_in, rating_in
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
 from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
@@ -427,12 +427,7 @@ def points_from(
     imported = Imported()
     rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading))
     columns = list(imported.ignored_columns)
-    if strange := next((name for name in columns if not is_text(name)), None):
-        raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
-    if absent := [name for name in orders if name not in columns]:
-        raise SettingsError(
-            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
-        )
+    _check_labels(path, columns, orders)
     cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
     numbers = {name: sum(_labelled(cell) is not None for cell in cells[name]) for name in columns}
     labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
@@ -469,6 +464,16 @@ def points_from(
     imported.note_thinking()
     imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
+
+
+def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
+    """Raises an error if the name of one of *columns* is no text, or if one of *orders* is not among them."""
+    if strange := next((name for name in columns if not is_text(name)), None):
+        raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
+    if absent := [name for name in orders if name not in columns]:
+        raise SettingsError(
+            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
+        )
 
 
 def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
