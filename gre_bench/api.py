@@ -37,6 +37,7 @@ FRAME = "reviews.parquet"
 IN_PYTHON = {
     FRAME: "the data frame",
     "with --replace": "with replace=True",
+    "with --partial": "with partial=True",
     "another name with --as": "another name",
     "--state FOLDER": "state=FOLDER",
 }
@@ -190,6 +191,7 @@ def rank(
     name: str,
     *,
     replace: bool = False,
+    partial: bool = False,
     licence: str | None = None,
     state: str | Path = "state",
 ) -> pandas.DataFrame:
@@ -198,6 +200,7 @@ def rank(
     - *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns paper_id and
       review.
     - *replace*: whether to replace all reviews that the candidate already has in the edition.
+    - *partial*: whether to leave out rows that cannot be used; otherwise they are an error, and nothing is stored.
     - *licence*: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
     - *state*: the folder that holds the edition.
 
@@ -221,7 +224,8 @@ def rank(
             reviews.to_parquet(file)
             reviews = file
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
-        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated_licence(licence))
+        stated = stated_licence(licence)
+        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated, partial=partial)
     summary = refresh(job, run)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")

@@ -1,9 +1,14 @@
-"""Extracts the useful parts of an LM's reply. A reply may be hostile, so every function runs in linear time."""
+"""Extracts the useful parts of an LM's reply, and the number that a reply or a cell of a file states.
+
+A reply may be hostile, so every function runs in linear time. An ambiguous number is none.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.judgments import yields
@@ -17,11 +22,34 @@ ASSW_PARTS = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper
 TIMES, LOOP, TAIL = 4, 200, 8000
 """A loop repeats one passage at least `TIMES` times and fills at least `LOOP` characters of the last `TAIL`."""
 
-_OPENING = re.compile(r"<think>", re.IGNORECASE)
-_CLOSING = re.compile(r"</think>", re.IGNORECASE)
-_LONE_CLOSING = re.compile(r"</think>[ \t]*(?:\n|\Z)", re.IGNORECASE)
-_BLOCK = re.compile(r"^[ \t]*<think>", re.IGNORECASE | re.MULTILINE)
-_NEXT_BLOCK = re.compile(r"\s*<think>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?P<close>/?)(?P<name>think|thinking|thought|seed:think)>|\[(?P<close_2>/?)(?P<name_2>(?-i:THINK))\]"
+    r"|<\|(?:START|(?P<close_3>END))_(?P<name_3>THINKING)\|>|◁(?P<close_4>/?)(?P<name_4>think)▷",
+    re.IGNORECASE,
+)
+"""The tags around thinking, as chat templates of different LMs write them."""
+_LINE_START = re.compile(r"(?:^|\n)[ \t]*\Z")
+_IN_SENTENCE = re.compile(r"(?:[\w,(][ \t]+|\()\Z"), re.compile(r"[ \t]+[^\sA-Z\d<\[◁*#•-]|[ \t]*[.,;:?!)]")
+_BLANK = re.compile(r"\s*")
+_QUOTED = re.compile(r"[`'\"“‘«]\Z"), re.compile(r"[`'\"”’»]")
+_NEAR = 40
+"""The characters before and after a tag that decide whether a sentence mentions it."""
+_CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
+_FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
+_BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
+"""The channels of gpt-oss, and what is left of their marks where a server drops special tokens."""
+
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
+_LABELLED = re.compile(
+    r"(-?\d+(?:[.,]\d+)?)(?:\s*(?P<sure>[:=])\s*|\s*[)(.,;|–—-]+\s*|\s+)"
+    r"(?!(?:or|to|and|of|out|bis|oder|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)(?P<label>[^\W\d_].*)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A number and its label; spreadsheets turn ``7-8`` into ``8-Jul``."""
+_PERCENTAGE = re.compile(r"\d+(?:[.,]\d+)?\s*%")
+_GOES_ON = re.compile(
+    r"\s*(?:[-–—~/&+,:\u2212]|\.{2,}|…|(?:to|or|and|of|out of)\b)\s*[+-]?\d|[.,'’·]?\d|\s*[½¼¾%]", re.IGNORECASE
+)
 
 
 def judgments(text: str) -> str:
@@ -89,21 +117,123 @@ def repeats_itself(text: str) -> bool:
 
 
 def without_thinking(text: str) -> tuple[str, int]:
-    """Returns (*text* without its ``<think>`` blocks, number of characters removed).
+    """Returns (*text* without the LM's thinking, number of characters removed).
 
-    A block starts at the beginning of a line or right after another block. Elsewhere the tag may be part of a review's
-    sentence. A block that is not closed runs to the end of the text. The opening tag may be missing, because some chat
-    templates write it. If a closing tag ends a line and has no opening tag, all text before it is removed.
+    Thinking is a block between tags such as ``<think>``, ``<thinking>`` or ``[THINK]``, or the channels of gpt-oss
+    other than ``final``. A block starts at the beginning of a line or right after another block. It ends at the first
+    closing tag that no sentence mentions, or else at the first closing tag. A block that is not closed runs to the end
+    of the text. The opening tag may be missing, because some chat templates write it. All text before a closing tag
+    without an opening tag is removed, unless a sentence mentions the tag. After a block, such a tag must start a line.
     """
-    kept, start = [], 0
-    if (closing := _LONE_CLOSING.search(text)) and not _OPENING.search(text, 0, closing.start()):
-        start = closing.end()
-    while block := _NEXT_BLOCK.match(text, start) or _BLOCK.search(text, start):
-        kept.append(text[start : block.start()])
-        closing = _CLOSING.search(text, block.end())
-        start = closing.end() if closing else len(text)
+    if _CHANNELS.match(text):
+        visible = "".join(_FINAL.findall(text)).strip()
+        return visible, len(text) - len(visible)
+    bare = _BARE_CHANNELS.match(text)
+    kept, start, mentioned = [], bare.end() if bare else 0, 0
+    text_start = _after_blanks(text, start)
+    tags = [_Tag.read(match) for match in _TAG.finditer(text, start)]
+    index = 0
+    while index < len(tags):
+        tag = tags[index]
+        index += 1
+        if tag.closes:
+            if mentioned:
+                mentioned -= 1
+                continue
+            if tag.mentioned or (kept and not tag.starts_line):
+                continue
+            kept, start = [], tag.end
+        elif tag.starts_line or tag.start <= text_start:
+            kept.append(text[start : tag.start])
+            index = _closing(tags, index, tag.name)
+            start = tags[index - 1].end if index <= len(tags) else len(text)
+        else:
+            mentioned += 1
+            continue
+        text_start = _after_blanks(text, start)
     kept.append(text[start:])
     visible = "".join(kept)
     if len(visible) == len(text):
         return text, 0
     return visible.strip(), len(text) - len(visible)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """A tag around thinking, from *start* to *end*; *mentioned*: whether it is part of a sentence about it."""
+
+    name: str
+    closes: bool
+    start: int
+    end: int
+    starts_line: bool
+    mentioned: bool
+
+    @classmethod
+    def read(cls, match: re.Match[str]) -> _Tag:
+        before = match.string[max(0, match.start() - _NEAR) : match.start()]
+        after = match.string[match.end() : match.end() + _NEAR]
+        mentioned = any(left.search(before) and right.match(after) for left, right in (_IN_SENTENCE, _QUOTED))
+        groups = {key.partition("_")[0]: value for key, value in match.groupdict().items() if value}
+        starts_line = bool(_LINE_START.search(before)) and (before.count("\n") > 0 or match.start() <= _NEAR)
+        return cls(groups["name"].lower(), "close" in groups, *match.span(), starts_line, mentioned)
+
+
+def _after_blanks(text: str, start: int) -> int:
+    blanks = _BLANK.match(text, start)
+    return blanks.end() if blanks else start
+
+
+def _closing(tags: Sequence[_Tag], first: int, name: str) -> int:
+    """Returns the index after the tag that closes a block called *name*, whose tags begin at *first*.
+
+    The search ends where the next block begins after a closing tag. Returns ``len(tags) + 1`` if nothing closes it.
+    """
+    mention = None
+    for index in range(first, len(tags)):
+        tag = tags[index]
+        if tag.closes and tag.name == name:
+            if not tag.mentioned:
+                return index + 1
+            mention = index + 1 if mention is None else mention
+        elif mention and tag.starts_line and not tag.closes:
+            break
+    return len(tags) + 1 if mention is None else mention
+
+
+def number_in(value: object) -> float | None:
+    """Returns the finite number that *value* is, or that a text states and nothing else; None for anything else.
+
+    A text may have a decimal comma. With three digits after it, the comma may as well separate thousands: that is none.
+    """
+    if isinstance(value, str):
+        value = value.strip().replace("\u2212", "-")
+        if comma := _DECIMAL_COMMA.fullmatch(value):
+            sign, whole, part = comma.groups()
+            value = None if len(part) == 3 and whole.strip("0") else f"{sign}{whole}.{part}"
+        elif "_" in value:
+            return None
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def rating_in(value: object) -> float | None:
+    """Returns the number of *value* as `number_in` does; it may have a label, as in ``6: weak accept``.
+
+    None for a range, a fraction or a second number, such as ``7-8``, ``2/5`` or ``6 or 7``.
+    """
+    number = number_in(value)
+    match = _LABELLED.fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
+    if number is not None or match is None:
+        return number
+    if not match["sure"] and re.search(r"\d", _PERCENTAGE.sub("", match["label"])):
+        return None
+    return number_in(match[1])
+
+
+def goes_on(after: str) -> bool:
+    """Whether *after*, the text right after a number, makes it part of a decimal, a range, a fraction or a list."""
+    return _GOES_ON.match(after) is not None

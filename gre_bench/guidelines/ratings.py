@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem, Sampling, Writer
-from gre_bench.core.replies import without_thinking
+from gre_bench.core.replies import goes_on, number_in, without_thinking
 from gre_bench.guidelines.replies import ask
 from gre_bench.prompts.conditions import Condition
 
@@ -38,8 +38,7 @@ _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\s*(?:-|–|—|to\b|or\b)\s*\d")
-_OUT_OF = re.compile(r"\s*(?:/|out of)\s*(\d+)", re.IGNORECASE)
+_OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,8 @@ def overall_rating(text: str) -> int:
     """Returns the rating n in the last ``Overall Rating: n`` of *text*; the LM's thinking is ignored.
 
     If there is no such line, all sentences "The overall rating is n." must state the same rating. Raises `ReplyError`:
-    ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a range or two ratings.
+    ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a range, a decimal comma or
+    two ratings.
     """
     visible = without_thinking(text)[0]
     if matches := [*_RATING.finditer(visible)]:
@@ -112,9 +112,10 @@ def normalised(temporary: int) -> int:
 
 def _integer(match: re.Match[str], field: str, highest: int) -> int:
     number, after = match[1].replace("\u2212", "-"), match[2]
-    if (out_of := _OUT_OF.match(after)) and int(out_of[1]) != highest:
-        raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
-    if _RANGE.match(after) or re.match(r"\d", after):
+    if out_of := _OUT_OF.match(after):
+        if int(out_of[1]) != highest:
+            raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
+    elif goes_on(after):
         raise ReplyError(f"{field}_ambiguous: {number}{after}".strip())
     if float(number) != int(float(number)):
         raise ReplyError(f"{field}_not_integer: {number}")
@@ -202,10 +203,9 @@ def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Ratin
 def _given_rating(rating: str | None) -> int:
     if rating is None:
         raise ReplyError("no_rating")
-    try:
-        number = float(rating)
-    except ValueError:
-        raise ReplyError(f"no_rating: {rating!r:.40}") from None
+    number = number_in(rating)
+    if number is None:
+        raise ReplyError(f"no_rating: {rating!r:.40}")
     if not number.is_integer():
         raise ReplyError(f"rating_not_integer: {rating:.40}")
     return on_scale(int(number))

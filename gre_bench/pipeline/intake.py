@@ -140,11 +140,8 @@ def keep(
 
     The report counts records and refused rows, and names the file to which refused rows are written.
     """
-    refusals, refusals_file = [asdict(refusal) for refusal in imported.refusals], None
-    if refusals:
-        refusals_file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
-        refusals_file.parent.mkdir(parents=True, exist_ok=True)
-        refusals_file.write_text("".join(json.dumps(refusal, ensure_ascii=True) + "\n" for refusal in refusals))
+    refusals = [asdict(refusal) for refusal in imported.refusals]
+    refusals_file = write_refusals(store, run_id, path, imported) if refusals else None
     # What the licence means for releases; a note states its own.
     licence_line = f"licence: {licence}; releases {'include' if may_publish(licence) else 'withhold'} texts under it"
     if licence in (None, UNKNOWN_LICENCE):
@@ -187,6 +184,14 @@ def keep(
         ("add_import", by | counts | about),
     )
     return report
+
+
+def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
+    """Writes the refused rows of the file *path*, one a line with its reason; returns the file that has them."""
+    file = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(asdict(refusal), ensure_ascii=True) + "\n" for refusal in imported.refusals))
+    return file
 
 
 def stated_licence(text: str | None) -> str | None:
@@ -324,7 +329,7 @@ def import_graded(
         notes.append(
             f"groups of {len(graded.groups)} items were read and are not kept: intervals resample single items"
         )
-    return report | {"notes": notes}
+    return report | {"notes": [*notes, *report["notes"]]}
 
 
 def in_domain(job: Job) -> Job:

@@ -26,7 +26,16 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
 from gre_bench.ingest.records.row_files import CONFLICT, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
-from gre_bench.pipeline.intake import EXAMPLES, Step, described, keep, known_reviews, read_reviews, unknown_papers
+from gre_bench.pipeline.intake import (
+    EXAMPLES,
+    Step,
+    described,
+    keep,
+    known_reviews,
+    read_reviews,
+    unknown_papers,
+    write_refusals,
+)
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import STATES, Job, recorded
 from gre_bench.store import Row, Store, queries
@@ -36,14 +45,17 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 def import_candidate(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False,
-    licence: str | None = None, reading: ColumnNames = AS_NAMED,
+    licence: str | None = None, reading: ColumnNames = AS_NAMED, partial: bool = False,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
 
-    *writer*: the writer to assume for judgments without a named writer. *replace*: whether the candidate's earlier
-    reviews go. The report says how many sampled papers have a review, and names those that have none. Raises
-    `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
-    After any of these errors the store is as before.
+    - *writer*: the writer to assume for judgments without a named writer.
+    - *replace*: whether the candidate's earlier reviews go.
+    - *partial*: whether rows that cannot be used are left out; otherwise they are an error.
+
+    The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
+    the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of these
+    errors the store is as before.
     """
     inputs = job.settings.inputs
     with (
@@ -63,6 +75,13 @@ def import_candidate(
             elif first:
                 why = f"{counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
             raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {why}")
+        if imported.refusals and not partial:
+            first = imported.refusals[0]
+            raise SettingsError(
+                f"{counted(len(imported.refusals), 'row')} of {file.name} cannot be used, so nothing was stored; first "
+                f"{first.item} (row {first.number}): {first.reason}; correct them (reasons: "
+                f"{write_refusals(store, progress.run_id, file, imported)}), or leave them out with --partial"
+            )
         judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
         before_it = forgetting(store, name) if replace else ()
         report = keep(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)

@@ -101,13 +101,67 @@ def test_strengths_and_weaknesses_are_read(text, lists):
         ("It trains with <think> and </think> tags.", "It trains with <think> and </think> tags."),
         ("Why is `</think>` needed?", "Why is `</think>` needed?"),
         ("Why <think>\nand\n</think>\nanswer", "Why <think>\nand\n</think>\nanswer"),
-        ("<think>Is </think> a tag?</think>answer", "a tag?</think>answer"),
     ],
 )
 def test_thinking_is_taken_away(text, visible):
     found, count = without_thinking(text)
     assert found == visible
     assert (count == 0) == (text == visible)
+
+
+TAGS = [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<Thought>", "</thought>"), ("[THINK]", "[/THINK]"),
+        ("<seed:think>", "</seed:think>"), ("<|START_THINKING|>", "<|END_THINKING|>"), ("◁think▷", "◁/think▷")]  # fmt: skip
+REVIEW = "Summary: A paper.\nStrengths: Clear.\n\n1. It uses `<think>`.\n- Why is `</think>` needed?"
+
+
+@pytest.mark.parametrize(("opening", "closing"), TAGS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{0}hm{1}{review}", "{0}\nhm\n{1}\n\n{review}", "{0}hm.{1} {review}", "\n {0}hm{1}\n{0}hm{1}{review}",
+        "hm.{1}{review}", "hm\n{1}\n\n{review}", "hm. {1} {review}", "hm {1}\n{review}",
+        "{0}Is {1} a tag?{1}{review}", "{0}\nI must end with {1} in time.\nhm\n{1}\n{review}",
+        "{0}\nI end with `{1}`, then write.\nhm{1}{review}",
+        "I must end with {1} in time.\nhm\n{1}\n{review}", "{0}hm, I end with ({1}).\n{1}\n{review}",
+    ],
+)  # fmt: skip
+def test_thinking_in_any_template_s_tags_is_taken_away_and_the_whole_review_stays(opening, closing, form):
+    text = form.format(opening, closing, review=REVIEW)
+    visible, count = without_thinking(text)
+    assert visible == REVIEW
+    assert len("hm") < count <= len(text) - len(REVIEW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+        "<|start|>assistant<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{}",
+        "<|channel|>analysis<|message|>hm<|end|><|channel|>commentary<|message|>a<|end|><|channel|>final<|message|>{}",
+        "<|channel|>final<|message|>{}",
+        "analysisWe need a review. hm.assistantfinal{}",
+    ],
+)
+def test_of_the_channels_of_gpt_oss_only_the_final_one_is_text(text):
+    assert without_thinking(text.format(REVIEW)) == (REVIEW, len(text) - len("{}"))
+
+
+def test_channels_without_a_final_one_hold_no_text():
+    assert without_thinking("<|channel|>analysis<|message|>hm<|end|>")[0] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is unclear how an unclosed </thought> tag (i.e. closed </thought>)?\n7. What of it?",
+        "No supervision exists within the `<think>` segment.\nThe </think> token is never masked.",
+        "The tags <thinking> and </thinking> are never ablated.", "[Think] about it.", "They add '</think>' too late.",
+        "analysis of variance is missing; the assistant is final.",
+    ],
+)  # fmt: skip
+def test_a_review_that_speaks_of_the_tags_keeps_its_words(text):
+    assert without_thinking(text) == (text, 0)
+    assert without_thinking(f"<think>hm</think>\n{text}")[0] == text
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "\n", "a", " ", "<THINK>"]), max_size=40))
@@ -158,7 +212,9 @@ def test_a_loop_is_what_its_definition_says(before, passage, times, after):
     assert repeats_itself(text) == by_every_period(text)
 
 
-THINKING = ("<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<think>\n</think>")
+THINKING = ("<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<think>\n</think>",
+            "\n<think>a </think> b", "<think>a </think> ◁think▷a ◁/think▷ ", "<think>a </think>.", "`</think>`\n<think>",
+            "<|channel|>final", "<|channel|>final<|message|>", "analysis", "[THINK]</think>")  # fmt: skip
 TAGGED = ("<", "<summary", "<summary ", "<summary>", "</summary>")
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core.errors import UnfinishedError
+import gre_bench
+from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, nearest, resolved
 from gre_bench.core.records import Written
 from gre_bench.core.settings import load_over
@@ -262,10 +263,30 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     for row in rows_of(range(1, 5)):
         Path("mine", f"{row['paper_id']}.txt").write_text(row["review"])
     Path("mine", "zz.md").write_text("The method is sound.")
-    code, out, _ = rank("mine", name="my-model")
+    told = unranked("mine", name="my-model")
+    assert "1 row of mine cannot be used, so nothing was stored; first review zz (row 5): paper zz is not known" in told
+    code, out, _ = rank("mine", "--partial", name="my-model")
     assert code == DONE
     assert "papers: 4 of the 16" in out and "without a review: 12 (" in out and "no rank: only 8 of 32 pairs" in out
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("end", ["paper_id\treview\ns01\tOne.\nTwo.\n", "paper_id\treview\ns01\tOne.\ns02\n"])
+def test_rank_stores_nothing_of_a_file_with_a_row_that_cannot_be_used_until_it_is_told_to(ruled, end):
+    good = written("mine.jsonl", rows_of())
+    assert rank(good)[0] == DONE
+    before = query(ruled, "select * from reviews order by review_id")
+    Path("cut.tsv").write_text(end)
+    told = unranked("cut.tsv", "--replace", "--yes")
+    assert "1 row of cut.tsv cannot be used, so nothing was stored; first row 2 (row 2): it has 1 cells" in told
+    assert told.endswith("or leave them out with --partial")
+    reasons = json.loads(Path(re.search(r"reasons: (.+?)\)", told)[1]).read_text())
+    assert (reasons["number"], reasons["reason"]) == (2, "it has 1 cells, and the heading has 2")
+    assert query(ruled, "select * from reviews order by review_id") == before
+    with pytest.raises(SettingsError, match="1 row of cut.tsv cannot be used"):
+        gre_bench.rank("cut.tsv", EDITION, "m", replace=True, state=ruled)
+    assert rank("cut.tsv", "--replace", "--yes", "--partial")[0] == DONE
+    assert of_candidate(ruled, "m", "text") == [("One.",)]
 
 
 def test_of_a_file_with_several_models_the_one_that_is_named_is_ranked_and_as_json_it_says_where_it_stands(ruled):

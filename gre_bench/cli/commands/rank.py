@@ -40,6 +40,7 @@ def rank(
         "--replace", "Replace all reviews that the candidate has there with those of the file.", False
     ),
     yes: options.Yes = False,
+    partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
     writer: options.Writer = None,
     columns: options.Columns = None,
     licence: options.Licence = None,
@@ -49,7 +50,8 @@ def rank(
 
     Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. They come
     from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
-    command says what it needs and scores nothing.
+    command says what it needs and scores nothing. If a row cannot be used, nothing is stored, unless you say
+    --partial.
     """
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, override, state)
@@ -64,7 +66,7 @@ def rank(
     job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
     run = steps.undecorated()
     job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()), guess=True)
+        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()), guess=True), partial
     )
     if not quiet:
         _show_understood(understood)

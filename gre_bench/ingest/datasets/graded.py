@@ -24,13 +24,14 @@ from typing import Any
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.core.replies import number_in
 from gre_bench.ingest.records.row_files import (
     LARGEST,
     Imported,
     RefusedError,
     Row,
-    number_in,
     read_name,
+    read_prose,
     read_rows,
     read_text,
     shown,
@@ -141,13 +142,13 @@ def graded_from(
     for number, row in rows:
 
         def text_of(part: str, row: Row = row) -> str | None:
-            return read_text(row, column_of[part]) if part in column_of else None
+            return read_prose(row, column_of[part]) if part in column_of else None
 
         try:
             title, abstract, text = text_of("title"), text_of("abstract"), text_of("text")
             item = read_name(row, column_of["item"])
             numbers[item] += 1
-            review_text = _review_text(row, layout, domain)
+            review_text = _review_text(row, layout, domain, imported)
             rating = read_grade(row, column_of["rating"]) if "rating" in column_of else None
             grade = read_grade(row, column_of["grade"], names)
             review_id = _review_id(row, layout, item, f"{item}:{numbers[item]}")
@@ -169,13 +170,14 @@ def graded_from(
             imported.refuse(number, f"review {shown(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     imported.paper_ids = papers.accepted
+    imported.note_thinking()
     return graded
 
 
-def _review_text(row: Row, layout: ColumnLayout, domain: Domain) -> str:
+def _review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Imported) -> str:
     column = layout.columns["review"]
-    text = read_text(row, column)
-    sections = {name: read_text(row, name) for name in layout.sections}
+    text = read_prose(row, column, imported)
+    sections = {name: read_prose(row, name, imported) for name in layout.sections}
     if text is not None and any(sections.values()):
         raise RefusedError(f"it has a {column} and {', '.join(layout.sections)}; leave one of them out")
     if text is None:

@@ -22,7 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.records.row_files import RefusedError, Row, number_in, read_all_rows, read_name, read_text
+from gre_bench.core.replies import number_in
+from gre_bench.ingest.records.row_files import (
+    Imported,
+    RefusedError,
+    Row,
+    read_all_rows,
+    read_name,
+    read_prose,
+    read_text,
+)  # fmt: skip
 
 COLUMNS = ("SRC", "HYP", "Score")
 
@@ -40,11 +49,14 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first bad row."""
+    """Returns the summaries in the .tsv or .csv file *path*; raises `SourceError`, which names the first bad row.
+
+    In a .tsv file of the shared task, quotation marks are text.
+    """
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
-    rows, columns = read_all_rows(path)
+    rows, columns = read_all_rows(path, quoted=False)
     if missing := [name for name in COLUMNS if name not in columns]:
         also = "; texts without a human score cannot be compared with any" if missing == ["Score"] else ""
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
@@ -148,4 +160,4 @@ def _plain(row: Row, name: str) -> str | None:
             value = row[name]
     if isinstance(value, list):
         value = "\n".join(map(str, value))
-    return read_text({name: value}, name)
+    return read_prose({name: value}, name, Imported())

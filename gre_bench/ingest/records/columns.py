@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Row, Rows
+from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Parts, Row, Rows
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -40,6 +40,7 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 """Headers of the parts of a review; a file whose long texts all have such headers holds one review in parts."""
+_BEGINS = re.compile(r"\s*[+\-\u2212]?\d+(?![A-Za-z])")
 LONG, SURE = 80, 0.5
 """A column holds texts from so many characters a cell on average, and names papers if this share of its cells does."""
 _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
@@ -204,16 +205,8 @@ def _plain(header: str) -> str:
 def _cell(name: str, row: Row, headers: Sequence[str]) -> Any:
     cells = [(header, row[header]) for header in headers if row.get(header) not in (None, "")]
     if len(headers) == 1 or name not in JOINED:
-        value = cells[0][1] if cells else None
-        return _leading_number(value) if name == "rating" else value
-    parts = [f"{header}:\n{cell}" for header, cell in cells if isinstance(cell, str) and cell.strip()]
-    return "\n\n".join(parts) or None
-
-
-def _leading_number(cell: Any) -> Any:
-    """Returns the number that *cell* begins with, as in ``6: weak accept``, or *cell*."""
-    match = re.match(r"\s*(-?\d+(?:\.\d+)?)\b", cell) if isinstance(cell, str) else None
-    return (float(match[1]) if "." in match[1] else int(match[1])) if match else cell
+        return cells[0][1] if cells else None
+    return Parts(cells)
 
 
 @dataclass
@@ -231,7 +224,8 @@ class _Search:
         used = {header for columns in self.known.values() for header in columns}
         self.free = [header for header in self.headers if header not in used]
         self.cells = {
-            header: [row[header] for _, row in self.table if row.get(header) not in (None, "")] for header in self.free
+            header: [row[header] for _, row in self.table if row.get(header) not in (None, "", [])]
+            for header in self.free
         }
 
     def all(self) -> None:
@@ -282,8 +276,10 @@ class _Search:
         of_paper = {*self.usual("title"), *self.usual("abstract")}
         texts = [header for header in self.free if _is_text(self.cells[header]) and header not in of_paper]
         plain = [header for header in self.usual("review") if header in texts or not texts]
-        if texts and (len(texts) == 1 or all(_SECTION.search(header) for header in texts)):
-            self.take("review", texts, most=len(texts))
+        lists = [header for header in self.free if _SECTION.search(header) and _is_list(self.cells[header])]
+        parts = [header for header in self.free if header in texts or header in lists]
+        if parts and (len(parts) == 1 or all(_SECTION.search(header) for header in parts)):
+            self.take("review", parts, most=len(parts))
         elif plain:
             self.take("review", plain)
         else:
@@ -297,10 +293,17 @@ class _Search:
         return len(places) == len(self.table) and all(re.fullmatch(r"\d{1,4}", place) for _, place in places)
 
     def has_numbers(self, header: str) -> bool:
-        numbers = [_leading_number(cell) for cell in self.cells[header]]
-        return bool(numbers) and all(isinstance(number, int | float) for number in numbers)
+        """Whether each cell of the column *header* begins with a number, even if it is an ambiguous one."""
+        cells = [cell for cell in self.cells[header] if not isinstance(cell, str) or cell.strip()]
+        return bool(cells) and all(isinstance(cell, int | float) or _BEGINS.match(str(cell)) for cell in cells)
 
 
 def _is_text(cells: Sequence[Any]) -> bool:
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return bool(texts) and len(texts) == len(cells) and sum(map(len, texts)) >= LONG * len(texts)
+    """Whether *cells* hold texts or lists of texts, long ones on average."""
+    texts = [cell for cell in cells if isinstance(cell, str) or _is_list([cell])]
+    size = sum(len(part) for text in texts for part in ([text] if isinstance(text, str) else text))
+    return bool(texts) and len(texts) == len(cells) and size >= LONG * len(texts)
+
+
+def _is_list(cells: Sequence[Any]) -> bool:
+    return bool(cells) and all(isinstance(cell, list) and all(isinstance(item, str) for item in cell) for cell in cells)

@@ -49,7 +49,8 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 class LoggedSample:
     """One sample, of *epoch* (from 1), of the log in the file *log*, which *started* when it states.
 
-    *problem*: why there is no *review*; a retry may give it if it is *unfinished*. *cut*: the review met a limit.
+    *review*: with the model's thinking. *problem*: why there is none; a retry may give it if it is *unfinished*. *cut*:
+    the review met a limit.
     """
 
     candidate: str
@@ -236,8 +237,9 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     review, problem = read_output(sample.output.completion, stop)
     if review is None:
         limit = f" (its sample met a limit: {sample.limit.type})" if sample.limit else ""
-        return None, f"its output is {problem}{limit}", False, False
-    return review, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
+        what = "thinking alone" if problem == "empty" and sample.output.completion.strip() else problem
+        return None, f"its output is {what}{limit}", False, False
+    return sample.output.completion, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
 
 
 def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:

@@ -1,17 +1,18 @@
 """Reads users' files of rows (.jsonl, .json, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
 
-Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .tsv file, quotation
-marks are plain text. In a .csv file, they quote cells.
+Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .csv file, quotation
+marks quote cells. In a .tsv file, they may quote cells or be text: the whole file decides which.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
+import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from gre_bench.core.errors import SourceError, no_file
 from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes, values_in
 from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Judgments, Paper, Review, Synopsis
+from gre_bench.core.replies import without_thinking
 from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.isolated import read_isolated
 
 LARGEST = 2**31 - 1
@@ -41,6 +44,10 @@ _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 Row = dict[str, Any]
 Rows = list[tuple[int, Row]]
 """Each row with its number."""
+
+
+class Parts(dict[str, Any]):
+    """Header → cell, for the cells that together make a text (`read_prose`), each under its header."""
 
 
 class RefusedError(Exception):
@@ -74,6 +81,7 @@ class Imported:
     - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
     - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *thinking*: the characters of thinking that were removed, of each text that had any.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -90,11 +98,18 @@ class Imported:
     named: tuple[str, ...] = ()
     unnamed: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    thinking: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
         self.added += changed
         self.unchanged += not changed
+
+    def note_thinking(self) -> None:
+        """Adds a note on the characters of thinking that were removed, if there are any."""
+        if self.thinking:
+            texts = counted(len(self.thinking), "text")
+            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
 
     def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
         """Adds a `Refusal`; *reason* may be the exception that says why."""
@@ -119,21 +134,14 @@ def shown(value: Any) -> str:
     return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
 
 
-def number_in(value: object) -> float | None:
-    """Returns the finite number that *value* is, or that a text states; None for anything else."""
-    try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
 def read_name(row: Row, key: str) -> str:
     """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(value, str) or not value.strip():
+    if value is None or (isinstance(value, str) and not value.strip()):
         raise RefusedError(f"{key} is missing")
+    if not isinstance(value, str):
+        raise RefusedError(f"{key} is {shown(value)}, which is neither text nor a whole number")
     if not is_name(value):
         raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
     return value
@@ -149,11 +157,42 @@ def read_text(row: Row, key: str) -> str | None:
     return value if value.strip() else None
 
 
+def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
+    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line.
+
+    *imported*: given if an LM may have written the text. It counts the characters of thinking, which are removed from
+    the text. A text that is thinking alone is refused.
+    """
+    value = row.get(key)
+    if isinstance(value, Parts):
+        texts = {header: read_prose({header: _spelt(cell)}, header, imported) for header, cell in value.items()}
+        return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
+    if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
+        value = "\n".join(item for item in value if item)
+    if isinstance(value, list | dict):
+        raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
+    text = read_text({key: value}, key)
+    if imported is None or text is None:
+        return text
+    text, thinking = without_thinking(text)
+    if not text:
+        raise RefusedError(f"{key} is thinking alone: {counted(thinking, 'character')}, and no text besides")
+    imported.thinking += [thinking] if thinking else []
+    return text
+
+
+def _spelt(cell: Any) -> Any:
+    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
+    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
+
+
 def read_number(row: Row, key: str) -> float | None:
     """Returns the finite number in a cell, at most `LARGEST`; None if it is missing."""
     value = row.get(key)
     if value is None:
         return None
+    if isinstance(value, str):
+        raise RefusedError(f"{key} is not a number: {shown(value)}; write one number, such as 6.5")
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise RefusedError(f"{key} is not a number of at most {LARGEST}")
     return float(value)
@@ -178,11 +217,12 @@ def read_object(line: bytes) -> Row:
     return row
 
 
-def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
+def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
 
-    Blank cells of a .csv or .tsv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file
-    that is missing, empty, of another format or beyond a limit (`gre_bench.core.incoming`).
+    Blank cells of a .csv or .tsv file are None. *quoted*: whether quotation marks of a .tsv file may quote cells.
+    Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty, of another format or
+    beyond a limit (`gre_bench.core.incoming`). It is raised too for a .tsv file that can be read in two ways.
     """
     if path.is_dir():
         raise SourceError(
@@ -193,6 +233,7 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     rows: Rows = []
     columns: list[str] | None = None
+    refused: list[tuple[int, str]] = []
     if path.suffix == ".parquet":
         ((_, table),) = read_isolated("parquet", [path])
         if isinstance(table, SourceError):
@@ -203,8 +244,10 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
                 imported.refuse(number, f"row {number}", "it holds text that is not UTF-8")
             else:
                 rows.append((number, dict(zip(columns, cells, strict=True))))
-    elif kind in ("csv", "tsv"):
-        rows, columns = _csv(path, imported, kind)
+    elif kind == "csv":
+        rows, columns, refused = _table(path, ",", quoted=True)
+    elif kind == "tsv":
+        rows, columns, refused = _tsv(path) if quoted else _table(path, "\t", quoted=False)
     elif kind in ("jsonl", "ndjson"):
         for number, _, line in lines(path):
             try:
@@ -221,6 +264,8 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
         raise SourceError(
             f"{path.name}: expected a .jsonl, .json, .csv or .parquet file (.jsonl, .json and .csv may be gzipped)"
         )
+    for number, reason in refused:
+        imported.refuse(number, f"row {number}", reason)
     if columns is None:
         columns = list(dict.fromkeys(name for _, row in rows for name in row))
     if not rows and not imported.refusals:
@@ -228,10 +273,10 @@ def read_rows(path: Path, imported: Imported) -> tuple[Rows, list[str]]:
     return rows, columns
 
 
-def read_all_rows(path: Path) -> tuple[Rows, list[str]]:
+def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns what `read_rows` returns; raises `SourceError`, which names the row, if a row is refused."""
     imported = Imported()
-    rows, columns = read_rows(path, imported)
+    rows, columns = read_rows(path, imported, quoted)
     if imported.refusals:
         raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
     return rows, columns
@@ -342,12 +387,47 @@ def _array(path: Path) -> list[Any]:
     return rows
 
 
-def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
+Table = tuple[Rows, list[str], list[tuple[int, str]]]
+"""Rows, the names of columns, and (number, reason) of each refused row."""
+
+
+def _tsv(path: Path) -> Table:
+    """Returns the rows of a .tsv file, in which quotation marks quote cells or are text, whichever fits every row.
+
+    pandas, Excel and Python's csv quote a cell with line breaks, tabs or quotation marks; other programs quote nothing.
+    """
+    as_text, as_quotes = _table(path, "\t", quoted=False), None
+    if not any('"' in (cell or "") for _, row in as_text[0] for cell in (*row, *row.values())) and not as_text[2]:
+        return as_text
+    with suppress(_NotQuotedError):
+        as_quotes = _table(path, "\t", quoted=True)
+    if as_quotes is None or as_quotes == as_text or (as_quotes[2] and not as_text[2]):
+        return as_text
+    if not as_quotes[2] and (as_text[2] or as_text[1] != as_quotes[1]):  # a heading has quotes only around it
+        return as_quotes
+    if as_quotes[2]:
+        number, reason = as_quotes[2][0]
+        raise SourceError(f"{path.name}, row {number}: {reason}, with its quotation marks and without them; correct it")
+    pairs = zip(as_text[0], as_quotes[0], strict=False)
+    number = next((number for (number, text), (_, quoted) in pairs if text != quoted), 1)
+    raise SourceError(
+        f"{path.name}: its quotation marks may be text, or may quote cells, first in row {number}; write the file as "
+        ".csv or .jsonl, where they have one meaning"
+    )
+
+
+class _NotQuotedError(SourceError):
+    """Says that the quotation marks of a table do not quote its cells."""
+
+
+def _table(path: Path, delimiter: str, quoted: bool) -> Table:
     csv.field_size_limit(LARGEST)
-    how: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
+    kind = "csv" if delimiter == "," else "tsv"
+    how: dict[str, Any] = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
     rows: Rows = []
+    refused: list[tuple[int, str]] = []
     try:
-        reader = csv.reader(_lines_of_text(path, how.get("delimiter", ",")), **how)
+        reader = csv.reader(_lines_of_text(path, delimiter), delimiter=delimiter, **how)
         heading = next(reader, [])
         if len(set(heading)) < len(heading):
             raise SourceError(f"{path.name}: two columns have the same name")
@@ -358,14 +438,14 @@ def _csv(path: Path, imported: Imported, kind: str) -> tuple[Rows, list[str]]:
             if len(cells) == len(heading):
                 rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
             else:
-                reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
-                imported.refuse(number, f"row {number}", reason)
+                refused.append((number, f"it has {len(cells)} cells, and the heading has {len(heading)}"))
     except UnicodeDecodeError:
         bad = next((number for number, _, line in lines(path) if line.decode("utf-8", "ignore").encode() != line), 0)
         raise SourceError(f"{path.name}: line {bad} is not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
-        raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
-    return rows, heading
+        kind_of = _NotQuotedError if isinstance(error, csv.Error) else SourceError
+        raise kind_of(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
+    return rows, heading, refused
 
 
 def _lines_of_text(path: Path, delimiter: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
+from gre_bench.core.replies import number_in, rating_in
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
 from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
@@ -32,11 +33,12 @@ from gre_bench.ingest.records.row_files import (
     Row,
     Rows,
     is_name,
-    number_in,
+    is_text,
     read_folder,
     read_integer,
     read_name,
     read_number,
+    read_prose,
     read_rows,
     read_text,
     shown,
@@ -193,7 +195,7 @@ def rows_of(
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
     for number, row in table:
-        cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
+        cells = {name: _number(name, cell, written) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
@@ -225,14 +227,17 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     return [(number, row | {"candidate": by}) for number, row in kept]
 
 
-def _number(cell: str | None) -> int | float | str | None:
-    """Returns the number in *cell* of a .csv file; None if the cell is empty, the cell itself if it is no number."""
-    for kind in (int, float):
-        try:
-            return kind(cell) if cell else None
-        except ValueError:
-            continue
-    return cell
+def _number(name: str, cell: Any, written: bool) -> Any:
+    """Returns the number that the text *cell* of the column *name* states; *cell* itself if there is none.
+
+    *written*: whether the file has all its cells as text. A rating may be a text in any file.
+    """
+    if not isinstance(cell, str) or not (name == "rating" or (written and name in NUMBERS)):
+        return cell
+    number = (rating_in if name == "rating" else number_in)(cell)
+    if number is None:
+        return cell if cell.strip() else None
+    return int(number) if number.is_integer() else number
 
 
 def _hints(
@@ -262,8 +267,12 @@ def papers_from(
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
                 row["paper_id"] = as_id(row["paper_id"])
-            paper_id, title, abstract = read_name(row, "paper_id"), read_text(row, "title"), read_text(row, "abstract")
-            paper = Paper(paper_id, title or "", abstract, read_text(row, "text"), read_integer(row, "row"))
+            paper_id, title, abstract = (
+                read_name(row, "paper_id"),
+                read_prose(row, "title"),
+                read_prose(row, "abstract"),
+            )
+            paper = Paper(paper_id, title or "", abstract, read_prose(row, "text"), read_integer(row, "row"))
             imported.count(papers.put(paper))
         except RefusedError as reason:
             imported.refuse(number, f"paper {shown(row.get('paper_id'))}", reason)
@@ -300,7 +309,7 @@ def reviews_from(
     spelt: dict[str, str] = {}
     for _, row in table:
         written = row.get("paper_id")
-        meant = None if written in ids.ids else ids.meant(written, in_part=path.is_dir())
+        meant = ids.meant(written, in_part=path.is_dir())
         if meant is not None and meant != written:
             spelt[str(written)], row["paper_id"] = meant, meant
     if spelt:
@@ -312,8 +321,8 @@ def reviews_from(
         try:
             human = (row.get("candidate") or by) == HUMAN
             if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
-                row["slot"] = merge_index.next_slot(row.get("paper_id"))
-            review, judgments = _review(row, by, writer, merge_index.reviews)
+                row["slot"] = merge_index.next_slot(read_name(row, "paper_id"))
+            review, judgments = _review(row, by, writer, merge_index.reviews, imported)
             review = merge_index.whole(review, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
             imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
@@ -327,21 +336,19 @@ def reviews_from(
             "candidate for all of them: --as NAME, or --human for human reviews"
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
+    imported.note_thinking()
     return imported
 
 
 def _review(
-    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
+    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
     candidate = read_name(row, "candidate") if has(row, "candidate") else by
     if candidate in CONTROLS:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
-    slot, text = read_integer(row, "slot"), read_text(row, "review")
-    lines = row.get("judgments")
-    if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
-        lines = "\n".join(lines)
-    judgments = read_text({"judgments": lines}, "judgments")
+    slot, text = read_integer(row, "slot"), read_prose(row, "review", imported)
+    judgments = read_prose(row, "judgments", imported)
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
     if has(row, "review_id"):
@@ -420,10 +427,7 @@ def points_from(
     imported = Imported()
     rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading))
     columns = list(imported.ignored_columns)
-    if absent := [name for name in orders if name not in columns]:
-        raise SettingsError(
-            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
-        )
+    _check_labels(path, columns, orders)
     cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
     numbers = {name: sum(_labelled(cell) is not None for cell in cells[name]) for name in columns}
     labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
@@ -436,7 +440,7 @@ def points_from(
         places[point.group] = max(places[point.group], point.place)
     for number, row in rows:
         try:
-            point = _point(row, reviews, by_candidate, papers, ranks)
+            point = _point(row, reviews, by_candidate, papers, ranks, imported)
             old = points.get(point.point_id)
             if old is None:
                 places[point.group] += 1
@@ -457,8 +461,19 @@ def points_from(
         except RefusedError as reason:
             paper_id = row.get("paper_id")
             imported.refuse(number, f"point of paper {shown(paper_id)}", reason, reason.code, paper_id)
+    imported.note_thinking()
     imported.notes += _notes(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
+
+
+def _check_labels(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
+    """Raises an error if the name of one of *columns* is no text, or if one of *orders* is not among them."""
+    if strange := next((name for name in columns if not is_text(name)), None):
+        raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
+    if absent := [name for name in orders if name not in columns]:
+        raise SettingsError(
+            f"--order {absent[0]}: {path.name} has no such column; its other columns: {listed(columns)}"
+        )
 
 
 def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review: Counter[Any]) -> list[str]:
@@ -480,10 +495,10 @@ def _notes(labels: list[str], accepted: int, blank: Counter[str], without_review
 
 def _point(
     row: Row, reviews: Mapping[str, Review], by_candidate: Mapping[tuple[str, str], Review], papers: Collection[str],
-    labels: Mapping[str, Mapping[str, float] | None],
+    labels: Mapping[str, Mapping[str, float] | None], imported: Imported,
 ) -> Point:  # fmt: skip
     """Returns the point of *row*, with place 0; *labels*: label → the ranks of its values, if they were stated."""
-    paper_id, text = read_name(row, "paper_id"), read_text(row, "point")
+    paper_id, text = read_name(row, "paper_id"), read_prose(row, "point", imported)
     if paper_id not in papers:
         raise RefusedError(f"paper {paper_id} is not known; import it first", UNKNOWN)
     if text is None:

@@ -77,9 +77,8 @@ def written(folder: Path, name: str, samples: list, *, created: str = "2026-01-0
 
 def read(path: Path, epoch: int | None = None) -> tuple[dict[str, str], dict[str, tuple[str, str]], list[str]]:
     """Reviews by paper, reasons and codes by paper, notes."""
-    taken = Imported()
-    rows = read_logs(path, taken, epoch)
-    reviews = {row["paper_id"]: row["review"] for _, row in rows}
+    taken = reviews_from(path, {}, {}, [], make_papers=True, epoch=epoch)
+    reviews = {one.paper_id: one.text for one in taken.reviews}
     return reviews, {str(one.paper_id): (one.reason, one.code) for one in taken.refusals}, taken.notes
 
 
@@ -107,11 +106,12 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
         "s05": (f"its output is refused ({name})", ""),
         "s06": (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED),
         "s07": (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED),
-        "s08": (f"its output is empty ({name})", ""),
+        "s08": (f"its output is thinking alone ({name})", ""),
     }
     assert notes == [
         "reviews cut at a limit and taken as they are: 1",
         "papers that a retry may bring: 2; inspect eval-retry LOG, then import again",
+        "thinking removed, which is no review: 17 characters of 1 text",
     ]
     assert is_log(path) and is_log(path.parent)
     assert read(path.parent) == (reviews, refused, notes)
@@ -183,13 +183,13 @@ def test_what_holds_no_log_is_told_and_without_inspect_ai_the_extra_is_named(tmp
     for path in (tmp_path, tmp_path / "notes.json"):
         assert not is_log(path)
         with pytest.raises(SourceError, match=r"is or holds no log of inspect_ai"):
-            read(path)
+            read_logs(path, Imported())
     with pytest.raises(SourceError, match=r"^no file .*gone.eval"):
-        read(tmp_path / "gone.eval")
+        read_logs(tmp_path / "gone.eval", Imported())
     (tmp_path / "run.eval").write_bytes(b"PK")
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(SettingsError, match=r"^run.eval is a log .* pip install 'gre-bench\[inspect\]'$"):
-        read(tmp_path / "run.eval")
+        read_logs(tmp_path / "run.eval", Imported())
 
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["one", "two"]))

@@ -61,6 +61,7 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
     rows = [{"paper_id": f"0{text[:3]}", "review": f'{text},\n"{text}"', "n": n, "x": x} for text, n, x in cells]
     folder, table = tmp_path_factory.mktemp("same"), pd.DataFrame(rows)
     table.to_csv(folder / "r.csv", index=False)
+    table.to_csv(folder / "r.tsv", index=False, sep="\t")
     table.to_parquet(folder / "r.parquet")
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "r.jsonl").write_text(f"\n{lines}  \n\n")
@@ -73,9 +74,9 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_files, "read_isolated", read_here)
-        for name in ("r.csv", "r.parquet", "r.jsonl", "r.jsonl.gz", "r.json"):
+        for name in ("r.csv", "r.tsv", "r.parquet", "r.jsonl", "r.jsonl.gz", "r.json"):
             found = [row for _, row in read_rows(folder / name, Imported())[0]]
-            if name == "r.csv":
+            if name in ("r.csv", "r.tsv"):
                 found = [row | {"n": int(row["n"]), "x": float(row["x"])} for row in found]
             assert found == rows
 
