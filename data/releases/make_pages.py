@@ -28,7 +28,7 @@ def make(folder: Path) -> str:
         shutil.copyfile(folder / VIEWS_FILE, made / VIEWS_FILE)
         if problem := write_pages(made, made, about):
             raise SystemExit(problem)
-        digest = manifest.seal(made, about, None)
+        digest = manifest.seal(made, about)
         if digest == manifest.digest_of(folder):
             return f"{digest}, as it was"
         shutil.rmtree(folder)
