@@ -28,7 +28,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_deployed, summary_of
 from gre_bench.pipeline.validation_records import verdicts
 from gre_bench.reports.history import history
-from gre_bench.reports.publishing import key_of, publish_edition, releases
+from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import find_editions
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
@@ -104,11 +104,9 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
     *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
-    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked, or if the
-    release's key cannot be used.
+    Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
     """
     check_models(job.settings)
-    key_of(job.settings.release.sign, job.state)
     for name, stage in STAGES.items():
         summary = run_stage(name, partial(stage, job, run))
         job = replace(job, reached=(*job.reached, (name, summary)))
@@ -181,8 +179,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
 def published(job: YearJob, run: Steps) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
-    key = key_of(job.settings.release.sign, job.state)
-    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), key=key, hidden=hidden)
+    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 

@@ -41,7 +41,7 @@ SCREENS = (
 )
 WIDTHS = (80, 110, 160)
 MADE_WITH = {"SOURCE_DATE_EPOCH": "1796083200", "NO_COLOR": "1", "TERM": "dumb"}
-DATED = {"manifest.json", "manifest.sha256", "manifest.json.sha256"}
+DATED = {"manifest.json", "SHA256SUMS"}
 
 
 NUMBER = re.compile(rb"-?\d+\.\d{4,}(?:e[-+]\d+)?")

@@ -63,7 +63,7 @@ def make(folder: Path) -> str:
         renew(made, about)
         if problem := write_pages(made, made, about):
             raise SystemExit(problem)
-        digest = manifest.seal(made, about, None)
+        digest = manifest.seal(made, about)
         if digest == manifest.digest_of(folder):
             return f"{digest}, as it was"
         shutil.rmtree(folder)

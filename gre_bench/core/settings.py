@@ -355,17 +355,12 @@ class InputSettings(_Group, frozen=True):
 
 
 class ReleaseSettings(_Group, frozen=True):
-    """What ``gre-bench year`` publishes of metrics that did not prove themselves, and who signs it."""
+    """What ``gre-bench year`` publishes of metrics that did not prove themselves."""
 
     unvalidated: Literal["hide", "show", "refuse"] = _field(
         "hide",
         "if a metric failed validation with this evaluation LM and writer, or was not validated: publish without its "
         "board, publish its board with the verdict, or publish nothing",
-    )
-    sign: Path | None = _field(
-        None,
-        "file of the Ed25519 key that signs what `year` publishes; absent: not signed. A new release that follows a "
-        "signed one needs it",
     )
 
 

@@ -9,7 +9,7 @@
              texts.parquet       paper_id, text: if the user has texts
 
 A snapshot never changes once it exists. Everything that is read from it is checked against the manifest. `changes`
-compares two snapshots, and `write_public` writes what anyone may publish of one.
+compares two snapshots.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ from gre_bench.core.incoming import read_bytes
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of, read_notes
+from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of
 from gre_bench.ingest.records.row_files import Row, is_text, read_texts
-from gre_bench.ingest.records.venues import Venue
 from gre_bench.ingest.records.versions import versions_of
 
 FORMAT = 2
@@ -439,55 +438,3 @@ def may_publish(licence: str | None) -> bool:
     because users of the benchmark may do both.
     """
     return licence is not None and _FREE.fullmatch(licence.strip()) is not None
-
-
-def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[Row]:
-    """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text or None.
-
-    The text is there if its licence allows publication. Nothing else of a note is included: no signatures, readers,
-    writers, authors, or fields that may name somebody.
-    """
-
-    def text_of(item: str, text: str) -> Row:
-        licence = licences[item] if isinstance(licences.get(item), str) else None
-        sha256 = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-        return {"licence": licence, "sha256": sha256, "text": text if may_publish(licence) else None}
-
-    records = read_notes(snapshot.reviewed(), venue)
-    licences = {note["id"]: note.get("license") for note in snapshot.notes() if isinstance(note.get("id"), str)}
-    chosen, papers = {row["review_id"]: row for row in snapshot.reviews()}, snapshot.papers()
-    for paper in records.papers:
-        more = {name: papers.get(paper.paper_id, {}).get(name) for name in ("pdf", "pdf_version_status", "sampled")}
-        row = {"kind": "paper", "paper_id": paper.paper_id, "decision": records.decisions.get(paper.paper_id)}
-        text = "\n\n".join(part for part in (paper.title, paper.abstract) if part)
-        yield row | more | text_of(paper.paper_id, text)
-    for review in records.reviews:
-        more = {name: chosen.get(review.review_id, {}).get(name) for name in ("version", "written_at", "rule")}
-        row = {"kind": "review", "paper_id": review.paper_id, "review_id": review.review_id, "rating": review.rating}
-        yield row | more | text_of(review.review_id, review.text or "")
-
-
-def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to the file *path*, one JSON object per line, and replaces an existing file in one step.
-
-    Returns {``texts``: how many rows have a text, ``withheld``: how many do not}.
-    """
-    counts = {"texts": 0, "withheld": 0}
-    target = path.resolve()
-    if target.is_relative_to(snapshot.folder.resolve()):
-        raise SourceError(f"{path} is in the snapshot {snapshot.folder}, which never changes; name another place")
-    if target.is_dir():
-        raise SourceError(f"{path} is a folder; name a file")
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            for row in public_rows(snapshot, venue):
-                counts["withheld" if row["text"] is None else "texts"] += 1
-                file.write(json.dumps(row) + "\n")
-        beside.replace(target)
-    except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            beside.unlink()
-    return counts

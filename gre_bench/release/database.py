@@ -384,29 +384,6 @@ def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, 
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
-def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
-    """Returns how many rows of each table are only in *first*, or in *second*, for the tables that differ.
-
-    Both are as `opened` takes them. Raises `SourceError` if one lacks a table.
-    """
-    with opened(first, second) as connection:
-
-        def alone(table: str, other: str) -> int:
-            return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
-
-        try:
-            counts = [
-                {"table": name, "first": alone(name, f"other.{name}"), "second": alone(f"other.{name}", name)}
-                for name in (*WHOLE, *REDACTED)
-            ]
-        except (duckdb.CatalogException, duckdb.BinderException) as error:
-            reason = str(error).splitlines()[0]
-            raise SourceError(
-                f"{first} was made by another version of this program ({reason}); publish it again"
-            ) from None
-    return [row for row in counts if row["first"] or row["second"]]
-
-
 def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between two manifests, except those that always do.
 

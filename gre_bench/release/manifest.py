@@ -1,10 +1,7 @@
-"""The manifest of a release: SHA-256 of every file, the provenance of the scores, and the key that signed the release.
+"""The manifest of a release: SHA-256 of every file, and the provenance of the scores.
 
-``manifest.sha256`` lists the digest of ``manifest.json`` and then of every other file, in the format of sha256sum.
-``manifest.sig`` holds the signature of ``manifest.sha256``:
-
-    openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
-    sha256sum --check manifest.sha256
+``SHA256SUMS`` lists the digest of ``manifest.json`` and then of every other file: ``sha256sum --check SHA256SUMS``. A
+signature of this one file is a signature of the release. Releases of earlier versions call it ``manifest.sha256``.
 """
 
 from __future__ import annotations
@@ -25,19 +22,19 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_va
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.settings import load_over
 from gre_bench.core.strict import load_json
-from gre_bench.release.signing import SigningKey, is_signed
 from gre_bench.store import now
 
 FORMAT = 1
-NAME, SEAL, SIGNATURE = "manifest.json", "manifest.sha256", "manifest.sig"
-SIGNED_BY = "signed_by"
+NAME, SUMS, EARLIER_SUMS = "manifest.json", "SHA256SUMS", "manifest.sha256"
+SIGNATURES = (*(f"{SUMS}.{kind}" for kind in ("minisig", "sigstore.json", "sig", "asc")), "manifest.sig")
+"""Files that may lie in a release beside its own: signatures of `SUMS`, and that of an earlier version."""
 EPOCH = "SOURCE_DATE_EPOCH"
 """Environment variable with the time to state as that of making: https://reproducible-builds.org/specs/source-date-epoch"""
 LARGEST = 2**28
-"""The most bytes of a manifest, its list of digests and its signature."""
+"""The most bytes of a manifest, and of its list of digests."""
 _AGAIN = "get the release again from where it came"
 _NOT_PUBLISHED = "(not published)"
-_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "login", "sign"}
+_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "login"}
 
 
 def _line(text: str) -> str:
@@ -102,28 +99,23 @@ class _Manifest(BaseModel, strict=True, extra="allow"):
     program: _Program
     settings: _Settings
     tables: dict[str, int]
-    signed_by: Line | None = None
     files: dict[Annotated[str, AfterValidator(_inner)], _File]
 
 
-def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
+def seal(folder: Path, about: Mapping[str, Any]) -> str:
     """Writes the manifest of the release in *folder*, and the list of all digests; returns the manifest's digest.
 
-    *about*: its first entries. *key*: signs the release, and is named in the manifest.
+    *about*: its first entries.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    head = {"format": FORMAT, **about, SIGNED_BY: key.name if key else None}
-    text = json.dumps({**head, "files": files}, indent=1, sort_keys=False, default=_text) + "\n"
+    text = json.dumps({"format": FORMAT, **about, "files": files}, indent=1, sort_keys=False, default=_text) + "\n"
     (folder / NAME).write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    sealed = _sealed(digest, files)
-    (folder / SEAL).write_bytes(sealed)
-    if key:
-        (folder / SIGNATURE).write_bytes(key.sign(sealed))
+    (folder / SUMS).write_bytes(_sums(digest, files))
     return digest
 
 
@@ -148,14 +140,16 @@ def made_at() -> datetime:
 
 def is_release(folder: Path) -> bool:
     """Returns whether *folder* seems to hold a release; the release may be damaged."""
-    return (folder / SEAL).is_file() or (folder / "tables" / "scores.parquet").is_file()
+    named = (SUMS, EARLIER_SUMS, "tables/scores.parquet")
+    return any((folder / name).is_file() for name in named)
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Returns the manifest of a release; raises `SourceError` if it is missing, altered, or of another form."""
-    text, sealed = _bytes_of(folder, NAME), _bytes_of(folder, SEAL)
+    name = sums_of(folder)
+    text, sums = _bytes_of(folder, NAME), _bytes_of(folder, name)
     digest = hashlib.sha256(text).hexdigest()
-    if not sealed.startswith(_sealed(digest, {})):
+    if not sums.startswith(_sums(digest, {})):
         raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
     try:
         manifest = load_json(text)
@@ -170,12 +164,22 @@ def read(folder: Path) -> dict[str, Any]:
         raise SourceError(f"{folder}: {NAME} is no manifest of a release ({where}); {_AGAIN}") from None
     except ValueError:
         raise SourceError(f"{folder}: {NAME} is no manifest of a release; {_AGAIN}") from None
-    if sealed != _sealed(digest, manifest["files"]):
-        raise SourceError(f"{folder}: {SEAL} is not as it was written; {_AGAIN}")
+    if sums != _sums(digest, manifest["files"]):
+        raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
     return manifest
 
 
-def _sealed(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
+def sums_of(folder: Path) -> str:
+    """Returns the name of the list of digests of the release in *folder*; an earlier version used another."""
+    return EARLIER_SUMS if os.path.lexists(folder / EARLIER_SUMS) and not os.path.lexists(folder / SUMS) else SUMS
+
+
+def signatures_of(folder: Path) -> list[str]:
+    """Returns the names of the signatures that lie in the release in *folder*; nothing checks them."""
+    return [name for name in SIGNATURES if os.path.lexists(folder / name)]
+
+
+def _sums(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
     """Returns the list of digests: that of the manifest, and those of its *files*."""
     sums = {NAME: digest} | {name: file["sha256"] for name, file in files.items()}
     return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()
@@ -196,18 +200,17 @@ def _bytes_of(folder: Path, name: str) -> bytes:
 
 def files_of(folder: Path) -> set[str]:
     """Returns the relative paths of the files that belong to the release in *folder*."""
-    return {*read(folder)["files"], NAME, SEAL, SIGNATURE}
+    return {*read(folder)["files"], NAME, sums_of(folder), *signatures_of(folder)}
 
 
 def verify(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    If the manifest names a key, its signature is checked too. A link is a fault, and so is a subfolder that holds no
-    file of the release. Raises `SourceError`, whose message names the first fault.
+    A signature may lie beside them, and is not checked. A link is a fault, and so is a subfolder that holds no file of
+    the release. Raises `SourceError`, whose message names the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]
-    signed = _check_signature(folder, manifest.get(SIGNED_BY))
     files, folders = _inside(folder)
     for name, stated_file in stated_files.items():
         if name not in files:
@@ -221,22 +224,9 @@ def verify(folder: Path) -> dict[str, Any]:
         if not same:
             raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
     needed = {parent.as_posix() for name in stated_files for parent in PurePosixPath(name).parents}
-    if strange := sorted((files - {*stated_files, NAME, SEAL, *signed}) | (folders - needed)):
+    if strange := sorted((files - {*stated_files, NAME, sums_of(folder), *SIGNATURES}) | (folders - needed)):
         raise SourceError(f"{folder}: {strange[0]} is not part of the release; remove it")
     return manifest
-
-
-def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
-    """Checks the signature by the key *name*, if there is one; returns the names of the signature files."""
-    if name is None:
-        return ()
-    try:
-        signature = _bytes_of(folder, SIGNATURE)
-    except SourceError as error:
-        raise SourceError(f"{error}; {_AGAIN}") from None
-    if not is_signed(name, _bytes_of(folder, SEAL), signature):
-        raise SourceError(f"{folder}: {SIGNATURE} is not the signature by the key that {NAME} names; {_AGAIN}")
-    return (SIGNATURE,)
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:

@@ -1,4 +1,4 @@
-"""Makes a release of an edition: builds it in a temporary folder, seals it, and moves it into place.
+"""Makes a release of an edition: builds it in a temporary folder, lists its digests, and moves it into place.
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
@@ -6,7 +6,7 @@ The database is scratch: the release holds its tables as Parquet. A publisher th
 earlier release unchanged. The next publisher deletes the remains.
 
 The same inputs and program give the same bytes, whatever the machine's threads, time zone and locale. Only the manifest
-says when and by which runs: with its seal, it alone differs.
+says when and by which runs: with the list of digests, it alone differs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from gre_bench.release.database import (
     write_parquet,
 )
 from gre_bench.release.figures import write_figures
-from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256, verify
+from gre_bench.release.manifest import digest_of, made_at, plain, read, seal, sha256, verify
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
 from gre_bench.store import Row
 
@@ -48,7 +47,7 @@ class Publication:
     - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_database`. *pieces_of*: for `Pieces`.
     - *provenance*: facts about data, settings and program, for the manifest.
     - *scores_only*: whether to leave out every text, every log-probability and the pages of papers.
-    - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
+    - *again*: whether to publish even if no table has changed.
     """
 
     source: Path
@@ -59,7 +58,6 @@ class Publication:
     everything: bool = False
     scores_only: bool = False
     again: bool = False
-    key: SigningKey | None = None
     own_licence: str | None = None
 
 
@@ -85,7 +83,7 @@ def publish(
     """Makes a new release, or returns the latest release if a new one would be equal.
 
     *at*: called before each step with its name. Raises `LockedError` if another process is making a release of the
-    edition. Raises `SettingsError` if a new one is due without a key after signed ones.
+    edition.
     """
     with release_store.lock():
         at("database")
@@ -108,22 +106,21 @@ def publish(
             **publication.provenance,
             "tables": counts,
         }
-        if latest and not publication.again and _same(release_store.folder / latest, building, about, publication.key):
+        if latest and not publication.again and _same(release_store.folder / latest, building, about):
             shutil.rmtree(building)
             return Published(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
-        release_store.log.check_key(publication.key)
         at("page")
         about = plain(about | _beside(release_store, building / DATABASE))
         problem = write_pages(building / DATABASE, building, about, at=at)
         (building / DATABASE).unlink()
         at("manifest")
-        digest = seal(building, about, publication.key)
+        digest = seal(building, about)
         at("place")
         folder = release_store.move_in(building, name)
         at("log")
-        release_store.log_event("published", name, {"digest": digest}, publication.key)
+        release_store.log_event("published", name, {"digest": digest})
         at("latest")
         release_store.point()
         at("done")
@@ -153,12 +150,11 @@ def write_pages(
     return drawings.problem
 
 
-def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKey | None) -> bool:
-    """Returns whether the release in *latest* holds all that the one in *building* says, signed by *key*."""
+def _same(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:
+    """Returns whether the release in *latest* holds all that the one in *building* says."""
     old = read(latest)
     if (
-        (key and key.name != old.get(SIGNED_BY))
-        or any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness"))
+        any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness"))
         or old["program"]["version"] != about["program"]["version"]
     ):
         return False

@@ -2,34 +2,32 @@
 
 ICLR-2025-r1/           a release, immutable
 ICLR-2025-latest        link to the newest release that is not retired
-ICLR-2025.log.jsonl     append-only log: one line per publication, erratum and retirement
+ICLR-2025.log.jsonl     append-only log: one line per publication, erratum and retirement, in the order of writing
 ICLR-2025.lock          held by the process that publishes
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import re
 import shutil
-import stat
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import edition_of
 from gre_bench.core.whole_files import put
-from gre_bench.release.manifest import digest_of
-from gre_bench.release.signing import SigningKey, check_signer, is_signed
+from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now
 
 
@@ -172,12 +170,12 @@ class ReleaseStore:
             self.move_in(beside, name)
             self.point()
 
-    def log_event(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+    def log_event(self, event: str, release: str, more: Mapping[str, Any]) -> None:
         """Adds a line to the log, as `ReleaseLog.add` does; raises `SettingsError` if *release* does not exist."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
-        self.log.add(event, release, more, key)
+        self.log.add(event, release, more)
 
 
 def _dated(entry: Mapping[str, Any]) -> datetime:
@@ -192,12 +190,27 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-EMPTY = "0" * 64
-"""The head of an empty log."""
-EARLIER = ".ledger.jsonl"
-"""Suffix of logs by earlier versions of this program, whose lines hold no digests."""
-SHORTEST_HEAD = 16
-"""The fewest hexadecimal digits by which a user may name a head."""
+def _with_zone(text: str) -> str:
+    """Returns *text* if it is a time in ISO 8601 with its time zone, else raises `ValueError`."""
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("no time zone")
+    return text
+
+
+class _Entry(BaseModel, strict=True):
+    """A line of the log. Earlier versions wrote more: a signature, and the digest of the line before."""
+
+    what: Literal["published", "erratum", "retired"]
+    release: Line
+    at: Annotated[Line, AfterValidator(_with_zone)]
+    digest: Line | None = None
+    text: Line | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> _Entry:
+        if (self.digest if self.what == "published" else self.text) is None:
+            raise ValueError("no digest of the publication, or no text")
+        return self
 
 
 class ReleaseLog:
@@ -208,38 +221,29 @@ class ReleaseLog:
         self.edition = path.name.removesuffix(".log.jsonl")
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order, all or those about *release*; `SourceError` if one was changed."""
-        return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
+        """Returns the lines in order, all or those about *release*, without an incomplete last one.
 
-    def heads(self) -> list[str]:
-        """Returns the head after each line, oldest first, preceded by `EMPTY`."""
-        return [EMPTY, *(head for _, head in self._chain())]
-
-    def add(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release*, signed by *key*: ``published``, ``erratum`` or ``retired``, with *more* fields.
-
-        Raises `SettingsError` if an earlier line is signed and *key* is None.
+        Raises `SourceError` if the log cannot be read, or if a line has another form.
         """
-        self.check_key(key)
-        at = now().isoformat(timespec="seconds")
-        entry = {"what": event, "release": release, "at": at, **more, "previous": self.heads()[-1]}
-        if key:
-            entry["key"] = key.name
-            entry["signature"] = b64encode(key.sign(json.dumps(entry).encode())).decode()
+        if self.path.is_symlink():
+            raise SourceError(f"{self.path} is a link; get the log itself from where it came")
+        try:
+            lines = read_bytes(self.path).split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
+        entries = [self._entry(number, line) for number, line in enumerate(lines, 1)]
+        return [entry for entry in entries if release in (None, entry["release"])]
+
+    def add(self, event: str, release: str, more: Mapping[str, Any]) -> None:
+        """Adds a line about *release*: ``published``, ``erratum`` or ``retired``, with *more* fields."""
+        entry = {"what": event, "release": release, "at": now().isoformat(timespec="seconds"), **more}
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
             file.flush()
             os.fsync(file.fileno())
-
-    def check_key(self, key: SigningKey | None) -> None:
-        """Raises `SettingsError` if there is no *key* though a line is signed: all that follow must be too."""
-        signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
-        if signed and not key:
-            raise SettingsError(
-                f"{signed} is signed, and so must be what follows it; give the key with --sign, or in the settings of "
-                "year: release.sign"
-            )
 
     def mend(self) -> None:
         """Removes an incomplete last line, which a killed process may leave."""
@@ -249,85 +253,14 @@ class ReleaseLog:
             if length < len(content):
                 os.truncate(self.path, length)
 
-    def check_holds(self, seen: str) -> None:
-        """Raises `SourceError` unless the log contains the head *seen*, or one with these first digits."""
-        if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
-            raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
-        if not any(head.startswith(seen) for head in self.heads()):
-            raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
-
-    def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """Raises `SourceError` unless the line that published *release* and all later ones are signed by one of *keys*.
-
-        Earlier lines need no signature, because later lines hold their digests.
-        """
-        entries = self.entries()
-        first = next(
-            (
-                index
-                for index, entry in enumerate(entries)
-                if (entry["what"], entry["release"]) == ("published", release)
-            ),
-            len(entries),
-        )
-        for number, entry in enumerate(entries[first:], first + 1):
-            check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
-
-    def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Yields (line, head after this line) for each parsed line; skips an incomplete last line.
-
-        Raises `SourceError` if the log cannot be read, or if a line was changed or does not follow the line before.
-        """
+    def _entry(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            if not stat.S_ISREG(self.path.lstat().st_mode):
-                raise SourceError(f"{self.path} is no plain file; get it again from where it came")
-            lines = self.path.read_bytes().split(b"\n")[:-1]
-        except FileNotFoundError:
-            earlier = self.path.with_name(self.path.name.replace(".log.jsonl", EARLIER))
-            if earlier != self.path and earlier.exists():
-                raise SourceError(
-                    f"{earlier} is the log of an earlier version, whose lines hold no digests; "
-                    "move it and its releases to another folder, and publish the edition again"
-                ) from None
-            return
-        except OSError as error:
-            raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
-        head, published = EMPTY, set[str]()
-        for number, line in enumerate(lines, 1):
-            if problem := _problem(line, head, published, self.edition):
-                raise SourceError(f"{self.path}, line {number}: {problem}; get it again from where it came")
-            head = hashlib.sha256(line).hexdigest()
-            yield json.loads(line), head
-
-
-def _problem(line: bytes, head: str, published: set[str], edition: str) -> str | None:
-    """Returns what is wrong with a *line* of the log of *edition*; None if it is valid.
-
-    *head*: the digest of the line before. *published*: the releases published so far; the line's is added.
-    """
-    try:
-        entry = json.loads(line)
-        written = json.dumps(entry).encode()
-        dated = datetime.fromisoformat(entry["at"]).tzinfo is not None
-        known = entry["what"] == "published" or (
-            entry["what"] in ("erratum", "retired") and isinstance(entry["text"], str) and entry["text"].isprintable()
-        )
-        named = re.fullmatch(re.escape(edition) + r"-r\d{1,9}", entry["release"])
-        signature = b64decode(entry["signature"], validate=True) if "key" in entry else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return "is not as it was written"
-    # The signature covers the text rebuilt from the fields, so the line must be exactly that text.
-    if written != line or not dated:
-        return "is not as it was written"
-    if not known or not named:
-        return f"is about no release of {edition}, or says nothing that a log says"
-    if entry.get("previous") != head:
-        return "does not follow the line before it"
-    plain = {name: value for name, value in entry.items() if name != "signature"}
-    if signature is not None and not is_signed(entry["key"], json.dumps(plain).encode(), signature):
-        return "its signature is not that of its key"
-    if entry["what"] == "published":
-        if entry["release"] in published or not isinstance(entry.get("digest"), str):
-            return f"publishes {entry['release']} a second time, or without its digest"
-        published.add(entry["release"])
-    return None
+            entry = _Entry.model_validate_json(line)
+        except ValidationError:
+            entry = None
+        if entry is None or not re.fullmatch(re.escape(self.edition) + r"-r\d{1,9}", entry.release):
+            raise SourceError(
+                f"{self.path}, line {number}: is no line about a release of {self.edition}; get it again from where it "
+                "came"
+            )
+        return entry.model_dump(exclude_none=True)

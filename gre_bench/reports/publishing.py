@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +30,6 @@ from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.signing import SigningKey, signing_key
 from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.claims import claims_on
@@ -61,8 +60,6 @@ def publish_edition(
     everything: bool = False,
     again: bool = False,
     wait_s: float = 0.0,
-    look: Callable[[Frozen], None] | None = None,
-    key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Published:
@@ -70,28 +67,21 @@ def publish_edition(
 
     - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
     - *wait_s*: how many seconds to wait for a run that is still writing.
-    - *look*: gets the frozen store before publication, and refuses it by raising an error.
-    - *key*: signs the release. *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
+    - *hidden*: boards not to show, each with metric, signature_id, verdict and detail.
     - *scores_only*: leave out every text, every log-probability of tokens and the pages of papers.
 
     Raises `LockedError` if a run is still writing, and `UnfinishedError` without a board or with missing pairs. Raises
-    `SettingsError` if the latest release is dated in the future, or without a *key* after signed ones.
+    `SettingsError` if the latest release is dated in the future.
     """
-    if again:
-        release_store.log.check_key(key)
     release_store.check_clock()
     with frozen(store, "publish", wait_s) as edition:
-        publication = publication_of(edition, everything, again, key, hidden, scores_only)
-        if look:
-            look(edition)
-        return publish(release_store, publication)
+        return publish(release_store, publication_of(edition, everything, again, hidden, scores_only))
 
 
 def publication_of(
     store: Frozen,
     everything: bool = False,
     again: bool = False,
-    key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
 ) -> Publication:
@@ -119,7 +109,6 @@ def publication_of(
         everything=everything,
         scores_only=scores_only,
         again=again,
-        key=key,
         own_licence=settings.writing.licence,
     )
 
@@ -234,11 +223,6 @@ def lm_id(row: SignatureRow) -> str:
     """Returns the id under which the log-probabilities of a signature's evaluation LM are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
-
-
-def key_of(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the signing key in the file *path*, if one is given; it must not lie in a folder of *outside*."""
-    return None if path is None else signing_key(path, outside)
 
 
 def releases(state: Path, edition: str) -> ReleaseStore:

@@ -1,6 +1,6 @@
 """Verifies a release.
 
-The checks cover its files, its line in the release log, its signature, and its agreement with the edition's store.
+The checks cover its files, its line in the release log, and the numbers and pages that can be made of its tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from gre_bench.core.metrics import recipe_of, specific_of
 from gre_bench.core.records import signature_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.snapshot import may_publish
 from gre_bench.metrics.scoring import value
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import store_rank_statistics
@@ -27,66 +26,43 @@ from gre_bench.release import manifest
 from gre_bench.release.database import (
     FOLDER,
     VIEWS_FILE,
-    Additions,
     judgment_kinds,
     opened,
     rows,
     table_rows,
-    unlike_tables,
     views_of,
-    write_database,
 )
 from gre_bench.release.manifest import plain
-from gre_bench.release.publishing import DATABASE, FIGURES, write_pages
+from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.signing import check_signer
 from gre_bench.release.site import PAGE, SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
 from gre_bench.stats.intervals import student_quantiles
-from gre_bench.store import Row, Store, fetch, fetch_columns, find_editions, frozen, no_edition
+from gre_bench.store import Row, Store, fetch, fetch_columns
 from gre_bench.store.queries import SignatureRow
 
 
-def verify_release(
-    folder: Path,
-    state: Path | None = None,
-    keys: Sequence[str] = (),
-    seen_head: str | None = None,
-    again: bool = False,
-) -> dict[str, Any]:
+def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
 
-    - *state*: the folder with the edition's store, to compare the release's tables with; None leaves this out.
-    - *keys*: public keys. One of them must have signed the release, its line in the release log, and every later line.
-      Without keys, no signature is required.
-    - *seen_head*: the hash of the last line of the release log at an earlier time. The log must still contain that
-      line.
-    - *again*: also make its numbers, pages and figures again (see `gre_bench.reports.verifying`).
+    *again*: also make its numbers, pages and figures again, as `make_again` does.
     """
     about = manifest.verify(folder)
-    check_signer(folder, about.get(manifest.SIGNED_BY), keys)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
     if about["release"] != name:
         raise SourceError(f"{folder} holds the files of {about['release']}; get {name} again from where it came")
-    digest = manifest.digest_of(folder)
-    if seen_head:
-        release_store.log.check_holds(seen_head)
-    heads = release_store.log.heads()
-    if len(heads) > 1:
+    digest, entries = manifest.digest_of(folder), release_store.log.entries()
+    if entries:
         _check_logged(release_store, folder, name, digest)
-        release_store.log.check_signed(name, keys)
-    if state:
-        agree(folder, about, state)
-    later = [entry for entry in release_store.log.entries(name) if entry["what"] != "published"]
-    published = [entry["release"] for entry in release_store.log.entries() if entry["what"] == "published"]
-    return {"release": about["release"], "digest": digest, "files": len(about["files"]), "errata": later,
-            "signed_by": about.get(manifest.SIGNED_BY), "known_key": bool(keys),
+    published = [entry["release"] for entry in entries if entry["what"] == "published"]
+    return {"release": name, "digest": digest, "files": len(about["files"]),
+            "errata": [entry for entry in entries if entry["release"] == name and entry["what"] != "published"],
+            "signatures": manifest.signatures_of(folder),
             "newer": published[published.index(name) + 1 :] if published else None, "log": release_store.log.path.name,
-            "log_lines": len(heads) - 1, "log_head": heads[-1],
-            "agrees_with_store": True if state else None, "created_at": about["created_at"],
-            "texts": about["texts"], "made_again": make_again(folder, about) if again else None}  # fmt: skip
+            "log_lines": len(entries), "created_at": about["created_at"], "texts": about["texts"],
+            "made_again": make_again(folder, about) if again else None}  # fmt: skip
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
@@ -101,26 +77,6 @@ def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: 
     newest = release_store.newest()
     if folder.name == release_store.latest.name and newest and newest["release"] != name:
         raise SourceError(f"{folder} leads to {name}, and the latest release is {newest['release']}")
-
-
-def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
-    """Raises `SourceError` unless every table of the release in *folder* agrees with the edition's store."""
-    if manifest["edition"] not in find_editions(state):
-        raise no_edition(state, manifest["edition"])
-    store = Store(state, manifest["edition"])
-    with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
-        rebuilt = Path(scratch) / DATABASE
-        everything, own = manifest["texts"].startswith("all"), manifest["settings"]["writing"].get("licence")
-        only = manifest["texts"] == SCORES_ONLY
-        write_database(edition.file, rebuilt, Additions(), may_publish, everything, own, only)
-        unlike = unlike_tables(folder, rebuilt)
-    if unlike:
-        first, more = unlike[0], f", and {len(unlike) - 1} tables more" if len(unlike) > 1 else ""
-        raise SourceError(
-            f"{folder}: {first['table']} is not as in the store of {store.key} ({first['first']:,} rows in the release "
-            f"alone, {first['second']:,} in the store alone{more}); the edition has changed since, or one of the two "
-            "was tampered with"
-        )
 
 
 NEAR = 1e-9

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
@@ -30,11 +29,9 @@ from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import address, render
-from gre_bench.reports.signatures import the_candidate, with_specific
+from gre_bench.reports.signatures import the_candidate
 from gre_bench.store import ReadCopy, Row, Store, kept_open
 from gre_bench.store.queries import (
-    CURRENT_SIGNATURES,
-    FINISHED_PAIRS,
     LEADERBOARD,
     MOVED,
     PLANNED_CANDIDATE,
@@ -382,43 +379,6 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
         off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
         rows.append((row, off))
     return rows
-
-
-def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
-    """Scores *count* pairs of the board again, or all of fewer, sampled with *seed*; returns how many.
-
-    Raises `StoreError`, which names the first pair whose score differs or whose texts are missing.
-    """
-    drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
-    known = [(key, row) for key in signatures for row in store.rows(FINISHED_PAIRS, signature_id=key)
-             if row["value"] is not None]  # fmt: skip
-    chosen = Random(seed).sample(known, min(count, len(known)))
-    for key, row in chosen:
-        drawn.setdefault((key, row["candidate_id"]), []).append(row | {"state": "scored"})
-    for (key, candidate_id), pairs in drawn.items():
-        signature = signatures[key]
-        source = origin(store, signature, candidate_id, state)
-        wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
-        due = cases(store, signature, candidate_of(store, candidate_id), source)
-        scored = scored_again(run, store, signature, source, [
-            case for case in due if (case.paper_id, case.reference_id) in wanted
-        ])  # fmt: skip
-        agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
-        if unlike := [row for row in pairs if row not in agreed]:
-            raise StoreError(_unlike(store.key, signature["metric"], unlike[0]))
-    return len(chosen)
-
-
-def _unlike(key: str, metric: str, row: Row) -> str:
-    outcome = (
-        "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
-    )
-    return (
-        f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
-        f"{outcome}, and {row['value']:+.6f} in the store; nothing was published; "
-        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows its texts and tokens"
-    )
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:

@@ -79,7 +79,7 @@ def test_an_address_is_plain_or_refused_without_being_repeated(scheme, rest):
 
 COMMANDS = [("import", "papers", None, "--edition", "X-2025", "--new"), ("import", "reviews", None, "--edition", "X-2025", "--new", "--human"),
             ("import", "notes", None, "--edition", "X-2025", "--new"), ("verify", None), ("refresh", "--no-prefect", "--settings", None),
-            ("leaderboard", "--state", None), ("status", "X-2025", "--state", None), ("publish", "X-2025", "--sign", None)]  # fmt: skip
+            ("leaderboard", "--state", None), ("status", "X-2025", "--state", None)]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(map(str, command[:2])))

@@ -108,6 +108,9 @@ def test_one_thing_has_one_name():
         (("rank",), "Missing argument 'FILE' (see: "),
         (("leaderboard", "--board", "dirty"), "'dirty' is not one of 'clean', 'all' (see: "),
         (("status", "--wait", "1"), "No such option: --wait"),
+        (("publish", "--sign", "key"), "publish --sign is gone; sign the file SHA256SUMS"),
+        (("publish", "--recount=9"), "publish --recount is gone; gre-bench why"),
+        (("verify", "x", "--store"), "verify --store is gone; gre-bench publish says"),
         (("fetch", "ICLR", "x"), "Invalid value for 'YEAR'"),
     ],
 )

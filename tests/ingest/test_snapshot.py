@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
 import shutil
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -19,7 +17,7 @@ from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.ingest.snapshot import Snapshot, changes, make_snapshot, may_publish, public_rows, write_public
+from gre_bench.ingest.snapshot import Snapshot, changes, make_snapshot, may_publish
 from tests.conftest import SIXTEEN, real
 from tests.one_line import one_line
 
@@ -344,62 +342,7 @@ def test_what_changed_is_told_and_nothing_of_what_stayed(tmp_path):
     assert sum(counts.values()) == len(lines)
 
 
-def test_what_is_published_names_nobody_and_has_a_text_only_under_a_licence_that_lets_anyone_pass_it_on(tmp_path):
+def test_a_text_may_be_published_only_under_a_licence_that_lets_anyone_pass_it_on():
     free = ("CC BY 4.0", "CC BY-SA 4.0", "CC0 1.0", "CC0", "cc-by-4.0", " CC BY 4.0 ")
     other = (None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0")
     assert [licence for licence in (*free, *other) if may_publish(licence)] == [*free]
-    notes = changed("s01-r1", [note | {"license": "CC BY-NC-SA 4.0"} for note in SAMPLE], {"license": "CC BY 4.0"})
-    notes = changed("s01", notes, {"license": "CC BY 4.0"}, authors=["Zyxa Writer"], authorids=["~Zyxa_Writer1"])
-    snapshot = frozen(tmp_path / "snap", notes, {"s01": b"%PDF 1"})
-    rows = list(public_rows(snapshot, VENUE))
-    assert len(rows) == sum(note["id"] == note["forum"] or "-r" in note["id"] for note in SAMPLE)
-    with_text = [row for row in rows if row["text"] is not None]
-    assert [row.get("review_id") or row["paper_id"] for row in with_text] == ["s01", "s01-r1"]
-    assert all(row["sha256"] and row["licence"] for row in rows)
-    whole = json.dumps(rows)
-    for word in ("Reviewer_", "Zyxa", "Authors", "signatures", "readers", "writers"):
-        assert word not in whole, word
-    names = {signature for note in SAMPLE for signature in note["signatures"]}
-    assert names and not [name for name in names if name in whole]
-
-
-def test_what_is_published_is_counted(tmp_path):
-    unlicensed = [{name: note[name] for name in note if name != "license"} for note in SAMPLE]
-    for stated, other, notes in (("texts", "withheld", SAMPLE), ("withheld", "texts", unlicensed)):
-        snapshot = frozen(tmp_path / stated, notes)
-        counts = write_public(snapshot, VENUE, tmp_path / "public.jsonl")
-        assert counts == {other: 0, stated: len((tmp_path / "public.jsonl").read_text().splitlines())}
-    with pytest.raises(SourceError, match="cannot be written"):
-        write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
-
-
-def test_nothing_is_published_into_the_snapshot_itself(tmp_path):
-    snapshot = frozen(tmp_path / "snap", SAMPLE, {"s01": b"%PDF 1"})
-    (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)
-    (tmp_path / "other.jsonl").symlink_to(tmp_path / "snap" / "notes.jsonl")
-    for where in ("snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../new.jsonl", "link/notes.jsonl", "other.jsonl"):
-        with one_line("is in the snapshot ", ", which never changes; name another place", kind=SourceError):
-            write_public(snapshot, VENUE, tmp_path / where)
-    snapshot.verify()
-
-
-def test_what_was_published_before_stays_until_all_of_the_new_is_there(tmp_path, monkeypatch):
-    snapshot, path = frozen(tmp_path / "snap", SAMPLE), tmp_path / "public.jsonl"
-    # A hard link to a file of the snapshot is replaced, not written over.
-    path.hardlink_to(snapshot.folder / "notes.jsonl")
-    before = path.read_bytes()
-
-    def rows_that_stop(*_):
-        yield {"text": None}
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("gre_bench.ingest.snapshot.public_rows", rows_that_stop)
-    with pytest.raises(SourceError, match="cannot be written: No space left"):
-        write_public(snapshot, VENUE, path)
-    assert path.read_bytes() == before
-    monkeypatch.undo()
-    write_public(snapshot, VENUE, path)
-    assert path.read_bytes() != before and sorted(tmp_path.iterdir()) == [path, snapshot.folder]
-    snapshot.verify()
-    with pytest.raises(SourceError, match="is a folder; name a file"):
-        write_public(snapshot, VENUE, tmp_path)

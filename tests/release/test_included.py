@@ -187,6 +187,6 @@ def test_a_release_of_scores_only_has_neither_texts_nor_pages_of_papers(own, cal
     assert not (release / "papers").exists() and "papers/" not in (release / "index.html").read_text()
     with opened(release) as run:
         assert run.sql("select count(text), (select count(*) from spans) from reviews").fetchall() == [(0, 0)]
-    code, _, said = call("verify", release, "--store", "--state", own)
+    code, _, said = call("verify", release, "--state", own)
     assert code == 0, said
     assert call("publish", "ICLR-2025", "--scores-only", "--all-texts", "--state", own)[0] == 2

@@ -193,7 +193,7 @@ def test_a_release_says_how_many_texts_of_each_candidate_go_out_and_under_what_a
     # Reviews that models wrote here go out under the licence of the settings.
     asked = {"texts": "reviews", "candidate": "asked", "licence": FREE, "known": 16, "shown": 16}
     assert asked in with_licence["texts"] and texts_of(licensed, "judgments where review_id like '%:asked'")[0] > 0
-    code, said = shown("verify", licensed, "--store", "--state", tmp_path / "state")
+    code, said = shown("verify", licensed)
     assert code == 0, said
 
 

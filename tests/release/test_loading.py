@@ -97,17 +97,17 @@ def passed_on(state, folder, damaged="", **changed):
     """The release as somebody else would pass it on: its manifest *changed*, bytes of a file *damaged*, sealed anew."""
     copy = folder / RELEASE
     shutil.copytree(state / "releases" / RELEASE, copy)
-    about = {key: value for key, value in manifest.read(copy).items() if key not in ("files", "signed_by")}
+    about = {key: value for key, value in manifest.read(copy).items() if key != "files"}
     for file in (copy, *copy.rglob("*")):
         file.chmod(0o755)
-    for sealed in ("manifest.json", "manifest.sha256"):
+    for sealed in (manifest.NAME, manifest.SUMS):
         (copy / sealed).unlink()
     if damaged:
         data = bytearray((copy / damaged).read_bytes())
         third = len(data) // 3
         data[third : third + 200] = bytes(byte ^ 0x5A for byte in data[third : third + 200])
         (copy / damaged).write_bytes(data)
-    manifest.seal(copy, about | changed, None)
+    manifest.seal(copy, about | changed)
     return copy
 
 

@@ -24,12 +24,11 @@ from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, with_papers_read
-from tests.release.made_up import make
+from tests.release.made_up import change, make
 from tests.release.publishing import published_apart
-from tests.release.test_store_agreement import change
 
-DATED = {manifest.NAME, manifest.SEAL}
-"""The one file of a release that says when and by which runs, and its seal."""
+DATED = {manifest.NAME, manifest.SUMS}
+"""The one file of a release that says when and by which runs, and the list of digests."""
 
 
 def test_twenty_readings_of_a_board_with_one_to_four_threads_are_equal_to_the_last_digit(tmp_path):
@@ -213,7 +212,7 @@ def test_log_probabilities_are_rounded_and_their_sums_are_those_of_the_edition(s
 def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(states, tmp_path):
     state = shutil.copytree(states[0], tmp_path / "state", symlinks=True)
     for name in ("paper_sources", "review_versions", "licences"):
-        change(state, f"update {name} set licence = 'all rights reserved'")
+        change(Store(state, EDITION), f"update {name} set licence = 'all rights reserved'")
     made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
     found = make_again(made.folder, manifest.verify(made.folder))
     (line,) = (line for line in found["left_out"] if line.startswith("kinds of judgments"))
@@ -225,7 +224,7 @@ def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(s
 
 def test_an_auc_without_learnt_papers_says_so_on_the_page_and_cannot_be_made_again(states, tmp_path):
     state = shutil.copytree(states[0], tmp_path / "state", symlinks=True)
-    change(state, "update separation set left_out = 2")
+    change(Store(state, EDITION), "update separation set left_out = 2")
     made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
     assert "; 2 learnt papers left out)" in (made.folder / "index.html").read_text()
     found = make_again(made.folder, manifest.verify(made.folder))

@@ -43,7 +43,7 @@ def test_a_changed_byte_is_found_wherever_it_is_and_the_file_is_named(folder):
     assert len(files_of(folder)) > 40
     for file in files_of(folder):
         size, name = file.stat().st_size, file.relative_to(folder).as_posix()
-        named = manifest.NAME if name == manifest.SEAL else name
+        named = manifest.NAME if name == manifest.SUMS else name
         with file.open("r+b") as bytes_of:
             for place in sorted({0, size - 1, *(chosen.randrange(size) for _ in range(PLACES))}):
                 bytes_of.seek(place)
@@ -93,6 +93,18 @@ def test_a_file_or_folder_that_came_is_named(folder, name):
     assert refused(folder) == f": {shown} is not part of the release; remove it"
 
 
+@pytest.mark.parametrize("name", ["SHA256SUMS.minisig", "SHA256SUMS.asc", "SHA256SUMS.sig", "SHA256SUMS.sigstore.json"])
+def test_a_signature_of_the_list_of_digests_may_lie_beside_it_and_is_not_checked(own, call, name):
+    folder = own / "releases" / f"{EDITION}-r1"
+    (folder / name).write_text("a signature")
+    code, out, _ = call("verify", folder)
+    assert code == 0 and f"signature not checked: {name}\n" in out + "\n"
+    assert name in manifest.files_of(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    assert "is neither a file nor a folder" in call("verify", folder)[2]
+
+
 def test_a_link_is_no_file_of_a_release_even_to_the_same_bytes(folder, tmp_path):
     for name, target in (("index.html", tmp_path / "index.html"), ("papers", tmp_path / "papers")):
         (folder / name).rename(target)
@@ -112,14 +124,14 @@ def test_a_link_is_no_file_of_a_release_even_to_the_same_bytes(folder, tmp_path)
 
 def sealed(folder, text: str) -> None:
     (folder / manifest.NAME).write_text(text)
-    _, *others = (folder / manifest.SEAL).read_text().splitlines(keepends=True)
+    _, *others = (folder / manifest.SUMS).read_text().splitlines(keepends=True)
     own = f"{hashlib.sha256(text.encode()).hexdigest()}  {manifest.NAME}\n"
-    (folder / manifest.SEAL).write_text("".join([own, *others]))
+    (folder / manifest.SUMS).write_text("".join([own, *others]))
 
 
 def test_a_manifest_that_was_edited_is_found_and_one_that_was_sealed_anew_too(own, call):
     folder = own / "releases" / f"{EDITION}-r1"
-    for name in (manifest.NAME, manifest.SEAL):
+    for name in (manifest.NAME, manifest.SUMS):
         (folder / name).chmod(0o644)
     text = (folder / manifest.NAME).read_text()
     edited = text.replace('"edition": "ICLR-2025"', '"edition": "ICLR-2024"')

@@ -250,8 +250,7 @@ def year(
 
     Without --host, the fetch contacts the venue's live host at once. The board of a metric that failed validation with
     this evaluation LM and writer is left out of the release (release.unvalidated changes that). If the command is
-    stopped, the same command continues it. Nothing is published twice. A release after a signed one needs
-    the setting release.sign.
+    stopped, the same command continues it. Nothing is published twice.
     """
     named = [f'fetch.host="{host}"'] if host else []
     settings_given = configuration.load(settings, (*named, *(override or [])))

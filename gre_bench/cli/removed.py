@@ -1,0 +1,24 @@
+"""Commands and options that are gone, and what to use in their place."""
+
+from __future__ import annotations
+
+import re
+
+_SIGN = "sign the file SHA256SUMS of the release with minisign, cosign or gpg"
+INSTEAD = {
+    "publish --recount": "gre-bench why scores the pairs of a candidate again",
+    "publish --seed": "gre-bench why scores the pairs of a candidate again",
+    "publish --sign": _SIGN,
+    "verify --key": "check the signature with the tool that made it: minisign, cosign or gpg",
+    "verify --log-head": _SIGN,
+    "verify --public": "gre-bench publish makes a release with the texts that may be passed on",
+    "verify --store": "gre-bench publish says whether the latest release holds what the store holds",
+}
+"""Words of the command line, without the program's name → what to use in their place."""
+
+
+def in_place_of(command: str, message: str) -> str | None:
+    """Returns the line for a usage error that names something gone; None for any other *message* of *command*."""
+    named = re.match(r"No such (?:command '|option: )([\w-]+)", message)
+    gone = " ".join((*command.split()[1:], named[1])) if named else ""
+    return f"{gone} is gone; {INSTEAD[gone]}" if gone in INSTEAD else None
