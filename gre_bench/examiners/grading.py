@@ -56,7 +56,7 @@ from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
 from gre_bench.examiners.templates import Scale
-from gre_bench.lm.protocol import ChatLM, checked
+from gre_bench.lm.protocol import ChatLM, results_of
 
 TOP_P = 0.1
 """Top-p of all requests (Kim et al. 2023, §5.1)."""
@@ -381,7 +381,7 @@ def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Prob
         due.append(question)
         if index < len(questions) and sum(len(replies) for _, replies in due) < TOGETHER:
             continue
-        spans = map(checked, lm.logprob([replace(chat, reply=reply) for chat, replies in due for reply in replies]))
+        spans = iter(results_of(lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]))
         for chat, replies in due:
             mine = [next(spans) for _ in replies]
             error = next((span for span in mine if isinstance(span, SpanError)), None)
