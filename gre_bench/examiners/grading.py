@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -438,14 +439,31 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
-    tokens show the probability of no declared score.
+    tokens show the probability of no declared score, or if the reply does not begin with the score that it states, as
+    "1 to 5: 4" does not.
     """
     shares = probabilities(tokens, scale.spellings)
     total = math.fsum(shares.values())
     if total <= 0:
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")
+    _check_beginning("".join(token.text for token in tokens).strip(), scale)
     product = math.fsum(shares[spelling] * value for spelling, value in scale.declared)
     return Weighted(product / total if mass == "normalised" else product, total)
+
+
+def _check_beginning(text: str, scale: Scale) -> None:
+    """Raises `ReplyError` if the reply *text* states another score than the declared one that it begins with."""
+    worth = {spelling.lower(): value for spelling, value in scale.declared}
+    longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
+    begins = re.match(rf"(?:{longest_first})(?!\w)", text, re.IGNORECASE)
+    try:
+        stated = answers.score(text, scale)
+    except ReplyError:
+        if begins:
+            raise
+        return
+    if not begins or worth[begins[0].lower()] != stated:
+        raise ReplyError("begins_with_another_score")
 
 
 def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> float:
