@@ -21,13 +21,13 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.examiners.templates import Scale
 
 _NUMBER = r"[-+−]?[0-9]{1,9}(?:\.[0-9]{1,9})?"
-_OPEN = r"(?<![\w.,/])"
-_SHUT = r"(?![\w/+]|[.,][0-9]|[ \t]{0,3}(?:-|–|—|to|or|and)[ \t]{0,3}[0-9])"
+_OPEN = r"(?<![\w.,/])(?<!\bor )"
+_SHUT = r"(?![\w/+]|[.,][0-9]|[ \t]{0,3}(?:-|–|—|→|->|to|or|and)[ \t]{0,3}[0-9])"
 _OUT_OF = rf"(?:[ \t]{{0,3}}(?:/|(?i:out of|of))[ \t]{{0,3}}(?P<most>{_NUMBER})(?![\w/]|[.,][0-9]))?"
 _SCORE = rf"{_OPEN}(?P<score>{_NUMBER})(?P<percent>\s?%)?{_OUT_OF}{_SHUT}"
 _GOES_ON = (
     "and|as|at|based|because|but|by|considering|due|for|from|given|here|however|if|in|instead|is|marks?|not|on|or|out|"
-    "overall|points?|rather|seems?|since|so|stars?|than|that|though|to|too|was|when|which|with|would"
+    "overall|points?|rather|seems?|since|so|stars?|than|that|though|to|too|was|when|which|with"
 )
 _LONE = rf"{_SCORE}(?![ \t]{{1,3}}(?!(?:{_GOES_ON})\b)[a-z])"
 """A number that counts nothing: the word after it does not name what is counted."""
@@ -42,18 +42,20 @@ _FIELD = re.compile(rf"\W{{0,6}}(?:[^\W\d][^\n:=\d]{{0,40}}?\b)??(?i:{_LABELS})\
 _NAMED = re.compile(_LONE)
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|\Z))+[.!?]?")
 _BREAK = re.compile(
-    r"[,;](?=\s)|[{}\[\]]|\s[-–—]{1,3}\s(?=[^\W\d])|\b(?:because|but|although|though|since|while|whereas|however)\b",
+    r"[,;](?=\s)|[{}\[\]]|\s[-–—]{1,3}\s(?=[^\W\d])|"
+    r"\b(?:because|(?<!anything )but|although|though|since|while|whereas|however)\b",
     re.IGNORECASE,
 )
 _GRADING = re.compile(r"\b(?:scor|rat(?:e|ing)|grad|giv|gave|assign|award|mark|verdict)", re.IGNORECASE)
 _OWN = re.compile(
     r"\b(?:I|we)(?:['’](?:d|ll|ve))?\b.{0,80}?\b(?:scor|rat(?:e|ing)|grad|giv|gave|assign|award|mark|say|settle|put|"
-    r"lower|rais|revis|chang)|\b(?:my|our)\b|"
+    r"lower|rais|revis|chang)|\b(?:my|mine|our|maybe|perhaps|possibly|probably)\b|"
     r"\b(?:score|rating|grade|mark|verdict|evaluation|assessment)\b.{0,60}?\b(?:is|would be|should be|becomes)\b",
     re.IGNORECASE,
 )
 """How the judge states a verdict in a sentence: in the first person, or "the score is"."""
 _PAPER = r"(?:paper|submission|manuscript|article|work)"
+_OF_PAPER = re.compile(rf"(?:(?!\b(?:review|summary)\b).)*\b{_PAPER}\b(?!['’])", re.IGNORECASE)
 _MARKS_OF = r"(?:scores?|ratings?|grades?|marks?|verdicts?|recommendations?)"
 _OTHERS = re.compile(
     r"\b(?:review(?:er)?s?|authors?|he|she|they|it|one)\s(?:(?!is\b|was\b|be\b|been\b)\w{1,20}\s){0,2}(?:gives|gave|"
@@ -71,11 +73,12 @@ _OTHERS = re.compile(
 _SAID_BY = re.compile(
     r"\b(?:says|said|states|writes|claims|notes)\s(?:the|this|a)\s(?:review|reviewer|author)s?\b", re.IGNORECASE
 )
+_SUPPOSED = re.compile(r"\W*(?:if|unless|had|were)\b(?!\s(?:I|asked|forced)\b)", re.IGNORECASE)
 _DENIED = re.compile(
     r"\b(?:not|never|cannot|unable|refuse|decline|neither|nor|unless|if|whether|between|inflated|undeserved|"
     r"unjustified)\b|n['’]t\b|\bno (?:more|less|higher|lower|better|longer)\b|"
     r"\b(?:more|less|higher|lower|fewer) than\b|\bat (?:least|most)\b|\b(?:above|below|under|up to)\b|"
-    r"\btoo (?:high|low|generous|harsh|kind|strict|lenient|much)\b",
+    r"\b(?:anything but|far from)\b|\btoo (?:high|low|generous|harsh|kind|strict|lenient|much)\b",
     re.IGNORECASE,
 )
 """A clause that denies, bounds or supposes what it names."""
@@ -84,7 +87,7 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(
-    rf"{_OPEN}{_NUMBER}\s{{0,3}}(?:\([^()\n]{{0,30}}\)\s{{0,3}})?(?:-|–|—|to)\s{{0,3}}{_NUMBER}(?![\w/]|[.,][0-9])"
+    rf"{_OPEN}{_NUMBER}\s{{0,3}}(?:\([^()\n]{{0,30}}\)\s{{0,3}})?(?:-|–|—|→|->|to|or|and)\s{{0,3}}{_NUMBER}(?![\w/]|[.,][0-9])"
 )
 _REFERENCE = re.compile(
     r"\b(?:tables?|sections?|figures?|figs?\.?|eqs?\.?|equations?|theorems?|lemmas?|lines?|pages?|questions?|steps?|"
@@ -118,6 +121,7 @@ _CHOSEN = re.compile(
     rf"\W*(?:(?:so|thus|therefore|hence|overall)\W{{1,3}})?(?:"
     rf"(?:(?:the|my|your|{_PREFERENCE}|{_KIND}|choice|preference|verdict|decision|winner|result|selection|one)\s{{0,2}}){{1,4}}"
     rf"(?:[:=]|(?:is|would be)\b:?)\s{{0,3}}|"
+    rf"the\s{_KIND}\s(?:that|which)\s.{{1,80}}?\bis\s|"
     rf"I(?:['’]d|\swould|\swill)?\s(?:choose|pick|prefer|select|say|favou?r|go with|vote for)\s)"
     rf"{_PICK}\W*",
     re.IGNORECASE,
@@ -158,9 +162,9 @@ def score(text: str, scale: Scale) -> float:
     stated = [found for line in {*lines[:1], *lines[-1:]} if (found := _ALONE.fullmatch(line)) and not found["label"]]
     loose: list[re.Match[str]] = []
     denied: set[float] = set()
-    for clause, _ in _clauses(ranged):
+    for clause, asked in _clauses(ranged):
         numbers = list(_NAMED.finditer(clause))
-        if not numbers or _OTHERS.search(clause):
+        if not numbers or asked or _OTHERS.search(clause):
             continue
         if field := _FIELD.match(clause):
             stated.append(field)
@@ -253,9 +257,11 @@ def choice(text: str) -> int:
     found = [match["pick"] for line in {*lines[:1], *lines[-1:]} if (match := _BARE.fullmatch(line))]
     found += [match["named"] for clause in {*clauses[:1], *clauses[-1:]} if (match := _NAMED_ALONE.fullmatch(clause))]
     for clause in clauses:
+        if _BLAMED.search(clause):
+            continue
         if match := _CHOSEN.fullmatch(clause):
             found.append(match["pick"])
-        elif (match := _PRAISED.match(clause)) and not _BLAMED.search(clause):
+        elif match := _PRAISED.match(clause):
             found.append(match["named"])
     chosen = {_CHOICES[word.lower()] for word in found}
     if not chosen:
@@ -288,9 +294,9 @@ def _unquoted(text: str) -> str:
 
 
 def _clauses(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields each clause of *text*, and whether its sentence asks; a sentence with "says the review" has none."""
+    """Yields each clause of *text*, and whether its sentence asks; none of one with "if" or "says the review"."""
     for sentence in _SENTENCE.findall(text):
-        if not _SAID_BY.search(sentence):
+        if not (_SAID_BY.search(sentence) or _SUPPOSED.match(sentence)):
             yield from ((clause.strip(), sentence.endswith("?")) for clause in _BREAK.split(sentence) if clause.strip())
 
 
@@ -330,17 +336,17 @@ def _word(text: str, scale: Scale) -> float:
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
     if re.search(rf"(?:\b(?:not|never)|n't|n’t)\s{{1,3}}(?:an?\s)?(?:{longest_first})(?!\w)", text, re.IGNORECASE):
         raise ReplyError("negated")
-    label = rf"(?<!\w)(?P<label>{longest_first})(?!\w)"
-    labels = {each["label"].lower() for each in re.finditer(label, text, re.IGNORECASE)}
+    labels = {each.lower() for each in re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", text, re.IGNORECASE)}
     stated = re.compile(
-        rf"\W*(?:[^:=\n]{{0,60}}[:=]\s*)?{label}\W*|"
-        rf".{{0,80}}\b(?:is|as|be|of|it|review|summary|text|rating|score)\s(?:an?\s|overall\s|['\"“])?{label.replace('label', 'said')}"
-        rf"['\"”]?(?:\s(?:overall|review|summary|text|quality|score|rating|one|for|in|on|with|as|\W).{{0,200}})?\W*",
+        rf"\W*(?:[^:=\n]{{0,60}}[:=]\s*)?(?:{longest_first})\W*|"
+        r".{0,80}\b(?:is|as|be|of|it|review|summary|text|rating|score)\s(?:an?\s|overall\s|['\"“])?"
+        rf"(?:{longest_first})['\"”]?"
+        r"(?:\s(?:overall|review|summary|text|quality|score|rating|one|for|in|on|with|as|\W).{0,200})?\W*",
         re.IGNORECASE,
     )
     if len(labels) != 1:
         raise ReplyError("ambiguous" if labels else "no_label")
-    clauses = [clause for clause, asked in _clauses(text) if not asked]
+    clauses = [clause for clause, asked in _clauses(text) if not (asked or _OF_PAPER.match(clause))]
     if not any(stated.fullmatch(each) and not _OTHERS.search(each) and not _DENIED.search(each) for each in clauses):
         raise ReplyError("no_label")
     if _TAKEN_BACK.search(text):
