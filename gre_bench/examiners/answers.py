@@ -159,12 +159,12 @@ def score(text: str, scale: Scale) -> float:
         return _word(text, scale)
     ranged = _REFERENCE.sub(" ", _RANGE.sub(" ", _NUMBERING.sub(" ", text)))
     lines = [line.strip() for line in ranged.splitlines() if line.strip()]
-    stated = [found for line in {*lines[:1], *lines[-1:]} if (found := _ALONE.fullmatch(line)) and not found["label"]]
+    stated = [only for line in {*lines[:1], *lines[-1:]} if (only := _ALONE.fullmatch(line)) and not only["label"]]
     loose: list[re.Match[str]] = []
     denied: set[float] = set()
-    for clause, asked in _clauses(ranged):
+    for clause, is_question in _clauses(ranged):
         numbers = list(_NAMED.finditer(clause))
-        if not numbers or asked or _OTHERS.search(clause):
+        if not numbers or is_question or _OTHERS.search(clause):
             continue
         if field := _FIELD.match(clause):
             stated.append(field)
@@ -220,8 +220,8 @@ def rationale(text: str) -> str | None:
 def yes_or_no(text: str) -> bool:
     """Returns whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError`: ``neither_yes_nor_no`` by the first words, or ``contradiction`` if the reply takes it back, as
-    in "Yes, the review is not redundant", or a later sentence begins with the other answer.
+    Raises `ReplyError`. Code ``neither_yes_nor_no``: the first words are neither. Code ``contradiction``: the reply
+    takes its answer back, as in "Yes, the review is not redundant", or a later sentence begins with the other answer.
     """
     text = _NUMBERING.sub(" ", plain(text))
     opening = text[:200]
@@ -253,17 +253,17 @@ def choice(text: str) -> int:
     """
     text = _NUMBERING.sub(" ", _unquoted(text))
     lines = [line for line in text.splitlines() if line.strip()]
-    clauses = [clause for clause, asked in _clauses(text) if not asked and not _OTHERS.search(clause)]
-    found = [match["pick"] for line in {*lines[:1], *lines[-1:]} if (match := _BARE.fullmatch(line))]
-    found += [match["named"] for clause in {*clauses[:1], *clauses[-1:]} if (match := _NAMED_ALONE.fullmatch(clause))]
+    clauses = [clause for clause, is_question in _clauses(text) if not is_question and not _OTHERS.search(clause)]
+    picks = [match["pick"] for line in {*lines[:1], *lines[-1:]} if (match := _BARE.fullmatch(line))]
+    picks += [match["named"] for clause in {*clauses[:1], *clauses[-1:]} if (match := _NAMED_ALONE.fullmatch(clause))]
     for clause in clauses:
         if _BLAMED.search(clause):
             continue
         if match := _CHOSEN.fullmatch(clause):
-            found.append(match["pick"])
+            picks.append(match["pick"])
         elif match := _PRAISED.match(clause):
-            found.append(match["named"])
-    chosen = {_CHOICES[word.lower()] for word in found}
+            picks.append(match["named"])
+    chosen = {_CHOICES[word.lower()] for word in picks}
     if not chosen:
         raise ReplyError("no_choice")
     blamed = [clause for clause, _ in _clauses(text) if _BLAMED.search(clause)]
@@ -346,7 +346,7 @@ def _word(text: str, scale: Scale) -> float:
     )
     if len(labels) != 1:
         raise ReplyError("ambiguous" if labels else "no_label")
-    clauses = [clause for clause, asked in _clauses(text) if not (asked or _OF_PAPER.match(clause))]
+    clauses = [clause for clause, is_question in _clauses(text) if not (is_question or _OF_PAPER.match(clause))]
     if not any(stated.fullmatch(each) and not _OTHERS.search(each) and not _DENIED.search(each) for each in clauses):
         raise ReplyError("no_label")
     if _TAKEN_BACK.search(text):

@@ -439,7 +439,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
-    tokens show the probability of no declared score, or if the reply does not begin with the score that it states, as
+    tokens show the probability of no declared score. The reply must also begin with the score that it states, as
     "1 to 5: 4" does not.
     """
     shares = probabilities(tokens, scale.spellings)

@@ -177,8 +177,8 @@ class VLLM(ChatBackend):
     async def _whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span from *whole* requests: a second one if the first states a zero.
 
-        Returns a `SpanError` marked ``broken`` if the second states another number, or every token before the zero has
-        a zero as well, which is what some servers state for a cached prefix.
+        Returns a `SpanError` marked ``broken`` if the second states another number. The same holds if every token
+        before the reply has a zero, too, as some servers state for a cached prefix.
         """
         answer = await self._whole(connections, conversation)
         if isinstance(answer, SpanError):
@@ -225,8 +225,8 @@ class VLLM(ChatBackend):
         """Scores the first of *trials*, the others, and the first again; compares what is stated for shared tokens.
 
         *given* requests for the first must agree as well. If one fails, or differs too much, only *whole* requests are
-        sent from then on. Raises `LMError` if a *whole* request fails, if it has other numbers for the same tokens than
-        the first, or if the probabilities at some position sum to more than 1.
+        sent from then on. Raises `LMError` if a *whole* request fails, or has other numbers for the same tokens than
+        the first. So it does if the probabilities at some position sum to more than 1.
         """
         trial = trials[0]
         answer = await self._whole(connections, trial, alternatives=5)
@@ -238,7 +238,8 @@ class VLLM(ChatBackend):
             if isinstance(again, SpanError):
                 raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {again}")
             shared = [
-                one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(trial.ids, other.ids, strict=False))
+                token
+                for token, _ in takewhile(lambda pair: pair[0] == pair[1], zip(trial.ids, other.ids, strict=False))
             ]
             pairs = zip(_stated(answer, shared), _stated(again, shared), strict=True)
             if sum(_differ(*pair) for pair in pairs) > FEW:
@@ -363,9 +364,9 @@ def _stated(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
     return [entry.get("logprob") if isinstance(entry, dict) else None for entry in entries]
 
 
-def _differ(one: Any, other: Any) -> bool:
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    return abs(one - other) > SAME if numbers else one is not other
+def _differ(first: Any, second: Any) -> bool:
+    numbers = isinstance(first, int | float) and isinstance(second, int | float)
+    return abs(first - second) > SAME if numbers else first is not second
 
 
 def _finite(values: list[float]) -> Logprobs:
