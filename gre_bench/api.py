@@ -21,7 +21,7 @@ from gre_bench.core.pretrained import entries, named
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.catalog import Pieces, pieces_of
-from gre_bench.lm.protocol import EvaluationLM, checked
+from gre_bench.lm.protocol import EvaluationLM, results_of
 from gre_bench.reports.board_rows import one_candidate, release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
@@ -129,7 +129,7 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
     x, y = _text("candidate", candidate), _text("reference", reference)
     spans: list[SpanLogprob] = []
-    for span in map(checked, lm.lm.logprob([Prediction(x, synopsis, y), Prediction(None, synopsis, y)])):
+    for span in results_of(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)]):
         if isinstance(span, SpanError):
             raise span
         spans.append(span)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -56,7 +57,7 @@ from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
 from gre_bench.examiners.examiner import Binning, Examiner, Item, Mass, chats, filter_chat
 from gre_bench.examiners.templates import Scale
-from gre_bench.lm.protocol import ChatLM, checked
+from gre_bench.lm.protocol import ChatLM, results_of
 
 TOP_P = 0.1
 """Top-p of all requests (Kim et al. 2023, §5.1)."""
@@ -381,7 +382,7 @@ def _spans(questions: Sequence[Question], lm: ChatLM) -> list[list[float] | Prob
         due.append(question)
         if index < len(questions) and sum(len(replies) for _, replies in due) < TOGETHER:
             continue
-        spans = map(checked, lm.logprob([replace(chat, reply=reply) for chat, replies in due for reply in replies]))
+        spans = iter(results_of(lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]))
         for chat, replies in due:
             mine = [next(spans) for _ in replies]
             error = next((span for span in mine if isinstance(span, SpanError)), None)
@@ -438,14 +439,31 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
-    tokens show the probability of no declared score.
+    tokens show the probability of no declared score. The reply must also begin with the score that it states, as
+    "1 to 5: 4" does not.
     """
     shares = probabilities(tokens, scale.spellings)
     total = math.fsum(shares.values())
     if total <= 0:
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")
+    _check_beginning("".join(token.text for token in tokens).strip(), scale)
     product = math.fsum(shares[spelling] * value for spelling, value in scale.declared)
     return Weighted(product / total if mass == "normalised" else product, total)
+
+
+def _check_beginning(text: str, scale: Scale) -> None:
+    """Raises `ReplyError` if the reply *text* states another score than the declared one that it begins with."""
+    worth = {spelling.lower(): value for spelling, value in scale.declared}
+    longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
+    begins = re.match(longest_first, text, re.IGNORECASE)
+    try:
+        stated = answers.score(text, scale)
+    except ReplyError:
+        if begins:
+            raise
+        return
+    if not begins or worth[begins[0].lower()] != stated:
+        raise ReplyError("begins_with_another_score")
 
 
 def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> float:

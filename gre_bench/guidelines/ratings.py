@@ -38,6 +38,12 @@ _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
 )
+_RANGE = re.compile(r"[ \t]*(?:-|–|—|→|->|to\b|or\b|and\b|[,;]?[ \t]*(?:no|not|rather|actually)\b)[ ,\ta-z]{0,9}\d")
+_BEGINS = re.compile(
+    r"(?:^|[.!?;)][ \t]+)[ \t>*_`#\"'(•\d.-]{0,8}(?:(?:the|my|so|thus|therefore),?[ \t]+){0,2}\Z", re.I
+)
+_OTHERS = re.compile(r"\b(?:reviewers?|reviews?|authors?|guidelines?)\b[^\n]{0,40}\Z", re.IGNORECASE)
+"""What stands before the field of a rating: the start of a sentence, or whose rating it is if it is not the LM's."""
 _OUT_OF = re.compile(r"\s*(?:/|(?:out )?of)\s*(\d+)(?![.,]?\d)", re.IGNORECASE)
 
 
@@ -62,16 +68,17 @@ class Rating:
 
 
 def overall_rating(text: str) -> int:
-    """Returns the rating n in the last ``Overall Rating: n`` of *text*; the LM's thinking is ignored.
+    """Returns the rating n in the last ``Overall Rating: n`` that begins a sentence; the LM's thinking is ignored.
 
+    A field within a sentence counts only if none begins one, and the sentence does not ascribe it to somebody else.
     If there is no such line, all sentences "The overall rating is n." must state the same rating. Raises `ReplyError`:
     ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a range, a decimal comma or
     two ratings.
     """
     visible = without_thinking(text)[0]
-    if matches := [*_RATING.finditer(visible)]:
+    if matches := _own(_RATING, visible):
         return on_scale(_integer(matches[-1], "rating", HIGHEST))
-    ratings = {_integer(match, "rating", HIGHEST) for match in _SAID.finditer(visible)}
+    ratings = {_integer(match, "rating", HIGHEST) for match in _own(_SAID, visible, anywhere=True)}
     if len(ratings) > 1:
         raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(ratings)))}")
     if not ratings:
@@ -90,13 +97,22 @@ def temporary_score(text: str) -> int:
 
     Raises `ReplyError`: ``no_temporary_score``, or as `overall_rating` does.
     """
-    matches = [*_TEMPORARY.finditer(without_thinking(text)[0])]
+    matches = _own(_TEMPORARY, without_thinking(text)[0])
     if not matches:
         raise ReplyError("no_temporary_score")
     score = _integer(matches[-1], "temporary_score", QUESTIONS)
     if abs(score) > QUESTIONS:
         raise ReplyError(f"temporary_score_off_scale: {score}")
     return score
+
+
+def _own(field: re.Pattern[str], text: str, *, anywhere: bool = False) -> list[re.Match[str]]:
+    """Returns the matches of *field* that begin a sentence of *text*; without any, or *anywhere*, all not ascribed."""
+    leads = {
+        match: text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2] for match in field.finditer(text)
+    }
+    begin = [match for match, lead in leads.items() if _BEGINS.search(lead)]
+    return begin if begin and not anywhere else [match for match, lead in leads.items() if not _OTHERS.search(lead)]
 
 
 def normalised(temporary: int) -> int:
@@ -115,7 +131,7 @@ def _integer(match: re.Match[str], field: str, highest: int) -> int:
     if out_of := _OUT_OF.match(after):
         if int(out_of[1]) != highest:
             raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
-    elif goes_on(after):
+    elif goes_on(after) or _RANGE.match(after):
         raise ReplyError(f"{field}_ambiguous: {number}{after}".strip())
     if float(number) != int(float(number)):
         raise ReplyError(f"{field}_not_integer: {number}")

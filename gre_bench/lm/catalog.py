@@ -6,14 +6,16 @@ Also says of an LM that is not opened what it was learnt from, and splits its re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
-from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.errors import GreBenchError, LMError, SettingsError
 from gre_bench.core.extensions import Catalogue
 from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.pretrained import located, named
+from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_files, learnt_contrast, read_adapter
@@ -150,7 +152,27 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 def opened(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
     """Opens an LM, as `open_lm`; equal settings may mean another precision, if only one of them states it."""
     settings = _located(settings)
-    return BACKENDS[settings.backend](settings)
+    opener = BACKENDS[settings.backend]
+    return opener(settings) if settings.backend in BACKENDS.own else _of_package(settings, opener)
+
+
+def _of_package(settings: EvaluationLMSettings, opener: Callable[[EvaluationLMSettings], EvaluationLM]) -> EvaluationLM:
+    """Opens the LM that an installed package adds; raises `LMError` if *opener* fails, or returns none."""
+    name, cure = f"evaluation LM {settings.backend}", "mend the package that it comes from"
+    try:
+        lm = opener(settings)
+        identity = lm.identity if callable(getattr(lm, "logprob", None)) else None
+    except (GreBenchError, MemoryError):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise LMError(f"{name} cannot be opened: {why}; {cure}") from error
+    if not isinstance(identity, LMIdentity) or not all(isinstance(part, str) for part in asdict(identity).values()):
+        raise LMError(
+            f"{name} cannot be opened: it is a {type(lm).__name__}, without the method logprob or an LMIdentity of "
+            f"strings; {cure}"
+        )
+    return lm
 
 
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:

@@ -23,7 +23,7 @@ from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine.packs import TokenTrie
-from gre_bench.lm.protocol import EvaluationLM, checked
+from gre_bench.lm.protocol import EvaluationLM, results_of
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Weights, blamed, chosen_device, refuse_unknown
 from gre_bench.prompts.library import render
@@ -334,7 +334,7 @@ def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> 
 def _totals(lm: EvaluationLM) -> Method:
     def run(predictions: Sequence[Prediction]) -> Totals:
         totals = []
-        for answer in map(checked, lm.logprob(predictions)):
+        for answer in results_of(lm, predictions):
             if isinstance(answer, SpanError):
                 raise LMError(f"the benchmark's own texts cannot be scored: {answer}")
             totals.append(answer.total)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Protocol, cast
 
-from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.errors import GreBenchError, LMError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.prompts.library import render
@@ -59,6 +60,32 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
     return distinct
 
 
+def results_of(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
+    """Returns the `checked` result of *lm* for each of *predictions*, in order. Every caller of an LM asks it here.
+
+    The LM may be another package's, so its results may be anything. Raises `LMError` if they are not one `SpanLogprob`
+    or `SpanError` for each prediction, or if such an LM raises an exception.
+    """
+    name, cure = f"evaluation LM {lm.identity.name}", "mend the package that it comes from"
+    try:
+        results = cast(ChatLM, lm).logprob(predictions)
+    except (GreBenchError, MemoryError):
+        raise
+    except Exception as error:
+        if type(lm).__module__.startswith("gre_bench."):
+            raise
+        raise LMError(f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}; {cure}") from error
+    if not isinstance(results, list | tuple):
+        raise LMError(f"{name} returned {type(results).__name__} instead of a list of results; {cure}")
+    if len(results) != len(predictions):
+        raise LMError(f"{name} returned {len(results)} results for {len(predictions)} predictions; {cure}")
+    for result in results:
+        if not isinstance(result, SpanLogprob | SpanError):
+            kind = type(result).__name__
+            raise LMError(f"{name} returned a result of type {kind}, not SpanLogprob or SpanError; {cure}")
+    return list(map(checked, results))
+
+
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     """Returns *span*, or a `SpanError` marked ``broken`` if its numbers are not sound.
 
@@ -67,6 +94,8 @@ def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     """
     if isinstance(span, SpanError):
         return span
+    if not _holds_numbers(span):
+        return _broken("no_numbers", "ids or log-probabilities that are no tuple of numbers")
     if not span.logprobs or len(span.ids) != len(span.logprobs):
         return _broken("misaligned", f"{len(span.ids)} tokens but {len(span.logprobs)} log-probabilities")
     # A finite sum has finite terms only. Checking each token takes six times as long, and nearly all spans are sound.
@@ -81,6 +110,13 @@ def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     if not any(span.logprobs):
         return _broken("all_zero", "every log-probability is exactly zero")
     return span
+
+
+def _holds_numbers(span: SpanLogprob) -> bool:
+    if not (isinstance(span.logprobs, list | tuple) and isinstance(span.ids, list | tuple)):
+        return False
+    logprobs, ids = {type(span.total), *map(type, span.logprobs)}, set(map(type, span.ids))
+    return all(issubclass(kind, Real) for kind in logprobs) and all(issubclass(kind, Integral) for kind in ids)
 
 
 def _broken(code: str, problem: str) -> SpanError:

@@ -45,8 +45,9 @@ def chat(case: Case) -> Chat:
 
 
 def overall_score(text: str) -> float:
-    """Returns the number inside the last ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
+    """Returns the number inside the ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
+    If there are several, they must hold the same number, because one may be a quotation from the review.
     It may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not count,
     because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
     """
@@ -57,6 +58,8 @@ def overall_score(text: str) -> float:
     number = _NUMBER.fullmatch(content)
     if number is None or not LOWEST <= float(number[1]) <= HIGHEST:
         raise ReplyError(f"<overall_score> must hold a number from 0 to 10, not {content[:40]!r}")
+    if others := [each for each in map(str.strip, inside) if each != content]:
+        raise ReplyError(f"several <overall_score>: {others[0][:40]!r} and {content[:40]!r}")
     return float(number[1])
 
 

@@ -38,7 +38,7 @@ from gre_bench.core.judgments import prepared
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, scored
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.protocol import EvaluationLM, checked, take_remarks
+from gre_bench.lm.protocol import EvaluationLM, results_of, take_remarks
 from gre_bench.prompts.library import address, load
 
 RAW_CUT = 10_000
@@ -89,7 +89,7 @@ def ask(
 ) -> dict[str, SpanLogprob | SpanError]:
     """Returns the answers of *lm*, asked in one call, to those *predictions* by address that *known* lacks."""
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
-    return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
+    return dict(zip(due, results_of(lm, list(due.values())), strict=True)) if due else {}
 
 
 class LogprobMetric:

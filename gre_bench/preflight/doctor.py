@@ -290,11 +290,11 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.catalog import open_lm
-        from gre_bench.lm.protocol import checked
+        from gre_bench.lm.protocol import results_of
 
         began = time.monotonic()
         lm = open_lm(settings.evaluation_lm)
-        conditional, marginal = map(checked, lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)]))
+        conditional, marginal = results_of(lm, [Prediction(LINE, None, LINE), Prediction(None, None, LINE)])
         if isinstance(conditional, SpanError) or isinstance(marginal, SpanError):
             broken = conditional if isinstance(conditional, SpanError) else marginal
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")

@@ -41,7 +41,7 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS as CATALOG
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob, digest
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.lm.protocol import EvaluationLM, results_of
 from gre_bench.metrics.cases import Placed, moves
 from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
@@ -348,7 +348,7 @@ def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
     joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
     totals = []
-    for answer in lm.logprob([Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]):
+    for answer in results_of(lm, [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]):
         if isinstance(answer, SpanError):
             raise answer
         totals.append(answer.total)

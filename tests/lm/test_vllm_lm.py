@@ -219,6 +219,54 @@ def test_an_answer_that_cannot_be_trusted_is_a_fault_of_the_lm(folder: Path, giv
     assert (answer.code, answer.broken) == (code, True)
 
 
+@pytest.mark.parametrize("given", ["absent", "yes"])
+@pytest.mark.parametrize("cached", ["zeros", "stale"])
+def test_a_server_whose_cached_prefix_has_other_numbers_is_not_opened(folder: Path, cached: str, given: str) -> None:
+    with scripted_vllm(given=given, cached=cached) as server:
+        for _ in range(2):  # what the first trial leaves in the cache does not help the second
+            with one_line("for the same tokens when it is asked again", "--no-enable-prefix-caching", kind=LMError):
+                opened(server, folder)
+
+
+def test_zeros_of_a_cached_prefix_that_come_after_the_trial_are_no_log_probabilities(folder: Path) -> None:
+    common = "The reviewer appreciates the clear proofs and the honest tables of the paper. "
+    texts = [Prediction(X, None, common + end) for end in ("It is short.", "It is long.", "It is late.")]
+    with serving(folder, "absent", parallel=1) as (server, lm):
+        server.cached = "zeros"
+        answers = lm.logprob(texts) + lm.logprob(texts)
+    right = [expected(folder, prediction).total for prediction in texts] * 2
+    for answer, total in zip(answers, right, strict=True):
+        if isinstance(answer, SpanError):
+            assert (answer.code, answer.broken) == ("cached_prefix", True)
+        else:
+            assert answer.total == pytest.approx(total)
+    assert sum(isinstance(answer, SpanError) for answer in answers) >= 4
+
+
+def test_a_zero_within_a_span_is_asked_for_again_and_counts_only_if_it_is_stated_again(folder: Path) -> None:
+    with serving(folder, "absent") as (server, lm):
+        server.script = ["one_zero", "ok"]
+        (unsteady,) = lm.logprob(PREDICTIONS[:1])
+        server.script = ["one_zero", "one_zero"]
+        server.requests.clear()
+        (certain,) = lm.logprob(PREDICTIONS[:1])
+        assert isinstance(unsteady, SpanError) and (unsteady.code, unsteady.broken) == ("unsteady", True)
+        assert isinstance(certain, SpanLogprob) and certain.logprobs[-1] == 0 and server.count(WHOLE) == 2
+        server.requests.clear()
+        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+        assert server.count(WHOLE) == 1
+
+
+def test_tokens_alone_whose_cached_prefix_is_zero_are_asked_for_without_the_cache(folder: Path) -> None:
+    with serving(folder) as (server, lm):
+        server.given = "zeros"
+        assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
+        assert server.count(GIVEN) == 2 + 2 * len(PREDICTIONS)
+    with serving(folder, "zeros") as (server, lm):
+        (remark,) = take_remarks(lm)
+    assert "nats off" in remark
+
+
 def test_a_conversation_too_long_for_the_server_and_one_token_more_is_finally_refused(folder: Path) -> None:
     length = len(expected(folder, PREDICTIONS[0]).ids)
     with serving(folder, "absent", served={"tiny": 2048}) as (server, lm):
@@ -226,7 +274,7 @@ def test_a_conversation_too_long_for_the_server_and_one_token_more_is_finally_re
         (said,) = lm.logprob(PREDICTIONS[:1])
         count = server.count(WHOLE)
         (known,) = opened(server, folder, max_tokens=length).logprob(PREDICTIONS[:1])
-        assert server.count(WHOLE) == count + 1, "the trial alone"
+        assert server.count(WHOLE) == count + 4, "the trial twice, and two others"
     for answer in (said, known):
         assert isinstance(answer, SpanError)
         assert (answer.code, answer.final, answer.broken) == ("too_long", True, False)

@@ -43,7 +43,7 @@ READ = [
     ("<overall_score>8/10</overall_score>", 8),
     ("<Overall_Score>3</OVERALL_SCORE>", 3),
     ("<analysis>\nI would give 9.\n</analysis>\n\n<overall_score>\n4\n</overall_score>\nI hope this helps: 10!", 4),
-    ("First <overall_score>2</overall_score>, no, rather <overall_score>3</overall_score>", 3),
+    ("<overall_score>3</overall_score>, that is <overall_score> 3 </overall_score>", 3),
     ("<think>\n<overall_score>9</overall_score>\n</think>\n<overall_score>1</overall_score>", 1),
     ("<overall_score>6</overall_score>\n<overall_score>", 6),
 ]
@@ -62,14 +62,22 @@ NOT_READ = [
     ("<overall_score>nan</overall_score>", "must hold a number"),
     ("<overall_score>٧</overall_score>", "must hold a number"),
     ("<overall_score>1e1</overall_score>", "must hold a number"),
-    # The last one counts, readable or not.
+    # A second one is refused, readable or not: one may be the review's.
+    (
+        "First <overall_score>2</overall_score>, no, rather <overall_score>3</overall_score>",
+        "several <overall_score>: '2' and '3'",
+    ),
+    (
+        "<overall_score>2</overall_score>\nThe review itself says <overall_score>10</overall_score>.",
+        "several <overall_score>",
+    ),
     ("<overall_score>7</overall_score> <overall_score>none</overall_score>", "from 0 to 10, not 'none'"),
     ("<think>\n<overall_score>9</overall_score>", "no <overall_score>"),
 ]
 
 
 @pytest.mark.parametrize(("text", "value"), READ)
-def test_the_score_is_the_number_in_the_last_closed_tag(text, value):
+def test_the_score_is_the_number_in_the_closed_tags(text, value):
     assert overall_score(text) == value
 
 

@@ -21,7 +21,7 @@ import numpy
 
 from tests.servers.scripted import Handler, Scripted, serving
 
-Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong", "rounded"]
+Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong", "rounded", "zeros"]
 REFUSALS = {
     "absent": (404, "Not Found"),
     "disabled": (403, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."),
@@ -32,6 +32,8 @@ REFUSED = {
     "key": (400, "bad request with {key}"),
     "nan_500": (500, "Out of range float values are not JSON compliant: nan"),
 }
+BLOCK = 16
+"""How many tokens a block of the prefix cache holds."""
 ROUNDED = 0.01
 """How many nats the two kinds of request differ by on a server that rounds."""
 LIKELIEST = 7
@@ -51,15 +53,32 @@ def rule(ids: Sequence[int]) -> list[float]:
 class ScriptedVLLM(Scripted):
     """The server; ``requests`` are paths and bodies."""
 
-    def __init__(self, script: tuple[str, ...], given: Given = "yes", version: str = "0.32.0", **more: Any):
+    def __init__(
+        self, script: tuple[str, ...], given: Given = "yes", version: str = "0.32.0", cached: Any = "", **more: Any
+    ):
         self.served: dict[str, int | None] = more.pop("served", {"tiny": 2048})
         self.retry_after: str | None = more.pop("retry_after", None)
         super().__init__(VLLMHandler, script, **more)
         self.given, self.version = given, version
+        self.cached: Literal["", "zeros", "stale"] = cached
+        """What a *whole* answer states for tokens of a cached prefix: the truth, zeros, or the last answer's numbers."""
+        self._blocks: set[tuple[int, ...]] = set()
+        self._last: list[float] = []
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def logprobs(self, ids: Sequence[int]) -> list[float]:
+        """Returns what a *whole* answer states for all *ids* but the first."""
+        found, known = rule(ids), 0
+        while self.cached and (known + 1) * BLOCK < len(ids) and tuple(ids[: (known + 1) * BLOCK]) in self._blocks:
+            known += 1
+        for place in range(max(0, known * BLOCK - 1)):
+            found[place] = self._last[place] if self.cached == "stale" else 0.0
+        self._blocks |= {tuple(ids[: end * BLOCK]) for end in range(1, len(ids) // BLOCK + 1)}
+        self._last = [*found, *self._last[len(found) :]]
+        return found
 
     def count(self, path: str) -> int:
         return sum(asked == path for asked, _ in self.requests)
@@ -119,6 +138,8 @@ class VLLMHandler(Handler):
         ids = body["token_ids"]
         assert len(rows) == len(ids) - 1 - start and [row[0] for row in rows] == ids[start + 1 :]
         scores = numpy.array(rule(ids)[start:], dtype=numpy.float32)[:, None]
+        if self.server.given == "zeros" and not asked["skip_reading_prefix_cache"]:
+            scores[:2] = 0.0
         dropped = self.server.given == "drops" and not asked["skip_reading_prefix_cache"]
         if self.server.given == "wrong":
             scores = numpy.roll(scores, 1)
@@ -133,13 +154,15 @@ class VLLMHandler(Handler):
         return {"prompt_token_id_logprobs": "no base64" if due == "garbled" else text, "choices": []}
 
     def _whole(self, body: dict[str, Any], due: str) -> dict[str, Any]:
-        ids, logprobs = body["prompt"], rule(body["prompt"])
+        ids, logprobs = body["prompt"], self.server.logprobs(body["prompt"])
         places: list[Any] = [None]
         for token, value in zip(ids[1:], logprobs, strict=True):
             entry = {str(token): {"logprob": value, "rank": 3, "decoded_token": "x"}}
             if body["prompt_logprobs"]:
                 entry.setdefault(str(LIKELIEST), {"logprob": -0.7, "rank": 1, "decoded_token": "y"})
             places.append(entry)
+        if due == "one_zero":
+            places[-1] = {str(ids[-1]): {"logprob": 0.0}}
         last = str(ids[-1])
         if due == "short":
             places = places[:-1]
@@ -151,7 +174,7 @@ class VLLMHandler(Handler):
             places = [place and {token: {"logprob": 9.5} for token in place} for place in places]
         elif due == "all_zero":
             places = [place and {token: {"logprob": 0.0} for token in place} for place in places]
-        elif due != "ok":
+        elif due not in ("ok", "one_zero"):
             value = {"nan": float("nan"), "null": None, "positive": 0.5, "floor": -9999.0, "text": "-1.5"}[due]
             places[-1] = {last: {"logprob": value}}
         return {"model": body["model"], "choices": [{"index": 0, "text": "x", "prompt_logprobs": places}]}

@@ -7,10 +7,14 @@ the served model's name, its context length, the alignment of tokens, and that t
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts it, but cannot
-  use its prefix cache for it.
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts it, and must not
+  read its prefix cache for it.
 - A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``), with the prefix
   cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
+
+Some versions state zeros, or numbers of another request, for tokens of a cached prefix. So the trial is sent twice, and
+between them a text of other words and a neighbour that shares the trial's prefix. A log-probability of exactly 0 within
+a span is a reason to ask again.
 """
 
 from __future__ import annotations
@@ -20,7 +24,10 @@ import binascii
 import io
 import math
 import os
+import secrets
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +46,22 @@ LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 NO_NUMBER = -9999.0
 """What vLLM writes in place of minus infinity or NaN."""
 
-_TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
+SAME, FEW = 0.25, 3
+"""Nats by which a token may differ when a conversation is asked about again, and how many tokens may differ by more."""
+
+_TRIAL = Chat(
+    "Say what the second reviewer says.",
+    "Trial {nonce}. The first reviewer likes the clear proofs, the honest tables, and the broad set of tasks. Then "
+    "come seven short questions: why so few seeds, which baseline was tuned, how long did training take, who labelled "
+    "the data, what breaks under noise, where is the code, and when does the bound become tight? The reviewer closes "
+    "with thanks to the authors, who answered all but one of them within a week, and adds that the new figure helps. "
+    "Two remarks remain open: the third theorem needs a bounded gradient, which no experiment checks, and the appendix "
+    "cites a survey from 2009 where eleven later ones exist, four of which disagree with it about the main claim.",
+    "The second reviewer does not.",
+)
+_STRANGER = replace(_TRIAL, user=" ".join(reversed(_TRIAL.user.split())))
+_NEIGHBOUR = replace(_TRIAL, reply="The second reviewer likes it, too.")
+_WITHOUT_CACHE = "start it with --no-enable-prefix-caching, or take another version of vLLM"
 _GREEDY = {"max_tokens": 1, "temperature": 0.0}
 _LENGTH = ("context length", "max_model_len", "maximum model length", "too long", "max_tokens must be at least 1, got")
 
@@ -119,7 +141,10 @@ class VLLM(ChatBackend):
         # The server needs room for one more token than the request holds.
         limit = min((size for size in (context and context - 1, max_tokens) if size), default=None)
         lm = cls(client, name, template, identity, limit)
-        client.run(lm._probe, [template.encode(_TRIAL)])
+        # The nonce keeps an earlier trial out of the server's cache.
+        nonce = secrets.token_hex(8)
+        trials = [replace(chat, user=chat.user.format(nonce=nonce)) for chat in (_TRIAL, _STRANGER, _NEIGHBOUR)]
+        client.run(lm._probe, [[template.encode(chat) for chat in trials]])
         return lm
 
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
@@ -131,8 +156,9 @@ class VLLM(ChatBackend):
     async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        It sends up to three requests: a *given* one, the same without the server's prefix cache, and a *whole* one. The
-        first answer that holds all of them counts. After a refusal of a *given* one, only *whole* ones are sent.
+        It sends up to three kinds of requests: a *given* one, the same without the server's prefix cache, and *whole*
+        ones. The first answer that holds all of them counts. It must not begin with a zero if the prefix cache was
+        read. After a refusal of a *given* one, only *whole* ones are sent.
         """
         for afresh in (False, True):
             if not self._given:
@@ -142,10 +168,36 @@ class VLLM(ChatBackend):
                 return answer
             if isinstance(answer, Refusal):
                 self._leave_given(answer.message)
-            elif (logprobs := read_given(answer, conversation)) is not None:
+                continue
+            logprobs = read_given(answer, conversation)
+            if isinstance(logprobs, SpanError) or (logprobs and (afresh or logprobs[0] != 0)):
                 return logprobs
+        return await self._whole_logprobs(connections, conversation)
+
+    async def _whole_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+        """Returns the log-probabilities of the span from *whole* requests: a second one if the first states a zero.
+
+        Returns a `SpanError` marked ``broken`` if the second states another number. The same holds if every token
+        before the reply has a zero, too, as some servers state for a cached prefix.
+        """
         answer = await self._whole(connections, conversation)
-        return answer if isinstance(answer, SpanError) else read_whole(answer, conversation)
+        if isinstance(answer, SpanError):
+            return answer
+        logprobs = read_whole(answer, conversation)
+        if isinstance(logprobs, SpanError) or all(logprobs) or not any(logprobs):
+            return logprobs
+        stated = _stated(answer, conversation.ids)
+        if not any(stated[: conversation.first + 1]):
+            return _broken("cached_prefix", f"log-probability 0 for all tokens up to the reply; {_WITHOUT_CACHE}")
+        again = await self._whole(connections, conversation)
+        if isinstance(again, SpanError):
+            return again
+        span = slice(conversation.first, conversation.last + 1)
+        if any(_differ(*pair) for pair in zip(stated[span], _stated(again, conversation.ids)[span], strict=True)):
+            return _broken(
+                "unsteady", f"log-probability 0 for a token, and another one when asked again; {_WITHOUT_CACHE}"
+            )
+        return logprobs
 
     async def _whole(
         self, connections: SharedConnections, conversation: Conversation, alternatives: int = 0
@@ -169,29 +221,51 @@ class VLLM(ChatBackend):
             return _broken("not_finite", f"log-probabilities that are not numbers: {message}")
         return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
-    async def _probe(self, connections: SharedConnections, trial: Conversation) -> None:
-        """Scores *trial* with both kinds of request and compares the log-probabilities.
+    async def _probe(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
+        """Scores the first of *trials*, the others, and the first again; compares what is stated for shared tokens.
 
-        If the *given* request fails, or they differ too much, only *whole* requests are sent from then on. Raises
-        `LMError` if the *whole* request fails, or if the probabilities at some position sum to more than 1.
+        *given* requests for the first must agree as well. If one fails, or differs too much, only *whole* requests are
+        sent from then on. Raises `LMError` if a *whole* request fails, or has other numbers for the same tokens than
+        the first. So it does if the probabilities at some position sum to more than 1.
         """
+        trial = trials[0]
         answer = await self._whole(connections, trial, alternatives=5)
         whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
-        if isinstance(whole, SpanError):
+        if isinstance(answer, SpanError) or isinstance(whole, SpanError):
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
-        if isinstance(answer, dict) and (total := total_probability(answer)) > 1.01:
+        for other in (*trials[1:], trial):
+            again = await self._whole(connections, other)
+            if isinstance(again, SpanError):
+                raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {again}")
+            shared = [
+                token
+                for token, _ in takewhile(lambda pair: pair[0] == pair[1], zip(trial.ids, other.ids, strict=False))
+            ]
+            pairs = zip(_stated(answer, shared), _stated(again, shared), strict=True)
+            if sum(_differ(*pair) for pair in pairs) > FEW:
+                raise LMError(
+                    f"vLLM server {self._client.endpoint} states other log-probabilities for the same tokens when it "
+                    f"is asked again; {_WITHOUT_CACHE}"
+                )
+        if (total := total_probability(answer)) > 1.01:
             raise LMError(
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
             )
-        answer = await connections.post(GIVEN, ask_given(self._model, trial, afresh=True))
-        given = read_given(answer, trial) if isinstance(answer, dict) else None
-        if isinstance(answer, Refusal):
-            self._leave_given(answer.message)
-        elif not isinstance(given, list):
-            self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
-        elif (gap := max(abs(a - b) for a, b in zip(given, whole, strict=True))) > LARGEST_GAP[self.identity.dtype]:
-            self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
+        for afresh in (True, False):
+            answer = await connections.post(GIVEN, ask_given(self._model, trial, afresh))
+            given = read_given(answer, trial) if isinstance(answer, dict) else None
+            if isinstance(answer, Refusal):
+                return self._leave_given(answer.message)
+            if given is None and isinstance(answer, dict) and not afresh:
+                return  # What a cached prefix overlaps is left out, and then asked for afresh.
+            if not isinstance(given, list):
+                return self._leave_given(
+                    str(answer if isinstance(answer, SpanError) else given or "it leaves them out")
+                )
+            gap = max(abs(a - b) for a, b in zip(given, whole, strict=True))
+            if gap > LARGEST_GAP[self.identity.dtype]:
+                return self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
 
     def _leave_given(self, why: str) -> None:
         """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*, once."""
@@ -279,6 +353,20 @@ def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
     except (KeyError, IndexError, TypeError):
         return None
     return positions if isinstance(positions, list) else None
+
+
+def _stated(answer: dict[str, Any], ids: Sequence[int]) -> list[Any]:
+    """Returns what *answer* states for each token of *ids* at its position; None where it states nothing."""
+    positions = _prompt_logprobs(answer) or []
+    entries = [
+        place.get(str(token)) if isinstance(place, dict) else None for place, token in zip(positions, ids, strict=False)
+    ]
+    return [entry.get("logprob") if isinstance(entry, dict) else None for entry in entries]
+
+
+def _differ(first: Any, second: Any) -> bool:
+    numbers = isinstance(first, int | float) and isinstance(second, int | float)
+    return abs(first - second) > SAME if numbers else first is not second
 
 
 def _finite(values: list[float]) -> Logprobs:
