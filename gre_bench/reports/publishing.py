@@ -126,7 +126,7 @@ def publication_of(
 def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
-    if missing := sum(row["missing"] for row in counts):
+    if missing := sum(row["unfinished"] for row in counts):
         raise UnfinishedError(
             f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release cannot be changed; "
             f"first finish it: gre-bench refresh --edition {store.key}"

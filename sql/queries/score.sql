@@ -15,10 +15,11 @@ where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 -- one row per pair that is due and neither scored nor finally failed
 select signature_id, paper_id, candidate_id, reference_id
 from pairs
-where state = 'missing' and signature_id in (select unnest($signature_ids::varchar[]));
+where state = 'missing' and supplied and signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: progress
 -- one row per signature: the planned pairs by state, of the requested candidates; if null, of those of the boards
+-- unfinished: those missing pairs that the next run tries
 select
     p.signature_id,
     s.metric,
@@ -26,7 +27,8 @@ select
     count(*) filter (p.state = 'scored') as scored,
     count(*) filter (p.state = 'failed') as failed,
     count(*) filter (p.state = 'excluded') as excluded,
-    count(*) filter (p.state = 'missing') as missing
+    count(*) filter (p.state = 'missing') as missing,
+    count(*) filter (p.state = 'missing' and p.supplied) as unfinished
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
@@ -44,6 +46,7 @@ select
     p.state,
     coalesce(p.reason, 'not tried yet') as reason,
     p.broken,
+    p.state = 'missing' and p.supplied as unfinished,
     count(*) as pairs,
     coalesce(min(p.message), '') as example
 from pairs p
@@ -52,7 +55,7 @@ join candidates c using (candidate_id)
 where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[])) and (
     ($candidates is null and c.kind not in ('change', 'graded')) or c.candidate_id in (select unnest($candidates::varchar[]))
 )
-group by s.metric, p.state, p.reason, p.broken
+group by s.metric, p.state, p.reason, p.broken, p.supplied
 order by s.metric, p.state, pairs desc;
 
 -- name: scored_pairs
@@ -66,7 +69,7 @@ order by paper_id, reference_id;
 -- one row per pair of one signature that has a score or a final problem
 select paper_id, candidate_id, reference_id, value, reason
 from pairs
-where signature_id = $signature_id and state in ('scored', 'failed')
+where signature_id = $signature_id and (state in ('scored', 'failed') or not supplied)
 order by paper_id, candidate_id, reference_id;
 
 -- name: candidate_pairs
