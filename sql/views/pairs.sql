@@ -1,5 +1,4 @@
 -- one row per planned pair: its state, and its score in nats or the reason why it has none
--- A pair whose review nobody supplied is missing, like one that the next run tries.
 create or replace view pairs as
 with last_problem as (
     select signature_id, paper_id, candidate_id, reference_id, arg_max(problem, (happened_at, problem, message)) as problem,
@@ -13,7 +12,7 @@ select
     p.candidate_id,
     p.reference_id,
     case
-        when p.state = 'waiting' or (p.state = 'failed' and p.reason in ('no_review', 'no_original_review')) then 'missing'
+        when p.state = 'waiting' then 'missing'
         when p.state <> 'due' then p.state
         when s.value is not null then 'scored'
         when s.problem is not null then 'failed'
@@ -29,8 +28,7 @@ select
         when p.state <> 'due' then p.detail
         when s.value is null then coalesce(s.problem_message, l.message)
     end as message,
-    coalesce(s.broken, false) as broken,
-    not (p.state = 'failed' and p.reason in ('no_review', 'no_original_review')) as supplied
+    coalesce(s.broken, false) as broken
 from plan p
 left join scores s using (signature_id, paper_id, candidate_id, reference_id)
 left join last_problem l using (signature_id, paper_id, candidate_id, reference_id);
