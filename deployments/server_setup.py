@@ -83,7 +83,7 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0, messag
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
         after={RUN + name for name in after.split()},
-        match=ResourceSpecification(
+        match=ResourceSpecification.model_validate(
             {"prefect.resource.id": "prefect.flow-run.*"} | ({"prefect.state-message": message} if message else {})
         ),
         match_related=ResourceSpecification(

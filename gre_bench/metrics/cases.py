@@ -95,8 +95,8 @@ def plan(
 ) -> list[Planned]:
     """Returns the planned pairs of the papers *entries*, paper by paper; a response each without references.
 
-    A pair that cannot be scored now is *waiting* for a text that the next run tries to get or that nobody supplied, or
-    *excluded*, or *failed*.
+    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
+    tries to get, or whose review nobody supplied.
     Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
     exist, which counts against the candidate. *limit*: only the first papers. *moved*: (candidate id, paper id) → the
     candidate's response to another paper, for specific metrics.

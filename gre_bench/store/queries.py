@@ -101,7 +101,8 @@ ProgressRow = TypedDict("ProgressRow", {
 })
 PROGRESS = Query("progress", ProgressRow, {"candidates": None})
 ReasonRow = TypedDict("ReasonRow", {
-    "metric": str, "state": str, "reason": str | None, "broken": bool, "unfinished": bool, "pairs": int, "example": str | None,
+    "metric": str, "state": str, "reason": str | None, "broken": bool, "unfinished": bool, "pairs": int,
+    "example": str | None,
 })
 REASONS = Query("reasons", ReasonRow, {"candidates": None})
 CandidatePairRow = TypedDict("CandidatePairRow", {
@@ -143,7 +144,8 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
 CleanGapRow = TypedDict("CleanGapRow", {
-    "metric": str, "signature_id": str, "candidates": list[str], "gap": float, "low": float | None, "high": float | None, "papers": int,
+    "metric": str, "signature_id": str, "candidates": list[str], "gap": float, "low": float | None,
+    "high": float | None, "papers": int,
 })
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
 ExposureRow = TypedDict("ExposureRow", {
