@@ -37,36 +37,55 @@ HEARTBEAT_S = 30
 RUN = "prefect.flow-run."
 """Prefix of the names of a flow run's events; the rest is the name of a state, or ``heartbeat``."""
 Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
-ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
+EVERY, ALONE, SCHEDULED, ANNUAL = "gre-bench*", "gre-bench", "gre-bench-scheduled", "annual"
+"""Tags: of every run, of runs that are no stage of another run, of scheduled runs, and of the runs of a year."""
+TAKEN = "Pending Submitting InfrastructurePending Running Retrying heartbeat"
+"""Events of a run that a worker has taken and not ended: each must be followed by another one."""
+PARAMETERS = {
+    "__prefect_kind": "json",
+    "value": {
+        "__prefect_kind": "jinja",
+        "template": "{{ (flow_run.parameters if not flow_run.job_variables else no_way_to_give_them) | tojson }}",
+    },
+}
+"""Template of the parameters of a flow run. If it cannot be filled in, Prefect runs nothing."""
+REFUSED = "Deployment concurrency limit reached."
+"""What Prefect says of a run that it cancels because another one holds the deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
     """How many seconds the server waits before it acts on a run.
 
-    *silence*: a run without any event for this long counts as crashed. A few heartbeats may get lost while the server's
-    database is locked, so this allows for several.
+    *silence*: a run that a worker has taken, without any event for this long, counts as crashed. A few heartbeats may
+    get lost while the server's database is locked, so this allows for several.
     *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
     hour.
     *late*: a run that should have begun this long ago is reported.
+    *once*: a notice of a run is sent once in this time. Prefect may set a final state again, if its database was
+    locked.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
     rest: float = 600.0
     late: float = 3600.0
+    once: float = 3600.0
 
 
-def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
+def events(tag: str, expect: str, after: str = "", within_s: float = 0.0, message: str = "") -> EventTrigger:
     """Returns a trigger on the events of flow runs that have the tag *tag*.
 
-    If *after* is empty, it fires when one of the events *expect* happens. Otherwise it fires when none of *expect*
-    happens within *within_s* seconds after one of the events *after*.
+    If *after* is empty, it fires when one of the events *expect* happens, but for each run only once in *within_s*
+    seconds. Otherwise it fires when none of *expect* happens within *within_s* seconds after one of the events *after*.
     *expect*, *after*: names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
+    *message*: that of the run's new state; empty means any.
     """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
         after={RUN + name for name in after.split()},
-        match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
+        match=ResourceSpecification.model_validate(
+            {"prefect.resource.id": "prefect.flow-run.*"} | ({"prefect.state-message": message} if message else {})
+        ),
         match_related=ResourceSpecification(
             {"prefect.resource.id": f"prefect.tag.{tag}", "prefect.resource.role": "tag"}
         ),
@@ -90,28 +109,50 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
 
     *notification_block*: id of the Prefect block that sends notifications; None: no automation that sends any.
     """
+    silence = f"no sign of life for {waits.silence:.0f} s"
+    for name, after, state in (
+        ("a silent run has crashed", TAKEN, StateType.CRASHED),
+        ("a silent cancellation has ended", "Cancelling", StateType.CANCELLED),
+    ):
+        yield AutomationCore(
+            name=f"gre-bench: {name}",
+            description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
+            trigger=events(EVERY, "*", after, waits.silence),
+            actions=[action(ChangeFlowRunState, state=state, message=silence)],
+        )
     yield AutomationCore(
-        name="gre-bench: a silent run has crashed",
-        description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
-        trigger=events(ALL, "*", "Running heartbeat", waits.silence),
+        name="gre-bench: a crashed run goes on",
+        description="Runs its deployment again, with the crashed run's own parameters. What was done is kept; no reply "
+        "that arrived is paid for twice. A run with job variables of its own is not run again: they cannot be given.",
+        trigger=events(SCHEDULED, "Crashed", within_s=waits.rest),
         actions=[
-            action(ChangeFlowRunState, state=StateType.CRASHED, message=f"no sign of life for {waits.silence:.0f} s")
+            action(
+                RunDeployment, source="inferred", parameters=PARAMETERS, schedule_after=timedelta(seconds=waits.rest)
+            )
         ],
     )
     yield AutomationCore(
-        name="gre-bench: a crashed run goes on",
-        description="Runs its deployment again. What was done is kept; no reply that arrived is paid for twice.",
-        trigger=events(SCHEDULED, "Crashed"),
-        actions=[action(RunDeployment, source="inferred", schedule_after=timedelta(seconds=waits.rest))],
+        name="gre-bench: a refused run says why",
+        description="Of most deployments only one run goes at a time. Prefect's own words name a limit and no way out.",
+        trigger=events(EVERY, "Cancelled", message=REFUSED),
+        actions=[
+            action(
+                ChangeFlowRunState,
+                state=StateType.CANCELLED,
+                message="another run holds this deployment; without a sign of life for "
+                f"{waits.silence:.0f} s it counts as crashed, and the deployment is free again",
+            )
+        ],
     )
     if notification_block is None:
         return
     news = (
-        ("a run that did not end well is told", events(ALL, "Failed Crashed")),
-        ("a late run is told", events(ALL, "Running Cancelled Crashed Failed", "Late Pending", waits.late)),
-        ("a finished refresh is told", events(ANNUAL, "Completed")),
+        # A stage that failed in another work pool fails the run that asked for it, which is told.
+        ("a run that did not end well is told", events(ALONE, "Failed Crashed", within_s=waits.once)),
+        ("a late run is told", events(EVERY, "Running Cancelled Crashed Failed", "Late Pending", waits.late)),
+        ("a finished refresh is told", events(ANNUAL, "Completed", within_s=waits.once)),
         # Its budget is used up, and only a person can raise it. A paused fetch continues by itself.
-        ("a paused refresh is told", events(ANNUAL, "Paused")),
+        ("a paused refresh is told", events(ANNUAL, "Paused", within_s=waits.once)),
     )
     for name, trigger in news:
         body = "{{ flow.name }} {{ flow_run.name }}: {{ flow_run.state.name }}. {{ flow_run.state.message }}"

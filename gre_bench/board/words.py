@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gre_bench.core.known_names import listed
 from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
@@ -209,8 +210,8 @@ def contamination_gap(gap: CleanGapRow | None) -> str:
         return ""
     between = "" if gap["low"] is None else f" (90% {number(gap['low'])} to {number(gap['high'])})"
     return (
-        f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the others, "
-        f"paired on {counted(gap['papers'], 'paper')}."
+        f"Contaminated candidates, which have no rank here ({listed(gap['candidates'])}), score "
+        f"{number(gap['gap'])}{between} against the others, paired on {counted(gap['papers'], 'paper')}."
     )
 
 

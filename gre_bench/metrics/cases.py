@@ -76,6 +76,9 @@ class Entry:
     human_is_reference: bool = False
 
 
+NO_REVIEW = "no_review"
+"""Why a pair waits whose review nobody supplied: no run can write it, and an import may bring it."""
+
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Stands for the reference of a metric that needs none."""
 
@@ -92,7 +95,8 @@ def plan(
 ) -> list[Planned]:
     """Returns the planned pairs of the papers *entries*, paper by paper; a response each without references.
 
-    A pair that cannot be scored now is *waiting* for a text that the next run tries to get, or *excluded*, or *failed*.
+    A pair that cannot be scored now is *waiting*, *excluded* or *failed*. Waiting is a pair whose text the next run
+    tries to get, or whose review nobody supplied.
     Excluded is what a rule leaves out for all candidates alike. Failed is a pair whose text is missing and should
     exist, which counts against the candidate. *limit*: only the first papers. *moved*: (candidate id, paper id) → the
     candidate's response to another paper, for specific metrics.
@@ -172,7 +176,7 @@ def _pair(
     ):
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
-        return Planned(*ids, "failed", "no_review")
+        return Planned(*ids, "waiting", NO_REVIEW)
     x = _scored(response, recipe.source, writer, form)
     y = _scored(reference, recipe.source, writer, form) if recipe.needs_reference else ""
     texts = [(x, ""), (y, "reference: ")]

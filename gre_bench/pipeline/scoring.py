@@ -158,13 +158,13 @@ def conclude(
     shown = {"signature_ids": work.signature_ids, "candidates": None if every_candidate else work.candidates}
     metrics, reasons = store.rows(queries.PROGRESS, **shown), store.rows(queries.REASONS, **shown)
     broken = [row for row in reasons if row["broken"]]
-    missing = sum(row["missing"] for row in metrics)
+    unfinished = sum(row["unfinished"] for row in metrics)
     outcome, message = "done", ""
     if broken:
         outcome, message = "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
-    elif missing:
-        why = next((f": {row['example'] or row['reason']}" for row in reasons if row["state"] == "missing"), "")
-        outcome, message = "incomplete", f"{missing} pairs are still missing{why}; run it again to try them"
+    elif unfinished:
+        why = next((f": {row['example'] or row['reason']}" for row in reasons if row["unfinished"]), "")
+        outcome, message = "incomplete", f"{unfinished} pairs are still missing{why}; run it again to try them"
     progress.end(outcome, message, metrics)
     summary = {"edition": store.key, "run_id": progress.run_id, "outcome": outcome, "message": message}
     return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more

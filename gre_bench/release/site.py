@@ -7,6 +7,7 @@ Rows of the database and of the manifest go to the templates as they come.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -51,6 +52,8 @@ METHOD = """\
   year      = {2025}
 }"""
 TEXTS = {True: "all: not to be passed on", False: "where their licence allows it"}
+MINUS = re.compile(r"(?<![\w-])-(?=\d)")
+"""A minus sign, and no hyphen of a name."""
 SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
 VERDICTS = ("holds", "does not hold", "cannot be told")
 _TABLES = {
@@ -177,7 +180,7 @@ def _board(
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=untested(ranked),
         ties=tuple(ties(ranked)),
-        exposed=tuple(filter(None, [*exposed(signature, exposures), contamination_gap(gap).replace("-", "−")])),  # pyright: ignore[reportArgumentType]
+        exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyright: ignore[reportArgumentType]
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),

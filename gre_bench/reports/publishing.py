@@ -117,7 +117,7 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
     """Raises `UnfinishedError` if pairs are missing, or if the rank statistics are not those of the scores."""
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
-    if missing := sum(row["missing"] for row in counts):
+    if missing := sum(row["unfinished"] for row in counts):
         raise UnfinishedError(
             f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release cannot be changed; "
             f"first finish it: gre-bench refresh --edition {store.key}"

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_machine
+from gre_bench.pipeline.runs.job import last_run
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
@@ -84,14 +85,11 @@ class Viewing:
     def _edition(self, key: str) -> dict[str, Any]:
         store = Store(self.state, key)
         try:
-            status = store.status() or {"state": "new", "message": "nothing was run yet"}
+            status = last_run(store) or {"state": "new", "message": "nothing was run yet"}
         except GreBenchError as error:
             status = {"state": "fault", "message": str(error)}
-        running = store.is_being_written()
-        if status["state"] == "running" and not running:
-            status = status | {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
-        return {"edition": key, "writing": running, "has_pages": store.read_file.is_file(), **known,
+        return {"edition": key, "writing": store.is_being_written(), "has_pages": store.read_file.is_file(), **known,
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:

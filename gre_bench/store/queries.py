@@ -97,10 +97,12 @@ SCORE_COUNT, ANY_SPAN, SPANS_OF, MISSING, SCORED_PAIRS, FINISHED_PAIRS, CHANCE_P
 )
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
+    "unfinished": int,
 })
 PROGRESS = Query("progress", ProgressRow, {"candidates": None})
 ReasonRow = TypedDict("ReasonRow", {
-    "metric": str, "state": str, "reason": str | None, "broken": bool, "pairs": int, "example": str | None,
+    "metric": str, "state": str, "reason": str | None, "broken": bool, "unfinished": bool, "pairs": int,
+    "example": str | None,
 })
 REASONS = Query("reasons", ReasonRow, {"candidates": None})
 CandidatePairRow = TypedDict("CandidatePairRow", {
@@ -140,11 +142,12 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "few_lines": bool | None, "prompt_tokens": int | None, "reply_tokens": int | None, "usd": float | None,
     "conflict": str | None, "contamination": str, "family": str | None, "cutoff": date | None, "released": date | None,
     "model": str | None, "guideline": str | None, "group_name": str | None, "note": str | None, "signature_id": str,
-    "plan_papers": int | None, "sampled": int,
+    "plan_papers": int | None, "expected_papers": int | None, "sampled": int,
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
 CleanGapRow = TypedDict("CleanGapRow", {
-    "metric": str, "signature_id": str, "gap": float, "low": float | None, "high": float | None, "papers": int,
+    "metric": str, "signature_id": str, "candidates": list[str], "gap": float, "low": float | None,
+    "high": float | None, "papers": int,
 })
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
 ExposureRow = TypedDict("ExposureRow", {

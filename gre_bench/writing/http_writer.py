@@ -18,7 +18,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
@@ -141,13 +141,13 @@ class HttpWriter:
         for attempt in count():
             if not gate.ready():
                 break
-            passing = self.rate_limiter.passing(prompt_tokens, gate.over) if self.rate_limiter else nullcontext(True)
-            with passing as through:
-                if not through:
+            with ExitStack() as sending:
+                enter, limiter, budget = sending.enter_context, self.rate_limiter, self.model_budget
+                if limiter and not enter(limiter.passing(prompt_tokens, gate.over)):
                     break
                 try:
-                    if self.model_budget:
-                        self.model_budget.take()
+                    if budget and not enter(budget.sending(chat, sampling, gate.over)):
+                        break
                 except BudgetReached as bound:
                     return gate.stop(unanswered_request(str(bound)).reply, bound)
                 began = time.monotonic()
@@ -160,8 +160,8 @@ class HttpWriter:
                     if wait_s is None:
                         self.archive.put(request, answer.reply)
                 with _stopping(gate):
-                    if self.model_budget:
-                        self.model_budget.pay(chat, answer.reply, seconds)
+                    if budget:
+                        budget.pay(chat, answer.reply, seconds)
             if self.rate_limiter:
                 self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
             if answer.stop:

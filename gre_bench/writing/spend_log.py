@@ -5,8 +5,8 @@ share it. If a process is killed, its requests stay counted, in `Spent.unanswere
 unknown. Each line ends with a checksum (CRC-32), by which a damaged line is recognized.
 
 The limits of a budget are checked before each request, and the cost is recorded after the answer. The number of
-requests never exceeds its limit. The tokens, the money and the hours can exceed their limits by what the requests in
-flight add.
+requests never exceeds its limit. The tokens and the money of requests in flight count by estimates, so that the total
+exceeds its limit by about one request at most. The hours can exceed their limit by what the requests in flight add.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, SettingsError
-from gre_bench.core.records import Chat, Reply
+from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.core.settings import Bounds, BudgetSettings
 from gre_bench.core.whole_files import locked, usable
 
@@ -43,7 +43,8 @@ class Spent:
 
     *requests*: those sent, of which *answered* have an answer. *hours*: how long the account's runs or the model were
     at work, waiting included. *estimated*: the number of answers whose tokens the endpoint did not state. *outcomes*:
-    the outcome of a reply → the number of answers with it.
+    the outcome of a reply → the number of answers with it. *unpriced*: the number of answers that *usd* leaves out,
+    because the price of their tokens is unknown.
     """
 
     requests: int = 0
@@ -54,6 +55,15 @@ class Spent:
     answered: int = 0
     estimated: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
+    unpriced: int = 0
+
+    @property
+    def money(self) -> str:
+        """The money spent as a phrase, such as ``0.12 USD``; it says if a price is unknown."""
+        if not self.unpriced:
+            return f"{self.usd:.2f} USD"
+        some = f"{self.usd:.2f} USD, {self.unpriced:,} of {self.answered:,} answers at an unknown price"
+        return some if self.usd else "price unknown"
 
     @property
     def unanswered(self) -> int:
@@ -67,8 +77,9 @@ class Spent:
 class SpendLog:
     """The spend log in the file *path*. Each query first reads the lines added since the last query.
 
-    `damaged` counts the unreadable lines; no total includes them. All methods raise `StoreError` if the file cannot be
-    read or written.
+    `damaged` counts the unreadable lines; no total includes them. `in_flight` holds the estimated tokens and money of
+    this process's requests that have no answer yet; whoever changes it holds `settled`, and notifies it of an answer.
+    All methods raise `StoreError` if the file cannot be read or written.
     """
 
     def __init__(self, path: Path):
@@ -77,6 +88,8 @@ class SpendLog:
         self._known: dict[Key, Spent] = defaultdict(Spent)
         self._read_to = 0
         self._own = threading.RLock()
+        self.settled = threading.Condition(self._own)
+        self.in_flight: list[tuple[Key, Spent]] = []
         self._owner = f"the spend log {path}"
 
     def spent(self, account: str, model: str | None = None) -> Spent:
@@ -173,7 +186,8 @@ def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
         case "answered":
             prompt, reply, usd = int(entry["prompt_tokens"]), int(entry["reply_tokens"]), float(entry["usd"] or 0.0)
             outcomes, estimated = Counter([str(entry["outcome"])]), int(bool(entry["estimated"]))
-            return key, Spent(0, prompt, reply, usd, 0.0, 1, estimated, outcomes)
+            unpriced = int(entry["usd"] is None and prompt + reply > 0)
+            return key, Spent(0, prompt, reply, usd, 0.0, 1, estimated, outcomes, unpriced)
     raise ValueError(entry["event"])
 
 
@@ -182,6 +196,9 @@ CHARACTERS_A_TOKEN = 4
 
 ANSWERED = frozenset({"ok", "cut", "empty"})
 """Outcomes of requests that the LM answered, possibly with an empty text."""
+
+SETTLE_S = 1.0
+"""Most seconds between two looks at whether a batch was stopped, while a request waits for those in flight."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens",
           "usd": "USD", "hours": "hours"}  # fmt: skip
@@ -217,6 +234,31 @@ class ModelBudget:
         """Counts one request before it is sent; raises `BudgetReached` if a limit of the budget is already reached."""
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
+    @contextmanager
+    def sending(self, chat: Chat, sampling: Sampling, over: threading.Event) -> Iterator[bool]:
+        """Counts one request before the block sends it. Until the block ends, its estimated cost counts too.
+
+        First waits while the estimates of other requests in flight reach a limit, which their answers may fall below.
+        Yields False if the event *over* was set first; the request must then not be sent. Raises `BudgetReached` if a
+        limit is already reached.
+        """
+        log = self.spend_log
+        with log.settled:
+            while self._full() and not over.is_set():
+                log.settled.wait(SETTLE_S)
+            sent = []
+            if not over.is_set():
+                self.take()
+                sent = [((self.account, self.model.name), self._expected(chat, sampling))]
+            log.in_flight += sent
+        try:
+            yield bool(sent)
+        finally:
+            with log.settled:
+                for request in sent:
+                    log.in_flight.remove(request)
+                log.settled.notify_all()
+
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
         """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
@@ -226,12 +268,37 @@ class ModelBudget:
             reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
         )  # fmt: skip
 
-    def _allowed(self) -> None:
+    def _allowed(self, in_flight: bool = False) -> None:
+        """Raises `BudgetReached` if what is spent reaches a limit. *in_flight*: count what is in flight, too."""
         of_model, of_run = self.spend_log.spent(self.account, self.model.name), self.spend_log.whole(self.account)
+        for (account, model), expected in self.spend_log.in_flight if in_flight else ():
+            if account == self.account:
+                of_run += expected
+                of_model += expected if model == self.model.name else Spent()
         if self._began is not None:
             of_model.hours += (time.monotonic() - self._began) / 3600
         stop_at(self.budget, of_run, self.account)
         stop_at(self._own, of_model, self.account, self.model.name)
+
+    def _full(self) -> bool:
+        """Whether what is in flight reaches a limit that what is spent does not reach."""
+        try:
+            self._allowed()
+        except BudgetReached:
+            return False
+        try:
+            self._allowed(in_flight=True)
+        except BudgetReached:
+            return True
+        return False
+
+    def _expected(self, chat: Chat, sampling: Sampling) -> Spent:
+        """Returns the estimated cost of a request: a reply as long as the model's mean one, else as long as allowed."""
+        spent = self.spend_log.spent(self.account, self.model.name)
+        answers = sum(spent.outcomes[outcome] for outcome in ANSWERED)
+        prompt = estimated(chat.system + chat.user)
+        reply = spent.reply_tokens // answers if answers else sampling.max_tokens
+        return Spent(prompt_tokens=prompt, reply_tokens=reply, usd=cost(self.model, prompt, reply) or 0.0)
 
 
 def estimated(text: str) -> int:
@@ -275,7 +342,7 @@ def spending_line(spent: Spent) -> str:
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (
         f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "
-        f"{spent.usd:.2f} USD, {spent.hours:.2f} hours"
+        f"{spent.money}, {spent.hours:.2f} hours"
     )
 
 

@@ -2,11 +2,14 @@
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
 -- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not: see boards.
 with planned as (
-    select signature_id, count(distinct paper_id) as papers
+    select
+        signature_id,
+        count(distinct paper_id) as papers,
+        count(distinct paper_id) filter (state <> 'excluded') as expected_papers
     from plan
     group by all
 )
-select l.* exclude (board), p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
+select l.* exclude (board), p.papers as plan_papers, p.expected_papers, (select count(distinct paper_id) from sample) as sampled
 from boards l
 left join planned p using (signature_id)
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
@@ -232,10 +235,20 @@ gaps as (
     select signature_id, count(*) as papers, avg(gap order by gap) as gap, stddev_samp(gap order by gap) / sqrt(count(*)) as se
     from by_paper
     group by all
+),
+named as (
+    select signature_id, list_sort(list(distinct candidate_id)) as candidates
+    from pairs
+    join models m using (candidate_id)
+    where state = 'scored' and m.contaminated and signature_id in (select unnest($signature_ids::varchar[]))
+      and exists (select 1 from models o where not o.contaminated and o.group_name is not distinct from m.group_name)
+    group by all
 )
-select s.metric, g.signature_id, g.gap, g.gap - t.q90 * g.se as low, g.gap + t.q90 * g.se as high, g.papers
+select
+    s.metric, g.signature_id, n.candidates, g.gap, g.gap - t.q90 * g.se as low, g.gap + t.q90 * g.se as high, g.papers
 from gaps g
 join signatures s using (signature_id)
+join named n using (signature_id)
 left join student_t t on t.df = least(g.papers - 1, 1000)
 order by s.metric;
 

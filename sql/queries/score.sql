@@ -15,10 +15,11 @@ where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 -- one row per pair that is due and neither scored nor finally failed
 select signature_id, paper_id, candidate_id, reference_id
 from pairs
-where state = 'missing' and signature_id in (select unnest($signature_ids::varchar[]));
+where state = 'missing' and reason is distinct from 'no_review' and signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: progress
 -- one row per signature: the planned pairs by state, of the requested candidates; if null, of those of the boards
+-- unfinished: those missing pairs that the next run tries, not those whose review nobody supplied
 select
     p.signature_id,
     s.metric,
@@ -26,7 +27,8 @@ select
     count(*) filter (p.state = 'scored') as scored,
     count(*) filter (p.state = 'failed') as failed,
     count(*) filter (p.state = 'excluded') as excluded,
-    count(*) filter (p.state = 'missing') as missing
+    count(*) filter (p.state = 'missing') as missing,
+    count(*) filter (p.state = 'missing' and p.reason is distinct from 'no_review') as unfinished
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
@@ -44,6 +46,7 @@ select
     p.state,
     coalesce(p.reason, 'not tried yet') as reason,
     p.broken,
+    p.state = 'missing' and p.reason is distinct from 'no_review' as unfinished,
     count(*) as pairs,
     coalesce(min(p.message), '') as example
 from pairs p
@@ -63,10 +66,10 @@ where signature_id = $signature_id and candidate_id = $candidate_id and state = 
 order by paper_id, reference_id;
 
 -- name: finished_pairs
--- one row per pair of one signature that has a score or a final problem
+-- one row per pair of one signature that has a score or a final problem, or whose review nobody supplied
 select paper_id, candidate_id, reference_id, value, reason
 from pairs
-where signature_id = $signature_id and state in ('scored', 'failed')
+where signature_id = $signature_id and (state in ('scored', 'failed') or reason = 'no_review')
 order by paper_id, candidate_id, reference_id;
 
 -- name: candidate_pairs

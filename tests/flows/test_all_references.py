@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 
 import pytest
 from pydantic import ValidationError
 
+from gre_bench.cli.views.board import references_line
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import EditionSettings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.plan_ahead import plan_ahead
+from gre_bench.store import Store
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from gre_bench.tasks import steps
-from tests.flows.refreshing import demo, query, use
+from tests.flows.refreshing import EDITION, demo, query, use
 from tests.scripted_lms import OverlapLM
 
 
@@ -72,6 +76,20 @@ def test_a_difference_to_the_human_candidate_uses_the_references_of_both(state):
             leads.setdefault(paper, []).append(value - scores["human", paper, reference])
     assert papers == len(leads) == 16
     assert difference == pytest.approx(statistics.fmean(map(statistics.fmean, leads.values())))
+
+
+def test_the_references_a_paper_are_counted_on_the_papers_that_the_metric_reads(state, tmp_path):
+    shutil.copytree(state, tmp_path / "state")
+    every = dict(query(state, "select paper_id, count(*) from plan where candidate_id = 'generic' group by all"))
+    left_out = sorted(every)[:10]
+    excluded = "update plan set state = 'excluded', reason = 'no_abstract' where paper_id in ({})"
+    query(tmp_path / "state", excluded.format(", ".join(f"'{paper}'" for paper in left_out)))
+    store = Store(tmp_path / "state", EDITION)
+    with store.lock("test"):
+        ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
+        line = references_line(store.rows(LEADERBOARD, signature_ids=ids))
+    mean = statistics.fmean(count for paper, count in every.items() if paper not in left_out)
+    assert f"every human review, {mean:.1f} a paper; the human baseline all but its own, {mean - 1:.1f}" in line
 
 
 def test_a_plan_prices_every_reference(tmp_path):

@@ -147,8 +147,9 @@ def test_ranks_are_for_candidates_with_enough_pairs_and_judgments_of_another_wri
         "other-paper": ("control", "control"), "lazy": ("model", "only 30 of 32 pairs scored"),
     }  # fmt: skip
     assert sorted(row[1] for row in rows if row[1]) == [1, 2]
-    failed = {"metric": "gem", "state": "failed", "reason": "no_review", "broken": False, "pairs": 2, "example": ""}
-    assert failed in summary["reasons"]
+    unsupplied = {"metric": "gem", "state": "missing", "reason": "no_review", "broken": False, "unfinished": False,
+                  "pairs": 2, "example": ""}  # fmt: skip
+    assert unsupplied in summary["reasons"]
     assert summary["outcome"] == "incomplete" and "no judgments by sample-author" in summary["message"]
     assert "--set writing.judgments=rule" in summary["message"]
     found = query(state, "select metric, scored, missing from leaderboard where candidate = 'unjudged' order by all")

@@ -19,9 +19,14 @@ ASKING = """
 import sys
 from datetime import UTC, datetime, timedelta
 from prefect.client.orchestration import get_client
-from prefect.states import Completed, Crashed, Running, Scheduled
-ends = {"crashed": Crashed(message="killed"), "done": Completed(message="all done"),
-        "paused": Completed(name="Paused", message="at its bound"), "silent": None}
+from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed, Pending, Running, Scheduled, Submitting
+own = {"venue": "SAMPLE", "roster": "mine.toml", "year": 2026, "state": "trial/{{ x }} <b>", "gpu": False, "settings": {}}
+ends = {"crashed": [Crashed(message="killed")], "done": [Completed(message="all done")],
+        "paused": [Completed(name="Paused", message="at its bound")], "silent": [Running()], "taken": [Pending()],
+        "submitted": [Pending(), Submitting()], "cancelling": [Running(), Cancelling()],
+        "failed": [Failed(message="pairs are missing")] * 4, "failed stage": [Failed(message="a stage")],
+        "refused": [Cancelled(message="Deployment concurrency limit reached.")], "cancelled": [Cancelled(message="by me")]}
+ends["crashed elsewhere"] = ends["crashed"]
 with get_client(sync_client=True) as client:
     for asked in sys.argv[1:]:
         end, name = asked.split(":")
@@ -30,9 +35,13 @@ with get_client(sync_client=True) as client:
             due = Scheduled(scheduled_time=datetime.now(UTC) - timedelta(hours=1))
             client.create_flow_run_from_deployment(found.id, state=due)
             continue
-        run = client.create_flow_run_from_deployment(found.id)
+        given = {"parameters": own} if name == "year/year-neurips" else {}
+        if end == "crashed elsewhere":
+            given["job_variables"] = {"env": {"GRE_BENCH_STATE": "trial"}}
+        run = client.create_flow_run_from_deployment(found.id, **given)
         # A run that ends is never running here: on a busy machine it would be silent for too long before it ends.
-        client.set_flow_run_state(run.id, ends[end] or Running(), force=True)
+        for state in ends[end]:
+            assert client.set_flow_run_state(run.id, state).state.name == state.name
 """
 LISTING = """
 import json
@@ -40,7 +49,7 @@ from prefect.blocks.system import Secret
 from prefect.client.orchestration import get_client
 with get_client(sync_client=True) as client:
     runs = [(run.name, run.state_name, client.read_deployment(run.deployment_id).name, run.auto_scheduled,
-             (run.created_by.type if run.created_by else None)) for run in client.read_flow_runs(limit=200)]
+             (run.created_by.type if run.created_by else None), run.state.message, run.parameters) for run in client.read_flow_runs(limit=200)]
     print(json.dumps({
         "pools": {pool.name: [pool.type, pool.concurrency_limit, pool.base_job_template["variables"]["properties"]["env"]["default"]]
                   for pool in client.read_work_pools()},
@@ -49,7 +58,12 @@ with get_client(sync_client=True) as client:
         "runs": [run for run in runs if not run[3]],
     }))
 """
-DO = ["gre-bench: a crashed run goes on", "gre-bench: a silent run has crashed"]
+DO = [
+    "gre-bench: a crashed run goes on",
+    "gre-bench: a refused run says why",
+    "gre-bench: a silent cancellation has ended",
+    "gre-bench: a silent run has crashed",
+]
 TELL = [
     "gre-bench: a finished refresh is told",
     "gre-bench: a late run is told",
@@ -62,11 +76,23 @@ NEWS = {
     "a paused refresh is told": [("year", "Paused. at its bound")],
     "a run that did not end well is told": [
         ("annual-refresh", "Crashed. killed"),
+        ("annual-refresh", "Crashed. no sign of life for 12 s"),
+        ("annual-refresh", "Crashed. no sign of life for 12 s"),
+        ("fetch", "Failed. pairs are missing"),
         ("validate-metrics", "Crashed. no sign of life for 12 s"),
+        ("year", "Crashed. killed"),
         ("year", "Crashed. killed"),
     ],
 }
 """What is told, by subject: of which flow, and how it ended."""
+CANCELLED = [
+    ("agree", "no sign of life for 12 s"),
+    ("on-demand", "by me"),
+    (
+        "year-iclr",
+        "another run holds this deployment; without a sign of life for 12 s it counts as crashed, and the deployment is free again",
+    ),
+]
 
 
 @contextmanager
@@ -127,17 +153,24 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
         answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
         answered(
             server, "python", "-c", ASKING,
-            "crashed:year/year-neurips", "crashed:annual-refresh/on-demand", "silent:validate-metrics/validate",
+            "crashed:year/year-neurips", "crashed elsewhere:year/year-neurips", "crashed:annual-refresh/on-demand",
+            "silent:validate-metrics/validate", "taken:annual-refresh/nightly-smoke",
+            "submitted:annual-refresh/on-demand", "cancelling:agree-with-humans/agree",
+            "failed:fetch/fetch", "failed stage:annual-refresh/score",
+            "refused:year/year-iclr", "cancelled:annual-refresh/on-demand",
             "done:year/year-iclr", "done:annual-refresh/on-demand",
             "paused:year/year-iclr", "paused:fetch/fetch", "late:agree-with-humans/agree",
         )  # fmt: skip
         deadline = time.monotonic() + 300
-        while sorted_out(told) != NEWS or not again(there(server)["runs"]):
+        while sorted_out(told) != NEWS or cancelled(there(server)["runs"]) != CANCELLED:
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)
-        assert again(there(server)["runs"]) == ["year-neurips"], (
-            "what somebody asked for by hand is theirs to ask again"
-        )
+        runs = there(server)["runs"]
+    own = {"venue": "SAMPLE", "roster": "mine.toml", "year": 2026, "state": "trial/{{ x }} <b>", "gpu": False}
+    rerun = {deployment: parameters for _, _, deployment, _, by, _, parameters in runs if by == "AUTOMATION"}
+    assert rerun.keys() == {"year-neurips", "nightly-smoke"}, "what was asked for by hand is theirs to ask again"
+    assert rerun["year-neurips"].items() >= (own | {"settings": {}}).items(), "not the deployment's own parameters"
+    assert sum(by == "AUTOMATION" for *_, by, _, _ in runs) == 2, "a run with job variables of its own is not run again"
 
 
 def sorted_out(told: list[str]) -> dict[str, list[tuple[str, str]]]:
@@ -155,6 +188,6 @@ def there(server: dict[str, str]) -> dict:
     return json.loads(answered(server, "python", "-c", LISTING))
 
 
-def again(runs: list[list]) -> list[str]:
-    """Deployments that an automation ran."""
-    return [deployment for _, _, deployment, _, by in runs if by == "AUTOMATION"]
+def cancelled(runs: list[list]) -> list[tuple[str, str]]:
+    """Deployment and message of each cancelled run."""
+    return sorted((deployment, message) for _, state, deployment, *_, message, _ in runs if state == "Cancelled")

@@ -66,7 +66,6 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
 @pytest.mark.parametrize(
     ("review", "reference", "metric", "reason"),
     [
-        (None, response("a"), "gem", "no_review"),
         (response("m", judged=None), response("a"), "gem", "no_judgments"),
         (response("m", judged="No opening."), response("a"), "gem", "no_judgments"),
         (Response("m", "t", {"v": "The reviewer suggests."}), response("a"), "gem", "no_judgments"),
@@ -75,9 +74,15 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
     ],
 )
 def test_a_missing_text_fails_the_pair_with_its_reason(review, reference, metric, reason):
-    entry = Entry(Paper("p"), response("h"), (reference,), {"m": review} if review else {})
+    entry = Entry(Paper("p"), response("h"), (reference,), {"m": review})
     (pair,) = plan([entry], [MODEL], METRICS[metric], "w")
     assert (pair.state, pair.reason) == ("failed", reason)
+
+
+def test_a_pair_whose_review_nobody_supplied_has_not_failed():
+    entry = Entry(Paper("p"), response("h"), (response("a"),), {})
+    (pair,) = plan([entry], [MODEL], METRICS["gem"], "w")
+    assert (pair.state, pair.reason) == ("waiting", "no_review")
 
 
 def test_the_writer_must_be_clear():

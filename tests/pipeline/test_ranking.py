@@ -14,7 +14,7 @@ from gre_bench.catalogs import models
 from gre_bench.pipeline.ranking import cost, group_of
 from gre_bench.stats.effects import holm
 from gre_bench.store import Store
-from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
+from gre_bench.store.queries import CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
@@ -92,6 +92,14 @@ def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):
     assert {tests for _, rank, tests in whole if rank} == {3}
     found = dict(board(state, "contamination"))
     assert (found["human"], found["model-a"], found["generic"]) == ("none", "clean", "none")
+
+
+def test_the_line_on_contaminated_candidates_names_them(state):
+    told = " ".join(shown("leaderboard", "--metric", "gem", "--state", state)[1].split())
+    assert "Contaminated candidates, which have no rank here (late), score" in told
+    store = Store(state, EDITION)
+    ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+    assert {tuple(row["candidates"]) for row in store.read(CLEAN_GAP, signature_ids=ids)} == {("late",)}
 
 
 def test_where_every_model_of_a_group_is_contaminated_the_board_ranks_them_and_compares_no_groups(tmp_path):

@@ -184,6 +184,44 @@ def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_
     assert spent.prompt_tokens == sum(len(f"systemuser {place}") // 4 for place in range(30))
 
 
+@pytest.mark.parametrize("bounds", [
+    {"usd": 5e-5}, {"reply_tokens": 4}, {"prompt_tokens": 4}, {"models": {"scripted": {"usd": 5e-5}}},
+], ids=str)  # fmt: skip
+def test_what_is_in_flight_counts_by_its_estimate_where_an_endpoint_states_no_usage(tmp_path, bounds):
+    with scripted_chat(then="odd", pause_s=0.1) as server:  # a reply of 3 tokens to a prompt of 3 costs 3.6e-5 USD
+        with pytest.raises(BudgetReached):
+            asking(tmp_path, server, RetryPolicy(concurrency=8), **bounds).write(chats(8), Sampling())
+        assert server.count == 2, "the bound and one request more"
+
+
+def test_requests_that_the_budget_has_room_for_are_in_flight_at_once(tmp_path):
+    with scripted_chat(then="odd", pause_s=0.1) as server:
+        bounded = asking(tmp_path, server, RetryPolicy(concurrency=8), usd=1.0)
+        bounded.write(chats(8), Sampling())
+    assert server.peak > 1 and not bounded.model_budget.spend_log.in_flight
+
+
+def test_a_batch_that_stops_lets_no_request_wait_for_room_in_the_budget(tmp_path):
+    with scripted_chat(then="401", pause_s=0.1) as server:
+        replies = asking(tmp_path, server, RetryPolicy(concurrency=8), usd=5e-5).write(chats(8), Sampling())
+        assert server.count == 1 and {reply.outcome for reply in replies} == {"failed"}
+
+
+def test_money_at_an_unknown_price_is_said_to_be_unknown(tmp_path):
+    unpriced = model_budget(tmp_path, priced=False)
+    unpriced.take()
+    unpriced.pay(Chat("", ""), Reply("rate_limited", None, final=False), 1.0)
+    assert unpriced.spend_log.whole("E-2026").money == "0.00 USD"
+    unpriced.take()
+    unpriced.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
+    spent = unpriced.spend_log.whole("E-2026")
+    assert spent.money == "price unknown" and "price unknown" in spending_line(spent)
+    priced = model_budget(tmp_path)
+    priced.take()
+    priced.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)
+    assert priced.spend_log.whole("E-2026").money == "0.01 USD, 1 of 3 answers at an unknown price"
+
+
 def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
     replies, kept = tmp_path / "replies", []
     pay = ModelBudget.pay

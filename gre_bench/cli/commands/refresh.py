@@ -139,17 +139,16 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
     Each has what is done, running and missing, its cost, and the rest of its budget. The command never waits for a run.
     """
     from gre_bench.pipeline.runs import spending, studies
+    from gre_bench.pipeline.runs.job import last_run
 
     editions = []
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
         if not store.exists:
             raise no_edition(state, key)
-        current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
+        current = last_run(store) or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         if store.is_loaded:
             current |= {"state": "loaded", "message": f"from release {store.release_file.read_text(encoding='utf-8')}"}
-        if current["state"] == "running" and not store.is_being_written():
-            current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         editions.append(current | {"edition": store.key} | spending.account(store))
     rows = [] if edition else studies.study_rows(state)
 
@@ -190,7 +189,7 @@ def _show_spending(current: Row) -> None:
         lost = f", {spent['unanswered']:,} without an answer, perhaps paid" if spent["unanswered"] else ""
         say(
             f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
-            f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "
+            f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['money']}, "
             f"{duration(spent['hours'] * 3600)}"
         )
     if current["remaining"]:

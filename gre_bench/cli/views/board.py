@@ -277,8 +277,13 @@ def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequen
 
 
 def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references a paper the candidates have, if they differ; None if all have the same number."""
-    counts = {row["kind"] == "human": row["expected"] / row["plan_papers"] for row in rows if row["plan_papers"]}
+    """Returns how many references a paper the candidates have, if they differ; None if all have the same number.
+
+    Papers that the metric leaves out, such as those without an abstract, do not count.
+    """
+    counts = {
+        row["kind"] == "human": row["expected"] / row["expected_papers"] for row in rows if row["expected_papers"]
+    }
     if len(counts) < 2 or counts[True] == counts[False]:
         return None
     return (

@@ -215,7 +215,7 @@ def estimate(plan: Row) -> None:
     """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and the time to score."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
-    show_reasons([row for row in plan["reasons"] if row["state"] != "missing"])
+    show_reasons([row for row in plan["reasons"] if not row["unfinished"]])
     for kind, count in plan["to_write"].items():
         say(f"to be written first: {count} {kind}")
     for row in plan["to_buy"]:
@@ -225,7 +225,7 @@ def estimate(plan: Row) -> None:
     say_all(row["trouble"] for row in plan["fit"])
     say_all(plan["over_budget"])
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
-    if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
+    if waiting := sum(row["unfinished"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
     say_all(plan["notes"], "note: ")
     say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")

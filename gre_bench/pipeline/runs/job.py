@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,6 +57,7 @@ class Progress:
             "edition": store.key,
             "run_id": run_id,
             "command": command,
+            "again": masked(_same_command(store), self._secrets),
             "state": "running",
             "stage": "starting",
             "pid": os.getpid(),
@@ -172,6 +175,31 @@ class Job:
         from gre_bench.tasks.protocol import Backends
 
         return Backends(self.settings.evaluation_lm, self.settings.embedder, self.writer_context)
+
+
+def last_run(store: Store) -> dict[str, Any] | None:
+    """Returns the status of the current or last run of *store*; None before the first.
+
+    The state of a run that was killed is ``cut short``, and the message says how to continue it. Raises `StoreError` if
+    the status is damaged.
+    """
+    status = store.status()
+    if status and status["state"] == "running" and not store.is_being_written():
+        again = status.get("again") or f"gre-bench refresh --edition {store.key}"
+        status |= {"state": "cut short", "message": f"run it again: {again}"}
+    return status
+
+
+def _same_command(store: Store) -> str:
+    """Returns a command that does again what this process was started for, in the same state folder."""
+    if flow_run := os.environ.get("PREFECT__FLOW_RUN_ID"):
+        return f"prefect flow-run retry {flow_run}"  # keeps the parameters of the run
+    program, *words = sys.argv
+    if Path(program).name != "gre-bench" or words[:1] == ["new"]:  # a Python program, or an edition that is there now
+        words = ["refresh", "--edition", store.key]
+    words = [word for before, word in zip(["", *words], words, strict=False)
+             if "--state" not in (before, word.partition("=")[0])]  # fmt: skip
+    return shlex.join(["gre-bench", *words, "--state", str(store.folder.parent.parent.resolve())])
 
 
 def settings_of(store: Store) -> Settings:

@@ -112,5 +112,6 @@ def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
 
 
 def _row(spent: Spent) -> dict[str, Any]:
-    row = asdict(spent) | {"unanswered": spent.unanswered, "outcomes": dict(spent.outcomes)}
-    return row | {"usd": round(spent.usd, 6), "hours": round(spent.hours, 4)}
+    usd = None if spent.unpriced and not spent.usd else round(spent.usd, 6)
+    row = asdict(spent) | {"unanswered": spent.unanswered, "outcomes": dict(spent.outcomes), "money": spent.money}
+    return row | {"usd": usd, "hours": round(spent.hours, 4)}

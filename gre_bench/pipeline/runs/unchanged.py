@@ -49,7 +49,7 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
             return None
         ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
         metrics = store.read(PROGRESS, signature_ids=ids)
-        if not metrics or any(row["missing"] for row in metrics):
+        if not metrics or any(row["unfinished"] for row in metrics):
             return None
         return {
             "edition": store.key,

@@ -145,7 +145,7 @@ def badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
         detail = next((row["detail"] for row in contents["validations"] if row["title"] == board.title), "")
         shown.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
                            href="#validation" if contents["validations"] else "", terms=("validation",)))  # fmt: skip
-    for state, name in (("missing", "unfinished"), ("failed", "failed pairs")):
+    for state, name in (("missing", "missing pairs"), ("failed", "failed pairs")):
         rows = sum(any(flag.name == state for flag in entry.flags) for entry in board.entries)
         if rows:
             line = f"{rows} of {len(board.entries)} rows have {state} pairs; the flag of each says how many."

@@ -6,13 +6,22 @@ Kills at random moments, stops by hand, second writers and the Prefect engine ar
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from gre_bench.catalogs.models import Model
+from gre_bench.core.records import Chat, Reply
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.pipeline.runs.job import Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
+from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 from tests.cli.calling import call
-from tests.flows.refreshing import EDITION, assert_same, refreshed, tables, use
+from tests.flows.refreshing import EDITION, assert_same, demo, refreshed, tables, use
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S, wait_for
 from tests.pipeline.runs import killed
@@ -41,6 +50,53 @@ def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk_and_the_next_ru
     assert call("refresh", "--no-prefect", "--edition", EDITION, "--state", tmp_path)[0] == 0
     assert store.status()["due"] == 256 - COMMITTED
     assert_same(tables(tmp_path), tables(refreshed(tmp_path / "undisturbed")))
+
+
+@pytest.mark.parametrize(
+    ("started_as", "flow_run", "again"),
+    [
+        ("gre-bench year SAMPLE --roster mine.toml", None, "gre-bench year SAMPLE --roster mine.toml --state {state}"),
+        (
+            "gre-bench refresh --state=elsewhere --retry-failed",
+            None,
+            "gre-bench refresh --retry-failed --state {state}",
+        ),
+        (
+            "gre-bench study points --state st --set a='b c'",
+            None,
+            "gre-bench study points --set 'a=b c' --state {state}",
+        ),
+        ("gre-bench new notes.jsonl", None, "gre-bench refresh --edition SAMPLE-2026 --state {state}"),
+        ("pytest -q", None, "gre-bench refresh --edition SAMPLE-2026 --state {state}"),
+        ("engine.py", "0190-ab", "prefect flow-run retry 0190-ab"),
+    ],
+)
+def test_the_status_of_a_killed_run_names_the_command_that_ran_and_its_state(
+    tmp_path, monkeypatch, started_as, flow_run, again
+):
+    monkeypatch.setattr(sys, "argv", shlex.split(started_as))
+    if flow_run:
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", flow_run)
+    store = Store(tmp_path, EDITION)
+    with store.lock("refresh"):
+        store.copy_for_readers()
+        Progress(store, "killed", "refresh", demo())
+    (status,) = json.loads(call("status", "--json", "--state", tmp_path)[1])
+    expected = again.format(state=tmp_path)
+    assert (status["state"], status["message"]) == ("cut short", f"run it again: {expected}")
+
+
+def test_a_status_shows_no_sum_of_money_where_the_price_is_unknown(tmp_path):
+    store, model = Store(tmp_path, EDITION), Model(name="m/n", endpoint="http://127.0.0.1:1/v1", model="n")
+    with store.lock("refresh"):
+        store.copy_for_readers()
+    charged = ModelBudget(spend_log_of(tmp_path), EDITION, BudgetSettings(), model)
+    charged.take()
+    charged.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
+    told = call("status", "--state", tmp_path)[1]
+    assert "spent on m/n: 1 request (1 ok), 9 prompt and 9 reply tokens, price unknown, 0 s" in told
+    (status,) = json.loads(call("status", "--json", "--state", tmp_path)[1])
+    assert status["spent"]["usd"] is status["spent_by_model"]["m/n"]["usd"] is None
 
 
 def test_a_board_is_read_all_the_while_that_it_is_written(tmp_path):
