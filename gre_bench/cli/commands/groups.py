@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import settings_of
+from gre_bench.cli.removed import in_place_of
 from gre_bench.cli.views import screen
 from gre_bench.store import kept_open
 
@@ -108,7 +109,8 @@ class TopGroup(Group):
             if message := " ".join(error.format_message().split()).rstrip("."):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
-                screen.error(message.replace(": Value error, ", ": ") + more_help)
+                instead = in_place_of(context.command_path, message) if context else None
+                screen.error(instead or message.replace(": Value error, ", ": ") + more_help)
         sys.exit(code or 0)
 
 

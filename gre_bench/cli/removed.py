@@ -1,0 +1,17 @@
+"""Commands and options that are gone, and what to use in their place."""
+
+from __future__ import annotations
+
+import re
+
+INSTEAD = {
+    "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
+}
+"""Words of the command line, without the program's name → what to use in their place."""
+
+
+def in_place_of(command: str, message: str) -> str | None:
+    """Returns the line for a usage error that names something gone; None for any other *message* of *command*."""
+    named = re.match(r"No such (?:command '|option: )([\w-]+)", message)
+    gone = " ".join((*command.split()[1:], named[1])) if named else ""
+    return f"{gone} is gone; {INSTEAD[gone]}" if gone in INSTEAD else None
