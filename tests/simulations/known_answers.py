@@ -24,7 +24,7 @@ from multiprocessing import get_context
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from gre_bench.cli.views.screen import grid, say
+from gre_bench.cli.views.screen import Console, grid, say
 from gre_bench.core.errors import GreBenchError
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.tuning.cache_ngram import Recipe, train
@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
         if rows:
             say(f"\n{TITLES[name]}", style="bold")
-            grid(tuple(rows[0]), lines, fold=True)
+            grid(tuple(rows[0]), lines, to=Console(width=160))
     sys.exit(0 if is_right(report) else 1)
 
 
