@@ -37,7 +37,6 @@ SCREENS = (
     ("compare", "human", "extractive-full", "--edition", EDITION),
     ("why", EDITION, "gem_s_abstract", "extractive-full", "--paper", "s08"),
     ("plan", "ICLR", "2025"),
-    ("plan", "--all"),
 )
 WIDTHS = (80, 110, 160)
 MADE_WITH = {"SOURCE_DATE_EPOCH": "1796083200", "NO_COLOR": "1", "TERM": "dumb"}

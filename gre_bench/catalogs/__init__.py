@@ -1,1 +1,1 @@
-"""Catalogues that are read from TOML files: models, domains, claims, published experiments."""
+"""Catalogues that are read from TOML files: models, domains, claims."""

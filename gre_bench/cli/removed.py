@@ -6,9 +6,11 @@ import re
 
 _SIGN = "sign the file SHA256SUMS of the release with minisign, cosign or gpg"
 INSTEAD = {
+    "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
     "publish --recount": "gre-bench why scores the pairs of a candidate again",
     "publish --seed": "gre-bench why scores the pairs of a candidate again",
     "publish --sign": _SIGN,
+    "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
     "verify --key": "check the signature with the tool that made it: minisign, cosign or gpg",
     "verify --log-head": _SIGN,
     "verify --public": "gre-bench publish makes a release with the texts that may be passed on",

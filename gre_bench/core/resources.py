@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 PAPERS = "papers"
 """Folder of ``deployments/`` with the published experiments."""
-EXPERIMENT = "experiment"
-"""Table of a settings file that names its published experiment; runs do not read it."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 

@@ -22,7 +22,7 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained import placed
 from gre_bench.core.records import Edition
-from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
+from gre_bench.core.resources import settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
@@ -515,7 +515,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError(f"no settings file {path}; {did_you_mean(str(path), settings_names())}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
-    tree.pop(EXPERIMENT, None)
     folder = path.resolve().parent
     if isinstance(tree.get("roster"), str) and tree["roster"].endswith(".toml"):
         tree["roster"] = str((folder / tree["roster"]).resolve())

@@ -1,1 +1,1 @@
-"""Studies: symmetry, known answers, learning curves, examiners, guidelines."""
+"""Studies: symmetry, planted flaws, labelled points, examiners, guidelines."""

@@ -33,8 +33,8 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, rate
 from gre_bench.store import ReadCopy
 from gre_bench.studies.flaws import share_of_words
-from gre_bench.studies.simulations import score_cases
 from gre_bench.writing.rules.judgments import judgments_of
+from tests.simulations.finite import score_cases
 
 KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "listing")
 LEXICAL = "words in common"

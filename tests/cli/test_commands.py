@@ -11,6 +11,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.testing import CliRunner
 
 from gre_bench.cli.app import EXIT_CODES, PANELS, app
+from gre_bench.cli.removed import INSTEAD
 from tests.cli.calling import call
 
 PROGRAM = typer.main.get_command(app)
@@ -118,6 +119,12 @@ def test_an_error_of_usage_is_one_line(arguments, says):
     code, out, err = call(*arguments)
     assert (code, out) == (2, "")
     assert says in err and err.startswith("error: ") and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("gone", INSTEAD)
+def test_what_is_gone_says_in_one_line_what_to_use(gone):
+    code, out, err = call(*gone.split(), "--papers", "5")
+    assert (code, out, err) == (2, "", f"error: {gone} is gone; {INSTEAD[gone]}\n")
 
 
 def test_the_version_is_that_of_the_installation():

@@ -15,7 +15,6 @@ from tests.conftest import ROOT
 from tests.once import once
 
 COMMANDS = {
-    ("study", "known-answers", "--simulations", "20", "--papers", "10"): "simulations and lessons",
     ("refresh", "--settings", "demo", "--set", "scoring.metrics=['gem', 'length']", "--no-prefect"): "SAMPLE-2026: ",
     ("rank", "reviews.csv", "--edition", "SAMPLE-2026", "--as", "my-model"): "SAMPLE-2026: ",
 }
@@ -23,8 +22,6 @@ COMMANDS = {
 ONE_AFTER_THE_OTHER = """
 import json, sys
 from gre_bench.cli import app
-from gre_bench.studies import known_answers
-known_answers.COUNTED_PAPERS, known_answers.NGRAM_PAPERS = (30, 1000), (60,)
 for command in json.loads(sys.argv[1]):
     sys.argv = ["gre-bench", *command]
     try:
@@ -35,7 +32,7 @@ for command in json.loads(sys.argv[1]):
 """
 
 
-def test_a_run_and_simulations_show_their_progress(tmp_path):
+def test_refresh_and_rank_show_their_progress(tmp_path):
     """At a terminal of 80 columns; in one process: a start of Python for each takes longer than some of them."""
     shutil.copytree(once("sample-demo", frozen_outputs.make_sample), tmp_path / "state", symlinks=True)
     text = "The method is clear, but the experiments use one small data set, and no baseline is tuned."

@@ -14,8 +14,8 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import count
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import checked
-from gre_bench.studies.known_answers import coverage, exactness, known_answers, ordering
-from gre_bench.studies.simulations import (
+from tests.contracts import evaluation_lm as contract
+from tests.simulations.finite import (
     REVIEWS,
     SYNOPSES,
     Covered,
@@ -43,7 +43,7 @@ from gre_bench.studies.simulations import (
     score_cases,
     score_table,
 )
-from tests.contracts import evaluation_lm as contract
+from tests.simulations.known_answers import coverage, exactness, known_answers, ordering
 
 seeds = st.integers(0, 10_000)
 

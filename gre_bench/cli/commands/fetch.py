@@ -15,10 +15,9 @@ from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import code_of
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import following_fetch
-from gre_bench.cli.views.fitted import table
 from gre_bench.cli.views.screen import number, say, show_changes, show_found
 from gre_bench.core import settings as configuration
-from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.core.errors import GreBenchError
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
@@ -143,9 +142,8 @@ def _next(chosen: Settings, snapshot: str, drawn: bool, file: Path | None, overr
 def plan(
     *,
     state: Path,
-    venue: str | None = argument("VENUE", "Venue, such as ICLR.", None),
-    year: int | None = argument("YEAR", "Year of the venue.", None),
-    every: bool = option("--all", "All published experiments, in one table.", False),
+    venue: str = argument("VENUE", "Venue, such as ICLR."),
+    year: int = argument("YEAR", "Year of the venue."),
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
@@ -156,16 +154,8 @@ def plan(
 ) -> Answer:
     """Estimate an edition's requests, tokens, hours and cost.
 
-    Nothing is sent. With --rates it also estimates the GPU hours of scoring. With --all it estimates the
-    published experiments instead, from the sizes that their papers print; their files are not needed.
+    Nothing is sent. With --rates it also estimates the GPU hours of scoring.
     """
-    if every:
-        from gre_bench.catalogs.experiments import experiments
-        from gre_bench.preflight.plan_published import plan_published
-
-        return Answer(plan_published(experiments()), _show_experiments)
-    if venue is None or year is None:
-        raise SettingsError("name the venue and the year, such as ICLR 2025; or --all")
     from gre_bench.preflight.plan_ahead import plan_ahead
 
     chosen = venue_settings(venue, year, papers, settings, override, host)
@@ -202,34 +192,6 @@ def _show_plan(plan: dict[str, Any]) -> None:
     screen.say_all(plan["learnt"], "note: ")
     screen.say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
     screen.say_all(plan["assumed"], "assumed: ")
-
-
-def _show_experiments(plan: dict[str, Any]) -> None:
-    heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
-    table(heads, [
-        (row["experiment"].partition("/")[2], f"{row['requests']:,}",
-         f"{row['prompt_tokens'] / 1e6:.1f}", f"{row['reply_tokens'] / 1e6:.1f}", _money(row),
-         f"{row['gpu_hours']:.2f}") for row in plan["experiments"]
-    ])  # fmt: skip
-    for row in plan["experiments"]:
-        say(f"{row['experiment']}: {row['paper']}: {row['title']}")
-        screen.say_all(row["run"], "  run ")
-        screen.say_all((f"{name}: {content}" for name, content in row["give"].items()), "  give ")
-        screen.say_all(row["compare"], "  then ")
-        if row["unpriced"]:
-            say(f"  price not known: {', '.join(row['unpriced'])}")
-        if row["does_not_fit"]:
-            say(f"  a usual prompt and the longest reply do not fit: {', '.join(row['does_not_fit'])}")
-        if row["note"]:
-            say(f"  note: {row['note']}")
-    screen.say_all(plan["assumed"], "assumed: ")
-
-
-def _money(row: dict[str, Any]) -> str:
-    """Returns the cost in USD, such as ``12.30+``: the + says that the price of another LM is unknown."""
-    if row["unpriced"] and not row["usd"]:
-        return "not known"
-    return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")
 
 
 def year(

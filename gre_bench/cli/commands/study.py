@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gre_bench.cli.commands import examiners, guidelines, options
+from gre_bench.cli.commands.flaws import flaws
 from gre_bench.cli.commands.groups import Answer, Commands
-from gre_bench.cli.commands.known_answers import flaws, known_answers
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import code_of, folder_to_write
 from gre_bench.cli.views.bar import following
@@ -184,7 +184,6 @@ def _show_shifts(rows: Sequence[Row]) -> None:
     grid(("", "candidate", "lead", "shift", "90%", "rank", "papers"), lines, left=2, padding=(0, 2, 0, 0))
 
 
-app.command("known-answers")(known_answers)
 app.command()(flaws)
 
 

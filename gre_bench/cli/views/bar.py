@@ -1,4 +1,4 @@
-"""The progress bar of everything that takes long: a run, a fetch, a training, a download or simulations."""
+"""The progress bar of everything that takes long: a run, a fetch, a training or a download."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.pretrained import placed
 from gre_bench.core.records import digest
-from gre_bench.core.resources import EXPERIMENT, settings_file
+from gre_bench.core.resources import settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import Examiner, Item, ItemKind, Phrase, examiner_of, problems_of, sha256
 from gre_bench.examiners.panel import Measure, Rule
@@ -106,7 +106,6 @@ def load_study(path: Path) -> StudySettings:
         tree = strict.read_table(path, "settings file")
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
-    tree.pop(EXPERIMENT, None)
     beside = path.resolve().parent
     if isinstance(tree.get("models_file"), str):
         tree["models_file"] = str((beside / tree["models_file"]).resolve())

@@ -1,0 +1,91 @@
+"""``gre-bench study flaws``: plant flaws in papers and test whether reviews tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import option
+from gre_bench.cli.commands.refresh import estimated, run_refresh
+from gre_bench.cli.commands.running import code_of, settings_of
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.board import show_correctness
+from gre_bench.cli.views.screen import say
+from gre_bench.core.terminal import counted
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect
+
+
+def flaws(
+    *,
+    state: Path,
+    quiet: bool,
+    settings: options.SettingsFile = None,
+    edition: options.Edition = None,
+    override: options.Set = None,
+    papers: int = option("--papers N", "Papers to plant flaws in.", 60, min=2),
+    seed: options.Seed = 0,
+    folder: Path | None = option(
+        "--flaws FOLDER", "Your flaws, one TOML file each.", None, exists=True, file_okay=False
+    ),
+    script: list[str] | None = option("--script WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable.", None),
+    dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
+    no_prefect: options.NoPrefect = False,
+) -> Answer:
+    """Plant flaws in papers and test whether reviews tell of them.
+
+    Makes an edition of its own, EDITION-flaws, with each paper four times: with a flaw, with another one, as it is, and
+    after a harmless edit. Its candidates review and are scored as in any refresh. The board of EDITION then says what
+    their reviews tell. Planted texts are never released.
+    """
+    configure_prefect(state)
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
+    from gre_bench.tasks import steps
+
+    chosen = settings_of(settings, edition, override, state)
+    study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
+    job = job_of(Job(chosen, state.resolve()), study)
+    is_new = not job.store.exists
+    record = plant_edition(job, study, steps.undecorated())
+    report = {"edition": study.edition.key, "planted": record}
+    if dry_run:
+        plan = estimated(job.settings, state, None, None, False)
+        if is_new:  # a dry run fixes nothing: the next one may ask for other papers
+            job.store.discard()
+
+        def show_plan(_: Any) -> None:
+            _show_planting(study.edition.key, record)
+            screen.estimate(plan)
+
+        return Answer(report | {"plan": plan}, show_plan)
+    summary = run_refresh(job.settings, state, engine=not no_prefect, quiet=quiet)
+    results = study_results(job, record)
+    ending = {name: summary[name] for name in ("outcome", "message")}
+    file = write_results(job, study, results)
+
+    def show(_: Any) -> None:
+        _show_planting(study.edition.key, record)
+        show_correctness(results)
+        say(f"{ending['outcome']}: {ending['message']}".rstrip(": "))
+        say(f"results: {file}; gre-bench leaderboard {study.source.key} tells them in a line")
+
+    return Answer(report | ending | {"results": results}, show, code_of(summary))
+
+
+def _show_planting(edition: str, record: Mapping[str, Any]) -> None:
+    flaws = [place["flaw"] for places in record["papers"].values() for place in places[:2]]
+    number = {name: flaws.count(name) for name in sorted(set(flaws))}
+    say(f"{edition}: {counted(len(record['papers']), 'paper')}, four texts each", style="bold")
+    say("planted: " + ", ".join(f"{count} {name}" for name, count in number.items()))
+    for reason, count in record["left_out"].items():
+        say(f"left out: {counted(count, 'paper')}, {reason}")
+    by_flaw = groupby(record["not_plantable"], key=lambda row: row["flaw"])
+    refused = [f"{flaw} " + ", ".join(f"{row['papers']} {row['reason']}" for row in rows) for flaw, rows in by_flaw]
+    if refused:
+        say("not plantable, by papers tried: " + "; ".join(refused), style="dim")
+    for line in record.get("refused", ()):
+        say(f"refused: {line}", style="yellow")
