@@ -62,8 +62,8 @@ class Waits:
     *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
     hour.
     *late*: a run that should have begun this long ago is reported.
-    *once*: a notice of a run is sent once in this time. Prefect may set a final state again, if its database was
-    locked.
+    *once*: a run is restarted, and a notice of it is sent, once in this time. Prefect may set a final state again or
+    evaluate one event up to four times, if its database was locked.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -124,7 +124,7 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
         name="gre-bench: a crashed run goes on",
         description="Runs its deployment again, with the crashed run's own parameters. What was done is kept; no reply "
         "that arrived is paid for twice. A run with job variables of its own is not run again: they cannot be given.",
-        trigger=events(SCHEDULED, "Crashed", within_s=waits.rest),
+        trigger=events(SCHEDULED, "Crashed", within_s=waits.once),
         actions=[
             action(
                 RunDeployment, source="inferred", parameters=PARAMETERS, schedule_after=timedelta(seconds=waits.rest)
