@@ -39,8 +39,8 @@ RUN = "prefect.flow-run."
 Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
 EVERY, ALONE, SCHEDULED, ANNUAL = "gre-bench*", "gre-bench", "gre-bench-scheduled", "annual"
 """Tags: of every run, of runs that are no stage of another run, of scheduled runs, and of the runs of a year."""
-TAKEN = "Pending Submitting InfrastructurePending Running Retrying heartbeat"
-"""Events of a run that a worker has taken and not ended: each must be followed by another one."""
+BEGUN = "Running Retrying Completed Failed Crashed Cancelled Cancelling Scheduled AwaitingRetry"
+"""Events of which one must follow once a worker has taken a run (Pending). Other states until then are no progress."""
 PARAMETERS = {
     "__prefect_kind": "json",
     "value": {
@@ -110,14 +110,15 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
     *notification_block*: id of the Prefect block that sends notifications; None: no automation that sends any.
     """
     silence = f"no sign of life for {waits.silence:.0f} s"
-    for name, after, state in (
-        ("a silent run has crashed", TAKEN, StateType.CRASHED),
-        ("a silent cancellation has ended", "Cancelling", StateType.CANCELLED),
+    for name, after, expect, state in (
+        ("a run that never began has crashed", "Pending", BEGUN, StateType.CRASHED),
+        ("a silent run has crashed", "Running Retrying heartbeat", "*", StateType.CRASHED),
+        ("a silent cancellation has ended", "Cancelling", "*", StateType.CANCELLED),
     ):
         yield AutomationCore(
             name=f"gre-bench: {name}",
             description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
-            trigger=events(EVERY, "*", after, waits.silence),
+            trigger=events(EVERY, expect, after, waits.silence),
             actions=[action(ChangeFlowRunState, state=state, message=silence)],
         )
     yield AutomationCore(
