@@ -61,6 +61,7 @@ with get_client(sync_client=True) as client:
 DO = [
     "gre-bench: a crashed run goes on",
     "gre-bench: a refused run says why",
+    "gre-bench: a run that never began has crashed",
     "gre-bench: a silent cancellation has ended",
     "gre-bench: a silent run has crashed",
 ]
