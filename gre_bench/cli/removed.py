@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 INSTEAD = {
+    "compare --benchmarks": "docs/query.md has the SQL statement that correlates a board with other values",
     "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
     "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
 }

@@ -88,7 +88,7 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
         if claim.test not in ON_STUDIES or claim.table is None:
             continue
         try:
-            figures = run_study(name, claim.table, state, every=True).figures
+            figures = run_study(name, claim.table, state).figures
         except (SettingsError, SourceError) as error:
             problems.append(str(error))
             continue
