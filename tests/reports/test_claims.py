@@ -59,7 +59,7 @@ def test_the_papers_own_effects_answer_its_claims(name, metric, tables, verdict)
 def test_the_papers_own_fine_tuned_metric_does_not_clearly_fall_with_the_abstract_alone():
     """Appendix E: GEM-finetune, −0.043 with an interval up to +0.020."""
     answer = _on_effects(effects("table13", row="GEM-finetune"), ALL["degradations-lower"])
-    assert answer.verdict == "cannot be told" and answer.needed > 300
+    assert answer.verdict == "cannot be told"
 
 
 def test_a_claim_with_a_change_untried_does_not_hold_yet():
@@ -115,7 +115,6 @@ def test_a_study_of_examiners_answers_by_the_intervals_of_its_cells(tmp_path):
     # As printed: 0.4343 and 0.4468 for the human guideline, 0.3040 to 0.3891 for the others.
     assert found["human-guideline-is-best"]["verdict"] == "holds"
     assert found["fine-beats-coarse"]["verdict"] == "cannot be told"
-    assert found["fine-beats-coarse"]["needed"] is None  # the cells say nothing of how many texts they rest on
     assert set(found) == {
         "human-guideline-is-best", "fine-beats-coarse", "demonstrations-hurt", "sampling-is-worst",
     }  # fmt: skip
