@@ -138,6 +138,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
     with serving(tmp_path) as server, webhook() as (address, told):
         server = {name: value for name, value in server.items() if not name.startswith("OPENREVIEW_")}
@@ -164,7 +165,7 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
             "done:year/year-iclr", "done:annual-refresh/on-demand",
             "paused:year/year-iclr", "paused:fetch/fetch", "late:agree-with-humans/agree",
         )  # fmt: skip
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200  # on a busy machine Prefect acts on an event up to 15 minutes late
         while sorted_out(told) != NEWS or cancelled(there(server)["runs"]) != CANCELLED:
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)
