@@ -17,6 +17,7 @@ from tests.servers.processes import answered, serving
 
 ASKING = """
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from prefect.client.orchestration import get_client
 from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed, Pending, Running, Scheduled, Submitting
@@ -42,6 +43,7 @@ with get_client(sync_client=True) as client:
         # A run that ends is never running here: on a busy machine it would be silent for too long before it ends.
         for state in ends[end]:
             assert client.set_flow_run_state(run.id, state).state.name == state.name
+            time.sleep(0.5)  # Prefect may lose one of two events of a run that follow within milliseconds
 """
 LISTING = """
 import json
@@ -136,6 +138,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
     with serving(tmp_path) as server, webhook() as (address, told):
         server = {name: value for name, value in server.items() if not name.startswith("OPENREVIEW_")}
@@ -162,7 +165,7 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
             "done:year/year-iclr", "done:annual-refresh/on-demand",
             "paused:year/year-iclr", "paused:fetch/fetch", "late:agree-with-humans/agree",
         )  # fmt: skip
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200  # on a busy machine Prefect acts on an event up to 15 minutes late
         while sorted_out(told) != NEWS or cancelled(there(server)["runs"]) != CANCELLED:
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)
