@@ -10,9 +10,9 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from tests import frozen_outputs
 from tests.conftest import ROOT
 from tests.once import once
+from tests.snapshots import make_sample
 
 COMMANDS = {
     ("refresh", "--settings", "demo", "--set", "scoring.metrics=['gem', 'length']", "--no-prefect"): "SAMPLE-2026: ",
@@ -34,7 +34,7 @@ for command in json.loads(sys.argv[1]):
 
 def test_refresh_and_rank_show_their_progress(tmp_path):
     """At a terminal of 80 columns; in one process: a start of Python for each takes longer than some of them."""
-    shutil.copytree(once("sample-demo", frozen_outputs.make_sample), tmp_path / "state", symlinks=True)
+    shutil.copytree(once("sample-demo", make_sample), tmp_path / "state", symlinks=True)
     text = "The method is clear, but the experiments use one small data set, and no baseline is tuned."
     (tmp_path / "reviews.csv").write_text("paper_id,review\n" + "".join(f's{n:02d},"{text}"\n' for n in range(1, 31)))
     ours, theirs = pty.openpty()

@@ -23,8 +23,8 @@ from gre_bench.reports.contrasts import PlannedContrast
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks
-from tests.frozen_outputs import make_sample
 from tests.once import once
+from tests.snapshots import make_sample
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models", "toml contrasts"}
 ALL = [block for page in PAGES for block in blocks(page)]

@@ -19,9 +19,9 @@ from gre_bench.release.database import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
-from tests.frozen_outputs import make_sample
 from tests.once import once
 from tests.release.visits import cells, click, column, text, visit
+from tests.snapshots import make_sample
 
 
 @pytest.fixture(scope="module")

@@ -239,8 +239,8 @@ def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state, monk
     assert not any((text or "")[:400] in page for text in texts)
     assert publish_edition(store, release_store).name == first.name, "nothing has changed"
     (state / "editions" / EDITION / "correctness.json").unlink()
-    code, out, _ = call("leaderboard", EDITION, "--state", state)
-    assert NOT_MEASURED in out
+    assert "correctness" not in call("leaderboard", EDITION, "--state", state)[1]
+    assert NOT_MEASURED in call("leaderboard", EDITION, "--details", "--state", state)[1]
     second = publish_edition(store, release_store)
     page = (second.folder / "index.html").read_text()
     assert second.name != first.name and "Not measured: no flaws were planted" in page

@@ -59,7 +59,9 @@ def leaderboard(
         "--board", "clean: no rank for models that may have read the reviews; all: a rank for every model.", Board.clean
     ),
     every: bool = option("--all", "Print the boards of all metrics and groups in full.", False),
-    details: bool = option("--details", "Also length, cost, contamination, scores by kind of paper.", False),
+    details: bool = option(
+        "--details", "Also what the columns mean, ties, length, cost, scores by kind of paper.", False
+    ),
     form: options.Form = Format.table,
     out: options.Out = None,
     figures: options.Figures = None,
@@ -103,7 +105,8 @@ def leaderboard(
         shown.show_leaderboard(store.key, rows, signatures, *tests, details, wanted, every or bool(metric))
         shown.show_uncovered(uncovered)
         measured = correctness_of(store)
-        say(correctness_line(measured))
+        if measured or details:
+            say(correctness_line(measured))
         if details:
             if measured:
                 shown.show_correctness(measured)

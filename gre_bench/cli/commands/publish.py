@@ -71,7 +71,7 @@ def _show_published(report: dict[str, Any], problem: str | None, all_texts: bool
     name, folder = report["release"], report["folder"]
     if not report["new"]:
         return say(f"{name} holds all this already: {folder}; --again makes a new release anyway")
-    say(f"{name}: {folder}, digest {report['digest']}")
+    say(f"{name}: {folder}")
     say(f"the page: {folder}/index.html")
     if problem:
         say(f"without figures: {problem}; then publish it --again")
@@ -143,7 +143,7 @@ def verify(
     report |= {"changes": changes(Snapshot.open(against), opened)} if against else {}
 
     def show(_: Any) -> None:
-        say(f"{folder}: {counted(report['files'], 'file')} as written; digest {opened.digest}")
+        say(f"{folder}: {counted(report['files'], 'file')} as written")
         say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
         show_found(manifest.counts)
         screen.say_all(manifest.remarks, "note: ")
@@ -154,7 +154,7 @@ def verify(
 
 
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:
-    say(f"{folder}: whole, {counted(report['files'], 'file')} as written; digest {report['digest']}")
+    say(f"{folder}: whole, {counted(report['files'], 'file')} as written")
     if report["made_again"]:
         _show_made_again(report["made_again"])
     say(f"{report['release']}, made {report['created_at']}; texts: {report['texts']}")

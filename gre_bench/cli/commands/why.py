@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 SHOWN_PAIRS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 12, 200, 300
 LONGEST_LINE = 10_000
+SHOWN_FACTS = (
+    "paper_id", "title", "review_id", "candidate", "pdf_version_status", "text_status", "version_id", "written_at",
+    "version_rule", "lines", "strays",
+)  # fmt: skip
+"""What is printed of the paper and of its reviews; digests are in --json."""
 
 
 def why(
@@ -29,13 +34,14 @@ def why(
     edition: options.TheEdition,
     metric: str = argument("METRIC", "Metric, such as gem.", **METRICS),
     candidate: str = argument("CANDIDATE", "Candidate, by its name on the board."),
-    paper: str | None = option("--paper -p ID", "Also tokens, texts and digests of this paper.", None),
+    paper: str | None = option("--paper -p ID", "Also tokens and texts of this paper.", None),
     no_recount: bool = option("--no-recount", "Do not score the pairs again.", False),
 ) -> Answer:
-    """Explain a score: its pairs, tokens, texts and digests.
+    """Explain a score: its pairs, tokens and texts.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
-    if a check fails. With --paper: what each judgment tells, the tokens that gained most, texts, prompts and digests.
+    if a check fails. With --paper: what each judgment tells, the tokens that gained most, and the texts. --json adds
+    the signature, the run, the prompts and all digests.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
@@ -57,12 +63,8 @@ def show(explanation: Why, store: Store) -> None:
         rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
         say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['score']:+.4f}, {rank}")
     say(
-        f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:16]}, "
-        f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}, "
-        f"synopsis: {signature['synopsis_writer']}"
+        f"by {signature['evaluation_lm']}; judgments by {signature['writer']}; synopsis: {signature['synopsis_writer']}"
     )
-    run = explanation.run
-    say(f"scored by run {run['run_id']} ({run['command']}, version {run['code_version']})")
     _pairs(explanation.pairs, whole=bool(explanation.details))
     if explanation.judgments:
         say("what its judgments tell: nats that the paper's score loses without each")
@@ -74,8 +76,7 @@ def show(explanation: Why, store: Store) -> None:
     if explanation.paper:
         say("")
     for row in (*([explanation.paper] if explanation.paper else ()), *explanation.reviews):
-        digests = {name.removesuffix("_sha256"): value for name, value in row.items() if value is not None}
-        say(", ".join(f"{name} {_short(value)}" for name, value in digests.items()))
+        say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     for row in explanation.checks:
@@ -105,7 +106,7 @@ def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")
-        say(f"  {term['total']:+.4f} nats over {tokens}, {term['of']} ({term['prediction']})")
+        say(f"  {term['total']:+.4f} nats over {tokens}, {term['of']}")
     tokens = sorted(detail["tokens"], key=lambda row: row["gain"], reverse=True)
     for title, rows in (("gained", tokens[:SHOWN_TOKENS]), ("lost", tokens[::-1][:SHOWN_TOKENS])):
         tokens_shown = ", ".join(

@@ -76,7 +76,8 @@ def show_leaderboard(
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
     - *gaps*: the difference in score between contaminated and other models.
-    - *details*: whether to print ties, data and tests behind each board, and properties of the reviews.
+    - *details*: whether to print what the columns mean, the ties, data and tests behind each board, and properties of
+      the reviews.
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
     """
@@ -104,10 +105,11 @@ def show_leaderboard(
             _basis(signature, auc.get(name), exposures)
     if not every:
         _others(boards, first)
-    legend = _legend(boards[first])
-    if every and any(row["metric"].startswith("gem_s_assw") for row in rows):
-        legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
-    say("; ".join(legend), style="dim")
+    if details:
+        legend = _legend(boards[first])
+        if any(row["metric"].startswith("gem_s_assw") for row in rows):
+            legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
+        say("; ".join(legend), style="dim")
 
 
 def _legend(rows: Sequence[LeaderboardRow]) -> list[str]:

@@ -5,6 +5,7 @@ A side of a comparison is a board, or the effects of changes on scores. It comes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -24,6 +25,7 @@ LEVELS = {
     "ranks": "two signatures: ranks compare, scores do not",
 }
 _WITHIN = {True: "yes", False: "no", None: ""}
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 _signed, _led = partial(number, form="+.3f"), partial(number, form="+.2f", lacking="")
 _rho = partial(number, form=".3f", lacking="not defined")
 """A correlation; it is not defined for fewer than three models, or if all scores are equal."""
@@ -42,7 +44,7 @@ def show_sides(report: Row) -> None:
             if rows[0][key]:
                 say(f"only in {name}: {', '.join(rows[0][key])}")
     for field, (a, b) in report.get("differ_in", {}).items():
-        say(f"signatures differ in {field}: {a} | {b}")
+        say(f"signatures differ in {field}: {_brief(a)} | {_brief(b)}")
     if rows := report.get("beside"):
         # For two boards, candidates of one alone are named above; for effects, every row is shown.
         _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
@@ -122,12 +124,11 @@ def show_releases(report: Row) -> None:
     """Prints the comparison of two releases: first metric by metric, then the differences in data and settings."""
     first, second = report["compared"]
     for row in report["releases"]:
-        made = f"made {row['created_at']}, digest {row['digest'][:16]}"
-        say(f"{row['release']}: {row['edition']}, {made}, as it was written")
+        say(f"{row['release']}: {row['edition']}, made {row['created_at']}, as it was written")
     for row in report["metrics"]:
         say(f"\n{row['metric']}: {LEVELS[row['compares']]}")
         for field, (value, other_value) in row["differ_in"].items():
-            say(f"  {field}: {value} | {other_value}")
+            say(f"  {field}: {_brief(value)} | {_brief(other_value)}")
         if (rho := row["agreement"].get("spearman")) is not None:
             say(f"  Spearman of the ranks of {counted(row['agreement']['shared'], 'candidate')}: {rho:.3f}")
         lines = row["candidates"]
@@ -156,6 +157,11 @@ def show_releases(report: Row) -> None:
         say("settings, program, packages, sample, snapshot and imports are the same")
 
 
+def _brief(value: object) -> str:
+    """Returns *value* with 12 digits of each digest, a dash for None; --json has all digits."""
+    return _DIGEST.sub(r"\1…", str(number(value)))
+
+
 def _scores(row: Row, first: str, second: str) -> None:
     changed = [line for line in row["candidates"] if has_changed(line)]
     if not changed:
@@ -182,7 +188,7 @@ def _differing(title: str, key: str, rows: list[Row]) -> None:
     if rows:
         say(f"\n{title}")
     for row in rows[:SHOWN_ROWS]:
-        say(f"  {row[key]}: {number(row['first'])} | {number(row['second'])}")
+        say(f"  {row[key]}: {_brief(row['first'])} | {_brief(row['second'])}")
     if len(rows) > SHOWN_ROWS:
         say(f"  and {len(rows) - SHOWN_ROWS} more; --json has all")
 
@@ -202,12 +208,9 @@ def show_lms(report: Row) -> None:
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"
-        say(
-            f"{report['edition']} · {row['metric']}, on {on} that both scored: "
-            f"1 is {first_lm} (signature {row['signature_ids'][0]}), 2 is {second_lm} ({row['signature_ids'][1]})"
-        )
+        say(f"{report['edition']} · {row['metric']}, on {on} that both scored: 1 is {first_lm}, 2 is {second_lm}")
         for field, (first, second) in row["differ_in"].items():
-            say(f"beside the LM, signatures differ in {field}: {first} | {second}")
+            say(f"beside the LM, signatures differ in {field}: {_brief(first)} | {_brief(second)}")
         if row["problem"]:
             say(f"nothing compares: {row['problem']}")
             continue

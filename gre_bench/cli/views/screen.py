@@ -179,9 +179,13 @@ def grid(
 
 
 def show_counts(metrics: Iterable[Row]) -> None:
-    """Prints a table with a row for each metric: how many pairs are planned, scored, failed, excluded and missing."""
+    """Prints a row for each metric: how many pairs are planned, scored, failed, excluded and missing.
+
+    ``METRIC_specific`` has no row beside METRIC; --json has it.
+    """
     states = ("planned", "scored", "failed", "excluded", "missing")
-    rows = [(row["metric"], *(f"{row[state]:,}" for state in states)) for row in metrics]
+    counts = {row["metric"]: [f"{row[state]:,}" for state in states] for row in metrics}
+    rows = [(name, *own) for name, own in counts.items() if name not in {f"{other}_specific" for other in counts}]
     grid(("metric", *states), rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
