@@ -16,7 +16,6 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from gre_bench.ingest.openreview import fetching
-from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.commands import MODELS
@@ -25,8 +24,9 @@ from tests.faults.invariants import assert_accounted
 from tests.flows.fetching import QUICK, served
 from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
+from tests.servers.chat import MODEL, scripted_chat
+from tests.servers.openreview import Account
 from tests.servers.scripted import serving
-from tests.servers.scripted_chat import MODEL, scripted_chat
 
 PART = 16
 """So many bytes of a secret in a row are taken for a leak."""

@@ -14,7 +14,7 @@ from gre_bench.writing.spend_log import SpendLog
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable
 from tests.faults.killing import GIVEN, by_lm, debris, ended, on_each_core, whole
 from tests.flows.refreshing import EDITION, assert_same
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 PARTS = 6
 HANDFUL = 2

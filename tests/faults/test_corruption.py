@@ -34,7 +34,7 @@ from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import EDITION, query, tables, use
 from tests.pipeline.test_validation_records import SIGNED, granted
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 PAPERS = 3
 NOT_SILENT = "one line that names the file and what to do, or the same tables"

@@ -27,7 +27,7 @@ from gre_bench.store import Store
 from tests.faults.commands import Before, Ended, assert_one_line, command, refresh, sample, small_files
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, tables
-from tests.servers.scripted_chat import ScriptedChat, scripted_chat
+from tests.servers.chat import ScriptedChat, scripted_chat
 
 pytestmark = pytest.mark.timeout(900)
 PAPERS = ("--limit", "2")

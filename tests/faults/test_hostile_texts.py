@@ -19,7 +19,7 @@ from tests.faults.invariants import assert_accounted, assert_readable
 from tests.faults.killing import by_lm
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat, written
+from tests.servers.chat import scripted_chat, written
 
 pytestmark = pytest.mark.slow
 

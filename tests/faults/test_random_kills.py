@@ -21,7 +21,7 @@ from tests.faults import killing
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 WHOLE, BOUGHT, ENGINE = 110, 70, 20
 """Kills of each kind: 200 in all."""

@@ -14,7 +14,7 @@ from tests.faults.invariants import assert_accounted, assert_paid_once, assert_u
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
 from tests.holds import wait_for
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
 STARTS = 3

@@ -19,7 +19,6 @@ import pytest
 
 from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
-from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.release import manifest
 from gre_bench.store import Store
 from tests.conftest import SIXTEEN
@@ -30,7 +29,8 @@ from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
 from tests.ingest.pdf.test_reader import endless
-from tests.servers.scripted_chat import ScriptedChat, scripted_chat
+from tests.servers.chat import ScriptedChat, scripted_chat
+from tests.servers.openreview import fault
 
 pytestmark = pytest.mark.timeout(1200)
 ENDS_IN_S = 5.0

@@ -21,12 +21,12 @@ from prefect.utilities.callables import parameter_schema
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, load, parse
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
 from tests.conftest import ROOT
 from tests.flows.fetching import LOGIN, served
+from tests.servers.openreview import Limit
 from tests.servers.processes import answered, running, serving
 
 FILE = ROOT / "deployments" / "prefect.yaml"

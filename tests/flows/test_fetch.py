@@ -18,7 +18,6 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import IN_A_ROW, fetch_run
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback import FAULTS, Limit, Loopback, fault
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
@@ -30,6 +29,7 @@ from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, IDEAL, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
 from tests.forks import CONTEXT
 from tests.one_line import one_line
+from tests.servers.openreview import FAULTS, Limit, Loopback, fault
 
 pytestmark = pytest.mark.usefixtures("logged_in")
 PAPERS = sorted({note["forum"] for note in NOTES})

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.flows.making_boards import stand_ins
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, refreshed, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,6 @@ from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.records import signature_of
 from gre_bench.core.rosters import roster_file
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.manifest import verify
@@ -37,8 +36,9 @@ from tests.flows.making_boards import ON, job, made, make_until, records, roster
 from tests.flows.test_deployments import FILE, deploy
 from tests.ingest.records.test_venues import next_year
 from tests.one_line import one_line
+from tests.servers.chat import scripted_chat
+from tests.servers.openreview import Limit
 from tests.servers.processes import answered, running, serving
-from tests.servers.scripted_chat import scripted_chat
 
 EDITION = "SAMPLE-2026"
 BOTH = "scoring.metrics=['gem','gem_s_abstract']"

@@ -29,7 +29,7 @@ from gre_bench.studies.examiners.job import ExaminerJob, estimate
 from gre_bench.tasks import steps
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
 from tests.studies.asking import models_file
 

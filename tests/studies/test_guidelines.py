@@ -24,7 +24,7 @@ from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 from tests.studies.asking import models_file
 
 PAPERS = 12

@@ -38,7 +38,7 @@ from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 
 ENTRY = '[[model]]\nname = "a/b-1.5"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 LM = "a/b-1.5"
