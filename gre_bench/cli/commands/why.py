@@ -75,7 +75,7 @@ def show(explanation: Why, store: Store) -> None:
         _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if explanation.paper:
         say("")
-    for row in (*([explanation.paper] if explanation.paper else ()), *explanation.reviews):
+    for row in map(dict, (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)):
         say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
