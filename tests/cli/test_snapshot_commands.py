@@ -83,7 +83,7 @@ def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call):
     assert code == INCOMPLETE and json.loads(out)["outcome"] == "incomplete" and err == second + "\n"
 
 
-@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.night), False])
 def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tmp_path, file):
     more = ("--set", "edition.min_reviews=4")
     if file:

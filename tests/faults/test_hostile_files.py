@@ -226,7 +226,7 @@ def given(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.parametrize("fault", EXPLODING)
 def test_a_file_that_explodes_is_refused_in_one_line_before_it_takes_the_machine(fault, state, tmp_path, trial):

@@ -45,7 +45,7 @@ def took(state: Path, *overrides: str, **more) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("bought", [False, True], ids=["whole", "texts bought"])
 def test_random_kills_of_a_refresh(tmp_path, trial, bought):
@@ -74,7 +74,7 @@ def test_random_kills_of_a_refresh(tmp_path, trial, bought):
         trial(f"SIGKILL at a random moment{kind}: {stage}", invariant, times)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 def test_random_kills_under_the_prefect_engine_leave_no_server(tmp_path, trial):
     random = Random(20261126)

@@ -119,7 +119,7 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
         assert loopback.counts["notes"] == 4 + 4
 
 
-@pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.night), False])
 def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(tmp_path, undisturbed, whole):
     # Each process is killed after its first commit, or, with one commit done, in the middle of its second.
     commits, kills = (1, 0) if whole else (2, 0)
@@ -295,7 +295,7 @@ SOURCES = [("iclr2020", "ICLR 2020", 300), ("iclr2023", "ICLR 2023", 73), ("iclr
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("api", [pytest.param("own", marks=pytest.mark.slow), "together"])
+@pytest.mark.parametrize("api", [pytest.param("own", marks=pytest.mark.night), "together"])
 def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     """413 papers and 1,285 reviews by API v1 and v2; the PDFs are substitutes, as the real ones are not to be had."""
     files = [real("openreview", f"{name}.notes.jsonl.gz") for name, _, _ in SOURCES]
@@ -322,7 +322,7 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     assert (papers, reviews) == (413, 1285)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     from prefect.blocks.system import Secret

@@ -137,7 +137,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
     assert line in found.stderr and "Traceback" not in found.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(1500)
 def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
     with serving(tmp_path) as server, webhook() as (address, told):

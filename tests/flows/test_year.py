@@ -192,7 +192,7 @@ def test_the_command_plans_the_year_with_the_validation_of_what_is_new(tmp_path)
     assert "validate: gem_s_abstract by 13 changes, counted above" in said
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("first", ["write", "validate"])
 def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, first):
     """Judgments by the roster's model are a new combination: it is validated before anything is published."""
@@ -216,7 +216,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
     assert history(state, None, None, ["human"])["rows"]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
     from prefect.testing.utilities import prefect_test_harness
 
@@ -283,7 +283,7 @@ def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path, withi
         time.sleep(0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(1500)
 def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
     state, logs = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"]
