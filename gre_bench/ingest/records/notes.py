@@ -15,6 +15,7 @@ from typing import Any
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.row_files import Imported, is_name, is_text
 from gre_bench.ingest.records.venues import Venue
 
@@ -263,6 +264,11 @@ class _Reading:
                 self._strange(f"review field {field!r:.100} is not known", note.note_id)
         fields = self.venue.ai_text if note.ai and self.venue.ai_text else self.venue.text
         parts = [(heading, self._text(note, field)) for field, heading in fields]
+        if note.ai:
+            thought = [(heading, *without_thinking(part or "")) for heading, part in parts]
+            parts = [(heading, part) for heading, part, _ in thought]
+            if thinking := sum(length for *_, length in thought):
+                self._strange(f"{thinking:,} characters of thinking, which are no part of a review", note.note_id)
         text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
         if not text:
             by_ai = "by the venue's AI reviewer without any text; its entry's ai_text may name other fields"

@@ -362,6 +362,17 @@ def test_ai_reviewers_that_sign_the_form_of_humans_are_candidates_a_second_revie
     assert review_fields(notes, venue) == []
 
 
+def test_the_thinking_of_a_venues_own_ai_reviewer_is_no_review_and_is_told():
+    venue = V2.model_copy(update=AI | {"ai_text": (("assessment", "Assessment"),)})
+    texts = {"r": "<think>No baselines.</think>\n\nClear proofs.", "s": "<think>No baselines."}
+    notes = [paper_v2(), paper_v2("q"), *(v2(name, "AI_Review", {"assessment": text}, forum="pq"[name == "s"])
+                                          for name, text in texts.items())]  # fmt: skip
+    found = read_notes(notes, venue)
+    assert happened(found) == {"papers": 2, "ai_reviews": 1, "no_text": 1}
+    assert [review.text for review in found.reviews] == ["Assessment:\nClear proofs."]
+    assert "28 characters of thinking, which are no part of a review: r" in found.strange
+
+
 @given(st.lists(st.one_of(anything, loose), max_size=12))
 def test_whatever_the_notes_each_is_counted_once(notes):
     found = read_notes([paper_v2("p0"), *notes], V2)
