@@ -1,4 +1,4 @@
-"""Makes the pages and figures of the releases in this folder again, from their tables: after a change of the program.
+"""Makes the pages, figures and views of the releases in this folder again, from their tables.
 
 python data/releases/make_pages.py
 """
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from gre_bench.release import manifest
-from gre_bench.release.database import FOLDER, VIEWS_FILE
+from gre_bench.release.database import FOLDER, VIEWS_FILE, views_of
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 
@@ -25,7 +25,7 @@ def make(folder: Path) -> str:
         made = Path(beside) / folder.name
         made.mkdir()
         shutil.copytree(folder / FOLDER, made / FOLDER)
-        shutil.copyfile(folder / VIEWS_FILE, made / VIEWS_FILE)
+        (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         if problem := write_pages(made, made, about):
             raise SystemExit(problem)
         digest = manifest.seal(made, about, None)
