@@ -92,6 +92,8 @@ STATISTICS = {
 """The tables that a refresh computes from scores and texts, with their keys."""
 OF_CATALOGUE = {"usd", "conflict"}
 """Columns of ``profiles`` that depend on prices and families of models."""
+NOT_COMPUTED = {"likely_low", "likely_high", "more_papers", "needed"}
+"""Columns of ``rank_statistics``, and a field of claims, that earlier versions filled, and nothing reads."""
 OF_TEXTS = {"covered"}
 """Columns of ``profiles`` that depend on the texts themselves, not on their number of words alone."""
 STATED = (
@@ -180,7 +182,8 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
         exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
-        exact &= _of_manifest("claims", about.get("claims"), claim_rows(store, about["signatures"]))
+        claims = [{key: row[key] for key in row.keys() - NOT_COMPUTED} for row in about.get("claims", ())]
+        exact &= _of_manifest("claims", claims, claim_rows(store, about["signatures"]))
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
             exact &= _of_manifest("contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept))
@@ -231,7 +234,9 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
         if row["signature_id"] not in unseparated:
             store_separation(store, signature_of(row), Learnt(0, {}))
     for name, key in STATISTICS.items():
-        skipped = {"run_id", *((OF_CATALOGUE | (OF_TEXTS if withheld else set())) if name == "profiles" else ())}
+        skipped = {"run_id"} | NOT_COMPUTED
+        if name == "profiles":
+            skipped |= OF_CATALOGUE | (OF_TEXTS if withheld else set())
         kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]
         made = store.written[f"put_{name}"]
         exact &= _same(name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures})
