@@ -1,4 +1,4 @@
-"""Makes tests, contrasts, pages and figures of the releases in this folder again: after a change of the program.
+"""Makes tests, contrasts, views, pages and figures of the releases in this folder again: after a change of the program.
 
 What is made comes from the scores and the other tables of a release. These, its date and its name stay.
 
@@ -21,7 +21,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows
+from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows, views_of
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load
@@ -59,7 +59,7 @@ def make(folder: Path) -> str:
         made = Path(beside) / folder.name
         made.mkdir()
         shutil.copytree(folder / FOLDER, made / FOLDER)
-        shutil.copyfile(folder / VIEWS_FILE, made / VIEWS_FILE)
+        (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         renew(made, about)
         if problem := write_pages(made, made, about):
             raise SystemExit(problem)
