@@ -11,16 +11,28 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation
 OWN    := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test test-all test-vllm wheel-test faults lint docs lock audit sbom bench measurements clean
+PURE := architecture board catalogs contracts core http prompts ranking stats store
+
+.PHONY: demo check test test-all night durations test-vllm wheel-test faults lint docs lock audit sbom bench measurements clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench demo
 
-test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
-	@$(BIN)/python -m pytest -m "not slow" $(WORKERS)
+check: $(VENV)/.lint            ## a minute: style, types, imports, and the tests of what is pure
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/python -m pytest -m "not slow and not night" $(WORKERS) $(addprefix tests/,$(PURE))
 
-test-all: $(VENV)/.test           ## the slow ones too: kills at random moments, real servers, thousands of simulations; new examples
-	@GRE_BENCH_NEW_EXAMPLES=1 $(BIN)/python -m pytest $(WORKERS)
+test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
+	@$(BIN)/python -m pytest -m "not slow and not night" $(WORKERS)
+
+test-all: $(VENV)/.test           ## the slow ones too: every test but those of the night; new examples
+	@GRE_BENCH_NEW_EXAMPLES=1 $(BIN)/python -m pytest -m "not night" $(WORKERS)
+
+night: $(VENV)/.test              ## hours: hundreds of kills at random moments, thousands of simulations, real servers
+	@$(BIN)/python -m pytest -m night $(WORKERS)
+
+durations: $(VENV)/.test          ## run all tests but the night's, and write what each took: tests/durations.json
+	@GRE_BENCH_DURATIONS=tests/durations.json $(BIN)/python -m pytest -m "not night" $(WORKERS)
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
 	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm

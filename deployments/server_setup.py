@@ -39,8 +39,8 @@ RUN = "prefect.flow-run."
 Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
 EVERY, ALONE, SCHEDULED, ANNUAL = "gre-bench*", "gre-bench", "gre-bench-scheduled", "annual"
 """Tags: of every run, of runs that are no stage of another run, of scheduled runs, and of the runs of a year."""
-TAKEN = "Pending Submitting InfrastructurePending Running Retrying heartbeat"
-"""Events of a run that a worker has taken and not ended: each must be followed by another one."""
+BEGUN = "Running Retrying Completed Failed Crashed Cancelled Cancelling Scheduled AwaitingRetry"
+"""Events of which one must follow once a worker has taken a run (Pending). Other states until then are no progress."""
 PARAMETERS = {
     "__prefect_kind": "json",
     "value": {
@@ -62,8 +62,8 @@ class Waits:
     *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
     hour.
     *late*: a run that should have begun this long ago is reported.
-    *once*: a notice of a run is sent once in this time. Prefect may set a final state again, if its database was
-    locked.
+    *once*: a run is restarted, and a notice of it is sent, once in this time. Prefect may set a final state again or
+    evaluate one event up to four times, if its database was locked.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -110,21 +110,22 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
     *notification_block*: id of the Prefect block that sends notifications; None: no automation that sends any.
     """
     silence = f"no sign of life for {waits.silence:.0f} s"
-    for name, after, state in (
-        ("a silent run has crashed", TAKEN, StateType.CRASHED),
-        ("a silent cancellation has ended", "Cancelling", StateType.CANCELLED),
+    for name, after, expect, state in (
+        ("a run that never began has crashed", "Pending", BEGUN, StateType.CRASHED),
+        ("a silent run has crashed", "Running Retrying heartbeat", "*", StateType.CRASHED),
+        ("a silent cancellation has ended", "Cancelling", "*", StateType.CANCELLED),
     ):
         yield AutomationCore(
             name=f"gre-bench: {name}",
             description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
-            trigger=events(EVERY, "*", after, waits.silence),
+            trigger=events(EVERY, expect, after, waits.silence),
             actions=[action(ChangeFlowRunState, state=state, message=silence)],
         )
     yield AutomationCore(
         name="gre-bench: a crashed run goes on",
         description="Runs its deployment again, with the crashed run's own parameters. What was done is kept; no reply "
         "that arrived is paid for twice. A run with job variables of its own is not run again: they cannot be given.",
-        trigger=events(SCHEDULED, "Crashed", within_s=waits.rest),
+        trigger=events(SCHEDULED, "Crashed", within_s=waits.once),
         actions=[
             action(
                 RunDeployment, source="inferred", parameters=PARAMETERS, schedule_after=timedelta(seconds=waits.rest)

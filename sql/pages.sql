@@ -219,7 +219,7 @@ order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct f
     j.writer;
 
 -- name: papers
--- one row per paper of the boards shown: the number of scored pairs, and the first board's best candidate
+-- one row per paper of the boards shown: the number of scored pairs, and the human baseline's score on the first board
 with shown as (
     select p.*, w.place, c.kind
     from pairs p
@@ -236,23 +236,14 @@ counts as (
     group by all
 ),
 first_board as (
-    select paper_id, candidate_id, kind, avg(value order by value) as mean
+    select paper_id, avg(value order by value) as human
     from shown
-    where place = (select min(place) from signatures_shown) and state = 'scored'
-    group by all
-),
-ranges as (
-    select
-        paper_id,
-        max(mean) filter (kind = 'human') as human,
-        max(mean) filter (kind <> 'control' and kind <> 'human') as best,
-        min_by(candidate_id, (-mean, candidate_id)) filter (kind <> 'control' and kind <> 'human') as best_candidate
-    from first_board
+    where place = (select min(place) from signatures_shown) and state = 'scored' and kind = 'human'
     group by all
 )
-select c.*, t.human, t.best, t.best_candidate, p.title, p.abstract
+select c.*, t.human, p.title, p.abstract
 from counts c
-left join ranges t using (paper_id)
+left join first_board t using (paper_id)
 left join papers p using (paper_id)
 order by c.paper_id;
 

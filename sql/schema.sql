@@ -433,7 +433,7 @@ create table if not exists rank_statistics (
     rank              integer not null,
     rank_low          integer,           -- what the tests allow: 95%, for all ranks at once
     rank_high         integer,
-    likely_low        integer,           -- 95% of the bootstrap, for this rank alone
+    likely_low        integer,           -- no longer computed, as likely_high and more_papers
     likely_high       integer,
     next_candidate    varchar,           -- the next below
     next_difference   double,            -- how far below, paired by paper
@@ -441,7 +441,7 @@ create table if not exists rank_statistics (
     next_high         double,
     next_p            double,            -- Holm-corrected
     tied              boolean,           -- the difference to the next is not significant at 5%
-    more_papers       integer,           -- further papers that would show it with probability 80%; null: no number would, or it shows already
+    more_papers       integer,           -- no longer computed
     difference_p_holm double,            -- of the difference to the human baseline
     tests             integer not null,
     problem           varchar,           -- why there are no tests

@@ -27,8 +27,6 @@ of samples. For a skewed one it covers it less often: see `COVERED`.
 COVERED = ((2, 81), (3, 77), (4, 76), (8, 78), (12, 80), (16, 81), (20, 82), (FEW, 84))
 """Number of papers, and the percentage of 40,000 lognormal samples (σ = 1) of that size whose 90% t interval covers the
 mean."""
-MOST_MORE = 10_000
-"""More further papers than this are no plan: few venues have as many in a year."""
 FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers "
     f"{min(share for _, share in COVERED)}% to {COVERED[-1][1]}%"
@@ -191,17 +189,11 @@ def unranked(rows: Sequence[LeaderboardRow]) -> str:
 
 
 def ties(rows: Sequence[LeaderboardRow]) -> Iterator[str]:
-    """Yields a sentence for any two neighbours in rank that no test tells apart, and how many more papers would."""
+    """Yields a sentence for any two neighbours in rank that no test tells apart."""
     for row in rows:
         if row["rank"] is not None and row["tied"]:
-            more = row["more_papers"]
-            hope = (
-                f"by estimate {counted(more, 'paper')} more would in four of five tests, if both go on as here"
-                if more and more <= MOST_MORE
-                else f"by estimate {MOST_MORE:,} more papers would not"
-            )  # fmt: skip
             p = f"p {p_value(row['next_p'])}" if row["next_p"] is not None else "no test"
-            yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
+            yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p})."
 
 
 def contamination_gap(gap: CleanGapRow | None) -> str:

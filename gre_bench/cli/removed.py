@@ -6,6 +6,7 @@ import re
 
 _SIGN = "sign the file SHA256SUMS of the release with minisign, cosign or gpg"
 INSTEAD = {
+    "compare --benchmarks": "docs/query.md has the SQL statement that correlates a board with other values",
     "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
     "publish --recount": "gre-bench why scores the pairs of a candidate again",
     "publish --seed": "gre-bench why scores the pairs of a candidate again",

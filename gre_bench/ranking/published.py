@@ -1,6 +1,6 @@
 """The printed numbers of Xu et al. 2025 (``data/published``: tables 1 to 14, running text), and boards beside them.
 
-Boards are compared with each other by rank correlation, with other benchmarks, and with printed results.
+Boards are compared with each other by rank correlation, and with printed results.
 
 Scores of different signatures are never mixed. Across signatures, only ranks are compared; scores are merely shown side
 by side.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -61,7 +61,10 @@ def tables() -> tuple[str, ...]:
 def load(table: str) -> tuple[Figure, ...]:
     """Returns the figures of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
     if table not in tables():
-        raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
+        raise SettingsError(
+            f"no published table {table}; there are: {', '.join(tables())}; a study prints its tables itself, with the "
+            "published values"
+        )
     with (FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         figures = []
         for row in csv.DictReader(lines, strict=True):
@@ -100,22 +103,6 @@ class Consistency:
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkCorrelation:
-    """How closely the scores of *n* models on a board follow their values on another benchmark.
-
-    - *left_out*: the number of models on the board without a benchmark value.
-    - *spearman*, *pearson*: None if *n* is below `FEWEST` or a variable is constant.
-    """
-
-    metric: str
-    benchmark: str
-    n: int
-    left_out: int
-    spearman: float | None
-    pearson: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Beside:
     """A printed figure beside the figure of a run, for one metric and one item; one of the two may be missing.
 
@@ -141,26 +128,9 @@ def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consist
     for metric in (name for name in first if name in second):
         a, b = first[metric], second[metric]
         shared = [model for model in a if model in b]
-        rho, p = _correlated("spearmanr", [a[model] for model in shared], [b[model] for model in shared])
+        rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
         apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
         rows.append(Consistency(metric, len(shared), rho, p, *apart))
-    return rows
-
-
-def with_benchmarks(
-    board: Iterable[Figure], benchmarks: Mapping[str, Mapping[str, float]]
-) -> list[BenchmarkCorrelation]:
-    """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
-
-    *benchmarks*: benchmark → model → value.
-    """
-    rows = []
-    for metric, scores in _by_metric(board).items():
-        for name, values in benchmarks.items():
-            shared = [model for model in scores if model in values]
-            x, y = [scores[model] for model in shared], [values[model] for model in shared]
-            rho, r = (_correlated(kind, x, y)[0] for kind in ("spearmanr", "pearsonr"))
-            rows.append(BenchmarkCorrelation(metric, name, len(shared), len(scores) - len(shared), rho, r))
     return rows
 
 
@@ -198,8 +168,8 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
     return scores
 
 
-def _correlated(kind: str, x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
-    """Returns a coefficient of *x* and *y*, and its two-sided p-value; *kind*: the name of SciPy's test.
+def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+    """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value.
 
     Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. The p-value alone is None if it is
     undefined.
@@ -208,6 +178,6 @@ def _correlated(kind: str, x: Sequence[float], y: Sequence[float]) -> tuple[floa
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None, None
-    result: Any = getattr(stats, kind)(x, y)
+    result: Any = stats.spearmanr(x, y)
     p = float(result.pvalue)
     return float(result.statistic), p if math.isfinite(p) else None

@@ -4,7 +4,7 @@ Every claim about the order of candidates comes from one family of Student's pai
 
 - Holm's correction covers the tests of every two ranked candidates, and each candidate's test against chance.
 - Two candidates are tied unless their test is significant at 5%.
-- The interval of a rank follows from these tests. The bootstrap's shorter interval is reported beside it.
+- The interval of a rank follows from these tests.
 
 Intervals of scores and differences are 90%, as on the board.
 """
@@ -20,11 +20,9 @@ from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
-from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
+from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests
 from gre_bench.stats.ranks import rank_intervals
 
-POWER = 0.8
-RESAMPLES = 4000
 SEED = 0
 
 
@@ -70,12 +68,9 @@ class RankStatistics:
 
     - *rank_low*, *rank_high*: the best and the worst rank that the tests allow. These intervals hold for all candidates
       at once with 95%.
-    - *likely_low*, *likely_high*: the bootstrap's 95% interval of the rank, for this candidate alone.
     - *next_candidate*: the candidate that follows on the board; None for the last one.
     - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: its 90% interval. *next_p*:
       its Holm-corrected p-value. *tied*: whether it is not significant at 5%.
-    - *more_papers*: how many further papers would tell the two apart. It is None if they are not tied, or if even a
-      very large number would not.
     - *difference_p_holm*, *above_p_holm*: Holm-corrected, against the human baseline and against chance.
     - *tests*: the number of tests that Holm's correction covers. *problem*: the reason why there are none.
     """
@@ -84,15 +79,12 @@ class RankStatistics:
     rank: int
     rank_low: int | None = None
     rank_high: int | None = None
-    likely_low: int | None = None
-    likely_high: int | None = None
     next_candidate: str | None = None
     next_difference: float | None = None
     next_low: float | None = None
     next_high: float | None = None
     next_p: float | None = None
     tied: bool | None = None
-    more_papers: int | None = None
     difference_p_holm: float | None = None
     above_p_holm: float | None = None
     tests: int = 0
@@ -118,7 +110,7 @@ def rank_statistics(
     kept = pairs.of_candidates(ranked)
     try:
         tests, adjusted = in_one_family(kept.tests(), list(against_chance.values()))
-        ranks = rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests)
+        ranks = rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, tests)
     except ValueError as error:
         return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]
     by_name = {result.candidate: result for result in ranks}
@@ -132,15 +124,13 @@ def rank_statistics(
         if test := between.get((name, after)):
             # A higher mean is no lead if the test's difference is not positive, however small its p.
             tied = test.p_holm >= ALPHA or test.difference <= 0
-            needed = papers_needed(test, ALPHA, POWER) if tied else None
             compared = {
                 "next_candidate": after, "next_difference": test.difference, "next_low": test.low,
                 "next_high": test.high, "next_p": test.p_holm, "tied": tied,
-                "more_papers": None if needed is None else max(1, needed - test.papers),
             }  # fmt: skip
         rows.append(
             RankStatistics(
-                name, rank, own.surely_low, own.surely_high, own.low, own.high, **compared,
+                name, rank, own.surely_low, own.surely_high, **compared,
                 difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
                 above_p_holm=corrected.get(name),
                 tests=len(tests) + len(corrected),

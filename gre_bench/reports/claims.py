@@ -1,8 +1,7 @@
 """Tests claims of published papers on an edition or a study.
 
 A claim gets one of three verdicts: "holds", "does not hold" or "cannot be told". All claims that are tested together,
-each under each of its metrics, form one family, over which Holm's method corrects (`gre_bench.stats.claims`). For a
-claim that cannot be told, the number of papers that would decide the claim is estimated.
+each under each of its metrics, form one family, over which Holm's method corrects (`gre_bench.stats.claims`).
 
 Two candidates of a board are compared on the papers that both have reviewed, and only if both are ranked in one group.
 Effects, agreements and cells of a study are compared by their stored intervals. Two intervals over the same papers are
@@ -65,8 +64,7 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence
     """Tests each of *claims*, but those about studies, under each of its metrics: one row per claim and metric.
 
     A metric is tested under its first signature in *signatures*. *p* is Holm-corrected over *tests* claims and metrics.
-    *needed*: papers that would decide the claim. *contrasts*: the compared differences; *deciding*: the index of the
-    smallest, or of the largest if one is enough.
+    *contrasts*: the compared differences; *deciding*: the index of the smallest, or of the largest if one is enough.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     rows = _Reader(store)
@@ -88,7 +86,7 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
         if claim.test not in ON_STUDIES or claim.table is None:
             continue
         try:
-            figures = run_study(name, claim.table, state, every=True).figures
+            figures = run_study(name, claim.table, state).figures
         except (SettingsError, SourceError) as error:
             problems.append(str(error))
             continue
@@ -126,12 +124,12 @@ def _rows(answers: Iterable[tuple[Claim, str, ClaimResult]]) -> list[dict[str, A
         {
             "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
             "metric": metric, "verdict": answer.verdict, "p": answer.p_holm, "tests": answer.tests,
-            "needed": answer.needed, "why": answer.why,
+            "why": answer.why,
             "deciding": answer.contrasts.index(answer.deciding) if answer.deciding else None,
             "contrasts": [
                 {"name": item.name, "value": item.value, "error": item.error, "n": item.n,
                  "freedom": None if item.freedom == math.inf else item.freedom,
-                 "low": item.interval()[0], "high": item.interval()[1], "needed": item.needed()}
+                 "low": item.interval()[0], "high": item.interval()[1]}
                 for item in answer.contrasts
             ],
         }

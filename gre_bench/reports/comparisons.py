@@ -1,7 +1,7 @@
-"""Compares two boards or sets of effects: editions, files, releases, published tables, studies, other benchmarks.
+"""Compares two boards or sets of effects: editions, files, releases, published tables; reads the record of a study.
 
 Each side is read as a list of figures: a figure is one number, such as a candidate's mean score or a change's effect.
-A cell of a published table of a study is one row for one LM, by the names and aliases in ``data/models.toml``.
+In a study's record, each LM has its name of ``data/models.toml``.
 
 Releases are compared as far as their scores may be: with the same edition and signature by scores, ranks and pairs;
 with another year or sample by differences from the human baseline; with different signatures by ranks alone.
@@ -21,13 +21,9 @@ from gre_bench.catalogs.models import known_as
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.published import printed
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
-from gre_bench.examiners.results import LAYOUTS, layout
-from gre_bench.guidelines.tables import GROUPS, VENUES
-from gre_bench.ingest.records.row_files import read_all_rows, shown
-from gre_bench.prompts.conditions import RUBRIC
+from gre_bench.examiners.results import layout
 from gre_bench.ranking import published
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.ranking.published import Figure
@@ -85,63 +81,6 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)}
-
-
-def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
-    """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
-
-    Raises `SettingsError` unless *sides* is one board. *benchmarks*: the file of `read_benchmarks`.
-    """
-    if len(sides) != 1 or sides[0].kind != "board":
-        raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
-    values, blank = read_benchmarks(benchmarks)
-    models = {figure.item for figure in sides[0].figures}
-    unknown = sorted({model for of_models in values.values() for model in of_models} - models)
-    table5 = {(figure.metric, figure.item): figure.value for figure in published.load("table5")}
-    return {
-        "benchmarks": [
-            {**asdict(row), "printed": table5.get((row.metric, row.benchmark.lower().replace("-", "_")))}
-            for row in published.with_benchmarks(sides[0].figures, values)
-        ],
-        "blank_entries": blank,
-        "models_not_on_the_board": unknown,
-    }
-
-
-COLUMNS = ("model", "benchmark", "value")
-
-
-def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Returns benchmark → model → value from a CSV file with these columns, and the number of entries without a value.
-
-    Raises `SourceError` for an unusable line, or a second value for the same model and benchmark.
-    """
-    values: dict[str, dict[str, float]] = {}
-    blank = 0
-    rows, columns = read_all_rows(path)
-    if missing := [name for name in COLUMNS if name not in columns]:
-        raise SourceError(f"{path}: no column {', '.join(missing)}; it needs model,benchmark,value")
-    for number, row in rows:
-        where = f"{path}, row {number}"
-        model, benchmark, text = ((row[name] or "").strip() for name in COLUMNS)
-        if not model or not benchmark:
-            raise SourceError(f"{where}: model and benchmark must be given")
-        of_models = values.setdefault(benchmark, {})
-        if not text:
-            blank += 1
-        elif of_models.setdefault(model, _number(text, where)) != _number(text, where):
-            raise SourceError(f"{where}: {model} has two values of {benchmark}; keep one")
-    return values, blank
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise SourceError(f"{where}: '{shown(text)}' is no number; leave a missing value blank")
-    return value
 
 
 Kind = Literal["board", "effects"]
@@ -261,29 +200,12 @@ def _json(path: Path) -> Any:
 
 
 GUIDELINES = ("002_table1", "002_table2")
-TABLES = (*LAYOUTS, *GUIDELINES)
-_CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for name, title in GROUPS.items()}
 
 
-def printed_study(table: str) -> Side:
-    """Returns the published *table* of a study, such as ``001_table1``; *metric* is the LM, *item* the row's name."""
-    figures = []
-    for cell in printed(table):
-        lm, item = _cell(table, cell.row, cell.column)
-        figures.append(
-            Figure(
-                _lm(lm), item, cell.value, table=table, row=cell.row, column=cell.column, anomaly=cell.anomaly,
-                note=cell.note,
-            )
-        )  # fmt: skip
-    return Side(table, "effects", tuple(figures))
-
-
-def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
+def run_study(name: str, table: str, state: Path) -> Side:
     """Returns the results of a study, given by name, folder or ``study.json``, for the cells of *table*.
 
-    *every*: for a study of guidelines, also include conditions that *table* lacks. Raises `SettingsError` without such
-    a study or cell, `SourceError` for a file that is no record of a study.
+    Raises `SettingsError` without such a study or cell, `SourceError` for a file that is no record of a study.
     """
     study = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
@@ -292,22 +214,7 @@ def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
         raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
     if not figures:
         raise SettingsError(f"{name} has no cell of {table}; a study of examiners needs it among its layouts")
-    if table in GUIDELINES and not every:
-        wanted = {figure.item for figure in printed_study(table).figures}
-        figures = tuple(figure for figure in figures if figure.item in wanted)
     return Side(name, "effects", figures)
-
-
-def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM of one cell of a published table, and the cell's name in a study's results."""
-    if table not in GUIDELINES:
-        # Kotonya et al. print one column, for the LM of their submission.
-        return (column if table.startswith("001") else "Orca-7B"), row
-    first, second = row.split(": ")
-    name = _CONDITIONS.get(column, "none")
-    if table == "002_table1":
-        return second, f"{name}_official" if first == "official" and name != "none" else name
-    return first, name + (RUBRIC if second == "w/ Rubric" else "")
 
 
 def _of_examiners(study: Mapping[str, Any], table: str) -> Iterator[Figure]:

@@ -510,7 +510,7 @@ def _by_pair(first: Pairs, second: Pairs, name: str) -> dict[str, Any]:
     """Returns a candidate's number of pairs, and Spearman's correlation of the two LMs' scores on these, if defined."""
     from scipy.stats import spearmanr
 
-    one, other = (side.of_candidates([name]).values for side in (first, second))
-    varies = len(one) > 2 and len(set(one)) > 1 and len(set(other)) > 1
-    result: Any = spearmanr(one, other) if varies else None
-    return {"pairs": len(one), "spearman": result and float(result.statistic)}
+    left, right = (side.of_candidates([name]).values for side in (first, second))
+    varies = len(left) > 2 and len(set(left)) > 1 and len(set(right)) > 1
+    result: Any = spearmanr(left, right) if varies else None
+    return {"pairs": len(left), "spearman": result and float(result.statistic)}

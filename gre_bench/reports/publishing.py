@@ -186,7 +186,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
 def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
     """Tests the claims of published papers under *signatures*, and returns a row for each claim and metric."""
     metrics = {row["metric"] for row in signatures}
-    named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "p", "tests", "needed", "why", "deciding")
+    named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "p", "tests", "why", "deciding")
     return [
         {name: row[name] for name in named}
         | {"comparisons": [{name: contrast[name] for name in ("name", "value", "low", "high", "n")}

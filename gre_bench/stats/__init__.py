@@ -11,6 +11,6 @@ claims       whether a claim about several differences holds
 association  Pearson, Spearman and Kendall coefficients of many resamples at once
 correlation  correlations with grades, their comparison, and the symmetry of an evaluation LM
 length       scores as if every review were as long as a human one
-pair_tests   tests of every two candidates, and how many papers would tell them apart
+pair_tests   tests of every two candidates, and the difference that a number of papers shows
 ranks        intervals of ranks, and whether two boards or measures order the same candidates alike
 """

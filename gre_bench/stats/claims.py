@@ -26,7 +26,6 @@ from gre_bench.stats.samples import Values
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 Quantifier = Literal["all", "any"]
 ALPHA = 0.05
-POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +56,6 @@ class Contrast:
         """Returns the one-sided p-value of the hypothesis that the quantity is at least 0."""
         return _tail(-self.value, self.error, self.freedom)
 
-    def needed(self, margin: float = 0.0, alpha: float = ALPHA) -> int | None:
-        """Returns how large *n* must be to tell the quantity from −*margin* with a power of 80%, two-sided at *alpha*.
-
-        The formula is n·((t(1 − alpha/2) + z₀.₈)·error/|value + margin|)². Returns None if the present *n* is enough,
-        or if *n* is unknown. Also returns None if |value + margin| is no more than a thousandth of *error*, which
-        counts as no difference. With a *margin*, a value below −*margin* needs nothing.
-        """
-        away = self.value + margin
-        enough = 2 * min(self.p_above(margin), _tail(-away, self.error, self.freedom)) < alpha
-        if self.n is None or abs(away) <= self.error / 1000 or enough or (margin and away < 0):
-            return None
-        t = _t(1 - alpha / 2, self.freedom) + _t(POWER, math.inf)
-        return math.ceil(self.n * (t * self.error / abs(away)) ** 2)
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
@@ -78,7 +63,7 @@ class ClaimResult:
 
     - *leaning*: the verdict if *p_holm* is small enough.
     - *p*: the claim's p-value; None if nothing could be compared.
-    - *p_holm*: *p* after Holm's correction over *tests* claims, which multiplies it by *counted* at least.
+    - *p_holm*: *p* after Holm's correction over *tests* claims.
     - *why*: why the claim cannot be told, in words; empty if the intervals are merely too wide.
     """
 
@@ -88,9 +73,7 @@ class ClaimResult:
     p_holm: float | None = None
     tests: int = 1
     quantifier: Quantifier = "all"
-    margin: float = 0.0
     why: str = ""
-    counted: int = 1
 
     @property
     def verdict(self) -> Verdict:
@@ -101,15 +84,6 @@ class ClaimResult:
         """The contrast that decides: the smallest if all must be above zero, the largest if one is enough."""
         pick = min if self.quantifier == "all" else max
         return pick(self.contrasts, key=lambda contrast: contrast.value, default=None)
-
-    @property
-    def needed(self) -> int | None:
-        """How many papers, items or pairs would tell a claim that cannot be told; None if unknown."""
-        if self.verdict != "cannot be told" or self.why:
-            return None
-        alpha = ALPHA / self.counted / (len(self.contrasts) if self.quantifier == "any" else 1)
-        needs = [need for contrast in self.contrasts if (need := contrast.needed(self.margin, alpha)) is not None]
-        return (max if self.quantifier == "all" else min)(needs, default=None)
 
 
 def contrast_of(name: str, differences: Values) -> Contrast | None:
@@ -151,18 +125,15 @@ def judge_claim(
     holds = 1.0 if lacking else holds
     p = min(1.0, 2 * min(holds, fails))
     why = lacking if p >= ALPHA or fails >= holds else ""
-    return ClaimResult(
-        tuple(contrasts), "holds" if holds < fails else "does not hold", p, p, 1, quantifier, margin, why
-    )
+    return ClaimResult(tuple(contrasts), "holds" if holds < fails else "does not hold", p, p, 1, quantifier, why)
 
 
 def decided(results: Sequence[ClaimResult]) -> list[ClaimResult]:
     """Returns *results*, the claims of one family, with Holm's correction over all that have a p-value."""
     tested = [result.p for result in results if result.p is not None]
     adjusted = dict(zip(tested, holm(tested), strict=True))
-    counted = {p: len(tested) - sum(other < p for other in tested) for p in tested}
     return [
-        replace(result, p_holm=adjusted[p], tests=len(tested), counted=counted[p]) if (p := result.p) is not None
+        replace(result, p_holm=adjusted[p], tests=len(tested)) if (p := result.p) is not None
         else result
         for result in results
     ]  # fmt: skip

@@ -105,9 +105,9 @@ def exchange_error(values: Values | Array, first: Keys, second: Keys) -> tuple[f
     se₁₂, as the difference may be negative. The number is that of the side with fewer labels. Where each value has
     labels of its own, se is that of the mean of independent values. Raises ValueError for fewer than two labels.
     """
-    (one, size), (other, number) = clustered_error(values, first), clustered_error(values, second)
-    both, _ = clustered_error(values, list(zip(first, second, strict=True)))
-    return math.sqrt(max(one**2 + other**2 - both**2, both**2)), min(size, number)
+    (by_first, size), (by_second, number) = clustered_error(values, first), clustered_error(values, second)
+    by_both, _ = clustered_error(values, list(zip(first, second, strict=True)))
+    return math.sqrt(max(by_first**2 + by_second**2 - by_both**2, by_both**2)), min(size, number)
 
 
 def paired_test(differences: Values, level: float = 0.90) -> PairedTest:

@@ -6,13 +6,6 @@ there, the papers of an exchange depend on each other (`exchange_error`).
 
 All claims about order come from this one family of tests: "better than the next", "better than the human baseline", and
 the interval of a rank. Such claims can therefore never contradict each other.
-
-`papers_needed` uses the usual sample size of a paired test. This is the smallest N for which
-
-    |difference|·√N/sd ≥ t(1 − α/2m) + t(power).
-
-t(q) is the quantile q of Student's t with N − 1 degrees of freedom, and α is the level of the test. m is the factor by
-which Holm's correction multiplies the test's p-value.
 """
 
 from __future__ import annotations
@@ -28,9 +21,6 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import exchange_error, student_test
 from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
 
-MOST_PAPERS = 1_000_000
-"""A difference that would need more papers than this counts as none."""
-
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
@@ -38,8 +28,6 @@ class PairTest:
 
     - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
       standard error times √*papers*.
-    - *counted*: the factor by which Holm's correction multiplies *p*. This is the number of tests in the family whose
-      p-value is at least as large, this test included.
     - *papers*: the number of papers that both candidates have.
     """
 
@@ -51,14 +39,13 @@ class PairTest:
     sd: float
     p: float
     p_holm: float
-    counted: int
     papers: int
 
     def flipped(self) -> PairTest:
         """Returns the same test with the two candidates exchanged, so that the difference changes its sign."""
         return PairTest(
             self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
-            self.counted, self.papers,
+            self.papers,
         )  # fmt: skip
 
 
@@ -107,45 +94,19 @@ def pair_tests(
             error, independent = exchange_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
             sd, freedom = error * math.sqrt(count), independent - 1
         low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
-        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
+        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, count))
     return in_one_family(tests, ())[0]
 
 
 def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
     """Applies Holm's correction to the pair tests *tests* and to further p-values, *others*, all together.
 
-    Returns the pair tests with their new *p_holm* and *counted*, and the further p-values after correction.
+    Returns the pair tests with their new *p_holm*, and the further p-values after correction.
     """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
-    order = np.argsort(family, kind="stable")
-    counted = {int(index): len(family) - rank for rank, index in enumerate(order)}
-    together = [replace(test, p_holm=adjusted[index], counted=counted[index]) for index, test in enumerate(tests)]
+    together = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=False)]
     return together, adjusted[len(tests) :]
-
-
-def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
-    """Returns how many papers *test* needs to find its difference with probability *power*, at level *alpha*.
-
-    The difference and its standard deviation are assumed to stay as they are now. If *test* has few papers, both are
-    uncertain, and so is the result. Returns None if more than `MOST_PAPERS` are needed.
-    """
-    from scipy.special import stdtrit
-
-    if test.difference == 0:
-        return None
-
-    def enough(count: int) -> bool:
-        wanted = stdtrit(count - 1, 1 - alpha / (2 * test.counted)) + stdtrit(count - 1, power)
-        return abs(test.difference) * math.sqrt(count) >= float(wanted) * test.sd
-
-    if not enough(MOST_PAPERS):
-        return None
-    low, high = 1, MOST_PAPERS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 def detectable(sd: float, papers: int, alpha: float = 0.05, power: float = 0.8) -> float:

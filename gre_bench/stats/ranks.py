@@ -1,9 +1,5 @@
 """How sure is a rank, and do two measures order candidates alike? Rank 1 is the best.
 
-A candidate's rank has two intervals. *low* to *high* is the bootstrap's percentile interval, from resampled papers. In
-simulations, it contains the true rank in 95 to 99% of cases at a nominal 90%. Ranks are whole numbers, and near-equal
-candidates change places.
-
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
 the number of significantly better candidates, and ends at the number of all less that of significantly worse ones. The
 tests are those of `pair_tests`. The intervals of all candidates hold at once with at least the stated probability (in
@@ -31,17 +27,14 @@ from gre_bench.stats.samples import Array, Keys, Values, cell_sums, equal_tailed
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The rank of a candidate by its *mean* over papers of the paper's mean score, with two intervals of the rank.
+    """The rank of a candidate by its *mean* over papers of the paper's mean score.
 
-    - *low*, *high*: the bootstrap interval, for this candidate alone.
-    - *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
+    *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
     """
 
     candidate: str
     mean: float
     rank: int
-    low: int
-    high: int
     surely_low: int
     surely_high: int
 
@@ -66,11 +59,9 @@ def rank_intervals(
     papers: Keys,
     candidates: Sequence[str],
     level: float = 0.90,
-    resamples: int = 10_000,
-    seed: int = 0,
     tests: Sequence[PairTest] | None = None,
 ) -> list[Rank]:
-    """Returns the rank of each candidate by its mean score, with two intervals; the best candidate is first.
+    """Returns the rank of each candidate by its mean score, with its interval; the best candidate is first.
 
     *tests*: the results of `pair_tests` on the same scores; None: they are computed. Means that are equal to nine
     decimals share the better rank. Raises ValueError for fewer than two papers or candidates, or if two candidates have
@@ -82,9 +73,6 @@ def rank_intervals(
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
     means = sums.sum(axis=0) / counts.sum(axis=0)
-    drawn = np.concatenate([_ranks(ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.nanquantile(drawn, tails, axis=0, method="inverted_cdf")
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for test in tests or pair_tests(values, papers, candidates):
         if test.p_holm < 1 - level:
@@ -93,7 +81,7 @@ def rank_intervals(
             worse[upper] += 1
     ranks = _ranks(means[None])[0]
     intervals = [
-        Rank(name, float(means[k]), *map(int, (ranks[k], low[k], high[k], 1 + better[name], number - worse[name])))
+        Rank(name, float(means[k]), int(ranks[k]), 1 + better[name], number - worse[name])
         for k, name in enumerate(names)
     ]
     return sorted(intervals, key=lambda interval: (interval.rank, interval.candidate))

@@ -132,7 +132,7 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "surely_above_chance": bool | None, "expected": int, "planned": int, "scored": int, "failed": int, "excluded": int,
     "missing": int, "papers": int, "unranked": str | None, "validation": str, "rank_low": int | None,
     "rank_high": int | None, "next_candidate": str | None, "next_p": float | None, "tied": bool | None,
-    "more_papers": int | None, "tests": int | None, "untested": str | None, "words": float | None,
+    "tests": int | None, "untested": str | None, "words": float | None,
     "human_words": float | None, "at_length": float | None, "at_length_low": float | None,
     "at_length_high": float | None, "extrapolated": bool | None, "shortest": int | None, "longest": int | None,
     "asked": int | None, "unusable": int | None, "judged": int | None, "unparsable": int | None, "lines": int | None,

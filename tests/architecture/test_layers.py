@@ -44,6 +44,11 @@ def test_flows_and_tasks_are_imported_by_the_one_name_that_is_installed():
     assert not [(path, name) for path, name in found if name.split(".")[0] in LINKS - {"deployments"}]
 
 
+def test_what_is_installed_imports_no_test():
+    paths = modules("gre_bench", "flows", "tasks", "deployments")
+    assert not [path for path in paths if any(name.partition(".")[0] == "tests" for name in imported(path))]
+
+
 def test_the_folders_beside_the_package_lie_in_it_as_links():
     links = {path.name: path.readlink() for path in (ROOT / "gre_bench").iterdir() if path.is_symlink()}
     assert links == {name: Path("..", name) for name in LINKS | {"constraints.txt"}}

@@ -105,7 +105,7 @@ def test_there_are_hundreds_of_them():
 
 
 @pytest.mark.parametrize(
-    "is_chosen", [lambda place: not place % 9, pytest.param(lambda place: place % 9, marks=pytest.mark.slow)]
+    "is_chosen", [lambda place: not place % 9, pytest.param(lambda place: place % 9, marks=pytest.mark.night)]
 )
 def test_a_hostile_statement_changes_nothing_and_is_one_line(tmp_path, is_chosen):
     """Every ninth of them; the others are tried with the slow tests."""
@@ -116,7 +116,7 @@ def test_a_hostile_statement_changes_nothing_and_is_one_line(tmp_path, is_chosen
     } == {}
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_bomb_meets_a_bound_that_is_told_in_one_line_with_what_to_do(tmp_path):
     lines = answers(tmp_path, KINDS["long"]).values()
     assert sum(", or allow more, such as --set query." in line for line in lines) > len(lines) / 2

@@ -11,13 +11,13 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.fetching import budget_file
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
 from gre_bench.store.queries import SAMPLE, TEXTS
 from tests.flows.fetching import ACCOUNT, fetched, served, settings
+from tests.servers.openreview import Limit
 
 DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
 
@@ -83,7 +83,7 @@ def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call):
     assert code == INCOMPLETE and json.loads(out)["outcome"] == "incomplete" and err == second + "\n"
 
 
-@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.night), False])
 def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tmp_path, file):
     more = ("--set", "edition.min_reviews=4")
     if file:

@@ -14,7 +14,7 @@ from gre_bench.core.settings import load, parse
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.writing.catalog import WriterContext, text_writer
 from tests.one_line import one_line
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 
 ROSTER = """
 about = "Made for the tests."

@@ -241,7 +241,7 @@ def test_inspect_finds_the_task_by_the_entry_point():
     assert module.review is review
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
     from gre_bench.core.pretrained import entry_of, held

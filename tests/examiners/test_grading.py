@@ -20,7 +20,7 @@ from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
 from tests.conftest import real
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
 QUICK = RetryPolicy(concurrency=8, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)

@@ -14,7 +14,7 @@ from gre_bench.examiners import templates as scales
 from gre_bench.examiners.pairwise import TextPair, games, position_bias, prefer
 from gre_bench.examiners.panel import Exam, agreement, decide, exam, stretched, verdict, weight, weights
 from tests.examiners.test_grading import writer
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 from tests.servers.scripted_examiner import chooser
 
 

@@ -18,7 +18,7 @@ from tests.conftest import ROOT, SIXTEEN
 from tests.flows.refreshing import use
 from tests.forks import CONTEXT
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, ScriptedChat
+from tests.servers.chat import MODEL, ScriptedChat
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 SCRIPTED = ("--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")

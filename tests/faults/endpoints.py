@@ -26,7 +26,7 @@ from tests.cli.calling import call
 from tests.faults.killing import by_lm
 from tests.flows.refreshing import DEMO, EDITION, query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import ScriptedChat
+from tests.servers.chat import ScriptedChat
 
 ATTEMPTS = 3
 TIMEOUT_S = 60.0

@@ -35,7 +35,7 @@ from tests.flows.refreshing import EDITION, tables, use
 from tests.forks import CONTEXT
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, ScriptedChat
+from tests.servers.chat import MODEL, ScriptedChat
 
 GIVEN = ROOT / "tests" / "flows" / "given_judgments.toml"
 """The sample with the judgments that ship with it: no PDF is read, a refresh takes a third of the time."""

@@ -16,7 +16,6 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from gre_bench.ingest.openreview import fetching
-from gre_bench.ingest.openreview.loopback import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.commands import MODELS
@@ -25,8 +24,9 @@ from tests.faults.invariants import assert_accounted
 from tests.flows.fetching import QUICK, served
 from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
+from tests.servers.chat import MODEL, scripted_chat
+from tests.servers.openreview import Account
 from tests.servers.scripted import serving
-from tests.servers.scripted_chat import MODEL, scripted_chat
 
 PART = 16
 """So many bytes of a secret in a row are taken for a leak."""
@@ -109,7 +109,7 @@ def test_a_canary_is_found_in_each_of_its_writings(tmp_path, trial):
     assert len(leaks([secret], [], [tmp_path])) == 1 and len(forms(secret)) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_keys_that_endpoints_give_back_are_in_nothing_that_a_run_leaves_or_says(planted, tmp_path, trial):
     trial("canaries: keys of models, echoed by the endpoint", "in no file of state and release, no output", len(ECHOES))
     state, models = tmp_path / "state", tmp_path / "models.toml"
@@ -170,7 +170,7 @@ def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monk
     assert leaks(planted, ASKED, []) == []
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, trial):
     pytest.importorskip("transformers", reason="the evaluation LM needs the extra `lm`")
     from tests.lm.chat_models import build_tokenizer
@@ -193,7 +193,7 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
     assert leaks(planted, [text for _, *texts in told for text in texts], [tmp_path]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(900)
 def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tmp_path, trial):
     trial(

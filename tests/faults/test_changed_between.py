@@ -20,10 +20,10 @@ from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
-slow = pytest.mark.slow
+slow = pytest.mark.night
 MIXED = "scores stay under signatures of their own; the board is that of a fresh run"
 REFUSED = "publish refuses half a board in one line, exit 3"
 SMALL = ("run.chunk_papers=2",)
@@ -106,7 +106,7 @@ def test_a_run_resumed_after_a_change_never_mixes(tmp_path, trial, what):
     trial(f"{what} changed between kill and resume", MIXED)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_half_a_board_is_no_release_and_a_whole_one_says_what_it_was_made_with(tmp_path, trial):
     state = tmp_path / "state"
     killed_in_scoring(state)
@@ -152,7 +152,7 @@ def published(folder: Path, state: Path, *more: str) -> dict:
     return manifest.verify(Path(made["folder"]))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_judgments_that_were_bought_under_another_prompt_are_never_scored_beside_the_new(tmp_path, trial):
     state, fresh = tmp_path / "state", tmp_path / "fresh"
     with scripted_chat(pause_s=0.05) as server:

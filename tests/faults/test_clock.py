@@ -127,7 +127,7 @@ def test_the_drip_of_a_fetch_waits_no_longer_for_a_clock_set_back_by_hand(tmp_pa
     )
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed: apt-get install faketime")
 @pytest.mark.parametrize("jump", ["+20d", "-20d"])
 def test_a_real_jump_of_the_clock_in_the_middle_of_a_run_changes_no_table(undisturbed, tmp_path, trial, jump):

@@ -14,7 +14,7 @@ from gre_bench.writing.spend_log import SpendLog
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable
 from tests.faults.killing import GIVEN, by_lm, debris, ended, on_each_core, whole
 from tests.flows.refreshing import EDITION, assert_same
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 PARTS = 6
 HANDFUL = 2
@@ -77,6 +77,7 @@ def resumed_by_lm(folder: Path, point: int, expected: dict, paid: int, core: int
     rmtree(folder)
 
 
+@pytest.mark.always
 def test_a_kill_at_some_commit_points_of_a_refresh_of_given_texts_changes_nothing(tmp_path, trial):
     points, expected = counted(tmp_path, file=GIVEN, limit=FEW)
     for point in Random(20261122).sample(range(1, len(points) + 1), HANDFUL):
@@ -84,7 +85,7 @@ def test_a_kill_at_some_commit_points_of_a_refresh_of_given_texts_changes_nothin
     trial("SIGKILL at a commit point: given texts", SAME, HANDFUL)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_kill_at_every_commit_point_changes_nothing(undisturbed, tmp_path, trial, part):
@@ -94,7 +95,15 @@ def test_a_kill_at_every_commit_point_changes_nothing(undisturbed, tmp_path, tri
     trial("SIGKILL at a commit point", SAME, len(chosen))
 
 
-@pytest.mark.slow
+@pytest.mark.always
+def test_a_kill_at_some_commit_points_of_texts_that_are_bought_pays_none_twice(bought, tmp_path, trial):
+    points, expected, paid = bought
+    for point in Random(20261128).sample(range(1, points + 1), HANDFUL):
+        resumed_by_lm(tmp_path / f"{point}", point, expected, paid, core=min(os.sched_getaffinity(0)))
+    trial("SIGKILL at a commit point: texts by an endpoint", f"{SAME}; {PAID}", HANDFUL)
+
+
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_kill_at_every_commit_point_of_texts_that_are_bought_pays_none_twice(bought, tmp_path, trial, part):
@@ -104,7 +113,7 @@ def test_a_kill_at_every_commit_point_of_texts_that_are_bought_pays_none_twice(b
     trial("SIGKILL at a commit point: texts by an endpoint", f"{SAME}; {PAID}", len(chosen))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_commit_points_are_those_of_every_stage(undisturbed, trial):
     points, _ = undisturbed
     for what in ("before commit", "after commit", "before checkpoint", "replace editions/SAMPLE-2026/.read", "spending",

@@ -34,11 +34,11 @@ from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import EDITION, query, tables, use
 from tests.pipeline.test_validation_records import SIGNED, granted
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 PAPERS = 3
 NOT_SILENT = "one line that names the file and what to do, or the same tables"
-MANY = pytest.mark.slow
+MANY = pytest.mark.night
 pytestmark = pytest.mark.timeout(900)
 LINE_COUNTED = "the line is counted as damaged; doctor and status say so"
 COUNTS = [3, pytest.param(40, marks=MANY)]
@@ -243,7 +243,7 @@ def test_a_damaged_copy_for_readers_or_status_is_one_line_or_whole_and_a_refresh
     trial("damaged file: ledger", LINE_COUNTED)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_release_of_a_copy_with_a_damaged_page_is_refused(pristine, tmp_path, trial):
     state = pristine.copied(tmp_path / "state")
     store = Store(state, EDITION)
@@ -369,7 +369,7 @@ def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path
             trial(f"damaged file: weights, {name}", "one line, or another LM's signature")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_any_damage_to_a_release_is_found_and_its_file_named(pristine, tmp_path, trial):
     state, random = pristine.copied(tmp_path / "state"), Random(14)
     assert command("publish", EDITION, "--state", state).code == 0

@@ -27,7 +27,7 @@ from gre_bench.store import Store
 from tests.faults.commands import Before, Ended, assert_one_line, command, refresh, sample, small_files
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, tables
-from tests.servers.scripted_chat import ScriptedChat, scripted_chat
+from tests.servers.chat import ScriptedChat, scripted_chat
 
 pytestmark = pytest.mark.timeout(900)
 PAPERS = ("--limit", "2")
@@ -149,7 +149,9 @@ def told(found: Ended) -> None:
     assert "No space left on device" in found.err or "File too large" in found.err, found.err
 
 
-@pytest.mark.parametrize(("stage", "left"), [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOWLY)])
+@pytest.mark.parametrize(
+    ("stage", "left"), [*QUICK, *(pytest.param(*case, marks=pytest.mark.night) for case in SLOWLY)]
+)
 def test_a_disk_that_fills_up_at_a_stage_costs_nothing_that_was_committed(edition, disk: Disk, trial, stage, left):
     state, since = disk.folder / "state", edition.chat.count
     told(edition.refresh(state, before=full_at(stage, disk.folder, left)))
@@ -159,7 +161,7 @@ def test_a_disk_that_fills_up_at_a_stage_costs_nothing_that_was_committed(editio
     trial(f"{FULL}: at {stage}", SAME)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_disk_that_grows_step_by_step_is_met_at_many_stages_and_ends_in_the_same_tables(edition, tmp_path, trial):
     since, met, size = edition.chat.count, set(), 64 * 1024
     with mounted(tmp_path / "disk", size) as disk:
@@ -177,7 +179,7 @@ def test_a_disk_that_grows_step_by_step_is_met_at_many_stages_and_ends_in_the_sa
     assert len(met) >= 4, met
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_bound_on_files_that_grows_step_by_step_ends_in_the_same_tables(edition, tmp_path, trial):
     since, most = edition.chat.count, 1024
     while (found := edition.refresh(tmp_path / "state", before=small_files(most))).code != 0:
@@ -197,7 +199,7 @@ def test_files_that_may_not_grow_are_one_line(edition, tmp_path, trial):
     edition.assert_goes_on(tmp_path / "state", since)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_release_that_finds_no_room_leaves_the_last_one_as_it_was(edition, disk: Disk, trial):
     state = disk.folder / "state"
     assert edition.refresh(state).code == 0

@@ -12,10 +12,10 @@ from tests.faults import endpoints
 from tests.faults.endpoints import ATTEMPTS, CODES, outcomes, reasons, refresh, some_chats, texts
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.flows.refreshing import tables
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 from tests.servers.scripted_vllm import scripted_vllm
 
-slow = pytest.mark.slow
+slow = pytest.mark.night
 LONGEST_S = 280.0
 """A run at a misbehaving endpoint ends sooner, however busy the machine is."""
 TOO_LONG = ("slow", "slow_for_ever", "drip", "drip_500", "endless_500")

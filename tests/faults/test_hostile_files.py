@@ -189,7 +189,6 @@ REFUSED = {
     "study settings nested 200,000 deep": (lambda d: ["study", "examiners", "compare", "--settings", rows(d / "s.toml", f"x = {deep('[', ']')}")], "nested too deeply"),
     "study items: a cell of 200 MB": (lambda d: ["study", "examiners", "compare", "--dry-run", "--items", rows(d / "i.tsv", "SRC\tHYP\tScore", "x" * 200_000_000)], "is longer than"),
     "filled sheet: a cell of 200 kB": (lambda d: ["study", "examiners", "errors", f"x={rows(d / 's.csv', 'inconsistent,x', 'maybe,' + 'x' * 200_000)}"], "write yes or no"),
-    "benchmarks: a cell of 200 kB": (lambda d: ["compare", "--published", "table6", "--benchmarks", rows(d / "b.csv", "model,benchmark,value", "m,b," + "x" * 200_000)], "is no number"),
     "ratings: a cell of 200 kB": (lambda d: ["study", "guidelines", "compare", "--reviews", given(d / "in")], "is no rating"),
     "candidate called ..": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s1", "candidate": "..", "review": "x"}')], "candidate"),
     "candidate called ../../x": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s1", "candidate": "../../x", "review": "x"}')], "candidate"),
@@ -227,7 +226,7 @@ def given(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.parametrize("fault", EXPLODING)
 def test_a_file_that_explodes_is_refused_in_one_line_before_it_takes_the_machine(fault, state, tmp_path, trial):

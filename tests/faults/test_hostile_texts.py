@@ -19,9 +19,9 @@ from tests.faults.invariants import assert_accounted, assert_readable
 from tests.faults.killing import by_lm
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat, written
+from tests.servers.chat import scripted_chat, written
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.night
 
 SQL = ("select paper_id, title, abstract, candidate, r.text, j.text as judged from papers p join reviews r using (paper_id) "
        "join judgments j using (review_id) order by all")  # fmt: skip
@@ -197,7 +197,7 @@ def test_logs_and_status_are_whole_lines_of_json(told, place, trial):
             json.loads(line)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(900)
 def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
     trial(

@@ -76,7 +76,7 @@ def shown(state: Path, edition: str = EDITION) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in json.loads(found.out)]
 
 
-@pytest.mark.parametrize("name", ["remove", "undo", pytest.param("replace", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["remove", "undo", pytest.param("replace", marks=pytest.mark.night)])
 @pytest.mark.timeout(1800)
 def test_a_killed_change_of_a_board_is_not_published_by_halves_and_goes_on(ranked, tmp_path, name):
     def state_at(point: str) -> Path:

@@ -41,7 +41,7 @@ LEFT = "the run says incomplete, exit 3; the next ends in the same tables"
 PDFS = SIXTEEN / "pdfs"
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("runner", SHARDED)
 def test_a_worker_that_the_system_kills_for_its_memory_costs_its_papers_alone(
@@ -88,7 +88,7 @@ def bomb(mebibytes: int) -> bytes:
     return data + b"xref\n0 5\n0000000000 65535 f \n" + table + trailer
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_pdf_that_unpacks_to_more_than_its_child_may_hold_has_a_status_and_the_next_is_read(trial) -> None:
     data = bomb(700)
     assert len(data) < 100_000
@@ -100,7 +100,7 @@ def test_a_pdf_that_unpacks_to_more_than_its_child_may_hold_has_a_status_and_the
     trial("out of memory: a PDF bomb under RLIMIT_AS", "it has a status, the next file is read")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_no_text(tmp_path: Path, trial) -> None:
     use(OverlapLM())
     pdfs = tmp_path / "pdfs"

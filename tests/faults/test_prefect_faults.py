@@ -25,7 +25,7 @@ from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
 from tests.servers.processes import answered, closed_port, environment_of, kill, running, served
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.night, pytest.mark.timeout(900)]
 STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"
 ENDS = "done, in the same tables"
 WITHIN_S = 240.0

@@ -21,7 +21,7 @@ from tests.faults import killing
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import by_lm, debris, ended, killed_after, left_behind, stage_of, started, whole
 from tests.flows.refreshing import EDITION, assert_same, tables
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 WHOLE, BOUGHT, ENGINE = 110, 70, 20
 """Kills of each kind: 200 in all."""
@@ -45,7 +45,7 @@ def took(state: Path, *overrides: str, **more) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("bought", [False, True], ids=["whole", "texts bought"])
 def test_random_kills_of_a_refresh(tmp_path, trial, bought):
@@ -74,7 +74,7 @@ def test_random_kills_of_a_refresh(tmp_path, trial, bought):
         trial(f"SIGKILL at a random moment{kind}: {stage}", invariant, times)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(3600)
 def test_random_kills_under_the_prefect_engine_leave_no_server(tmp_path, trial):
     random = Random(20261126)

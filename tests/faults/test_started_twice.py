@@ -14,7 +14,7 @@ from tests.faults.invariants import assert_accounted, assert_paid_once, assert_u
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
 from tests.holds import wait_for
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
 STARTS = 3
@@ -46,7 +46,7 @@ def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed
     trial("the same refresh started twice", "one wins; the others say who, in one line, exit 3", STARTS - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_refresh_that_is_told_to_wait_goes_on_after_the_first(undisturbed, tmp_path, trial):
     state = tmp_path / "state"
     first = commanded(tmp_path / "first", *REFRESH, "--state", str(state), pause_s=0.01)
@@ -62,7 +62,7 @@ def test_a_refresh_that_is_told_to_wait_goes_on_after_the_first(undisturbed, tmp
     trial("the same refresh started twice, with --wait", "the second goes on when the first is done, exit 0")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_two_editions_at_the_same_time_share_archive_and_ledger_and_buy_nothing_twice(tmp_path, trial):
     state = tmp_path / "state"
     with scripted_chat(pause_s=0.05) as server:
@@ -87,7 +87,7 @@ def test_two_editions_at_the_same_time_share_archive_and_ledger_and_buy_nothing_
     trial("two editions at the same time", "each reply is bought once; tables equal those of one alone", 2)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_two_editions_killed_at_the_same_time_go_on_together(tmp_path, trial):
     state = tmp_path / "state"
     with scripted_chat(pause_s=0.05) as server:

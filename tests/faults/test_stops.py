@@ -19,7 +19,6 @@ import pytest
 
 from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
-from gre_bench.ingest.openreview.loopback import fault
 from gre_bench.release import manifest
 from gre_bench.store import Store
 from tests.conftest import SIXTEEN
@@ -30,7 +29,8 @@ from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
 from tests.ingest.pdf.test_reader import endless
-from tests.servers.scripted_chat import ScriptedChat, scripted_chat
+from tests.servers.chat import ScriptedChat, scripted_chat
+from tests.servers.openreview import fault
 
 pytestmark = pytest.mark.timeout(1200)
 ENDS_IN_S = 5.0
@@ -40,7 +40,7 @@ REFRESH = ("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluat
 SIGNS = pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 ONE_SIGN = [
     pytest.param(signal.SIGINT, id="ctrl-c"),
-    pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.slow),
+    pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.night),
 ]
 SOONER = pytest.mark.parametrize("sign", ONE_SIGN)
 STAGES = ("importing", "reading papers", "writing reviews", "writing judgments", "writing synopses", "planning",
@@ -100,7 +100,7 @@ def undisturbed(tmp_path_factory):
     return tables(state)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_refresh_that_is_stopped_at_a_random_moment_of_every_stage(undisturbed, tmp_path, trial, sign):
     random = Random(20261123)
@@ -128,7 +128,7 @@ def stage_of_stop(state: Path) -> str:
     return " ".join(stages[-1].split()[:2])
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
     with asking(tmp_path, pause_s=120.0) as (server, process):
@@ -168,7 +168,7 @@ def test_a_second_stop_does_not_wait_for_what_the_first_one_waits_for(tmp_path, 
     trial(f"{sign.name}: a second one", "ends at once; the next run goes on")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_refresh_under_the_prefect_engine_whose_endpoint_drips(tmp_path, trial, sign):
     with scripted_chat(then="drip_slowly") as server:
@@ -178,7 +178,7 @@ def test_a_refresh_under_the_prefect_engine_whose_endpoint_drips(tmp_path, trial
     trial(f"{sign.name}: under the Prefect engine an LM endpoint drips", CLEAN)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_refresh_whose_replies_come_soon_keeps_what_is_in_flight(tmp_path, trial, sign):
     with asking(tmp_path, pause_s=1.0) as (server, process):
@@ -239,7 +239,7 @@ def undisturbed_two(tmp_path_factory):
     return tables(state)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_long_query_of_a_user(tmp_path, trial, sign):
     assert ended(tmp_path / "state", file=GIVEN, limit=2) == 0
@@ -250,7 +250,7 @@ def test_a_long_query_of_a_user(tmp_path, trial, sign):
     trial(f"{sign.name}: gre-bench sql at a long query", CLEAN)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_refresh_that_waits_for_another(tmp_path, trial, sign):
     with Store(tmp_path / "state", EDITION).lock("test"):
@@ -260,7 +260,7 @@ def test_a_refresh_that_waits_for_another(tmp_path, trial, sign):
     trial(f"{sign.name}: waiting for the edition", CLEAN)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_fetch_whose_service_stalls(tmp_path, trial, sign):
     environment = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
@@ -273,7 +273,7 @@ def test_a_fetch_whose_service_stalls(tmp_path, trial, sign):
     trial(f"{sign.name}: OpenReview stalls in the middle of a body", CLEAN)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @SIGNS
 def test_a_publish_at_random_moments(tmp_path, trial, sign):
     random, state, stopped = Random(9), tmp_path / "state", 0
@@ -298,7 +298,7 @@ def test_a_publish_at_random_moments(tmp_path, trial, sign):
     trial(f"{sign.name}: publishing", f"{CLEAN}; the releases are as before, or one more is whole", stopped)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(1800)
 @SIGNS
 def test_a_refresh_under_the_prefect_engine_at_random_moments(undisturbed, tmp_path, trial, sign):

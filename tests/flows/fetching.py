@@ -13,14 +13,15 @@ import pytest
 
 from gre_bench.core.settings import load
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-from gre_bench.ingest.openreview import fetching, loopback
+from gre_bench.ingest.openreview import fetching
 from gre_bench.ingest.openreview.journal import Journal
-from gre_bench.ingest.openreview.loopback import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
+from tests.servers import openreview as loopback
+from tests.servers.openreview import Account, Loopback
 
 SAMPLE = SIXTEEN
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")

@@ -20,7 +20,7 @@ from gre_bench.stats.effects import Verdict
 from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import LOGIN, QUICK
-from tests.servers.scripted_chat import MODEL
+from tests.servers.chat import MODEL
 
 ON = date(2026, 6, 1)
 """A day on which 2026 is the sample's newest year."""

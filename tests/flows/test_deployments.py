@@ -21,12 +21,12 @@ from prefect.utilities.callables import parameter_schema
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import Settings, load, parse
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.ingest.snapshot import Snapshot
 from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor
 from tests.conftest import ROOT
 from tests.flows.fetching import LOGIN, served
+from tests.servers.openreview import Limit
 from tests.servers.processes import answered, running, serving
 
 FILE = ROOT / "deployments" / "prefect.yaml"
@@ -204,7 +204,7 @@ def server(tmp_path_factory):
         yield environment
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(server, tmp_path, monkeypatch):
     for name, planned in SCHEDULED.items():
         flow = flow_of(name).name
@@ -236,7 +236,7 @@ def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(
     assert status["state"] == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server, tmp_path):
     """Nobody asks for a run: the server's scheduler does, and each goes on where the service's limits stopped the last."""
     with served(limits={kind: Limit(5, 15.0) for kind in ("pdf", "attachment")}) as loopback:
@@ -276,7 +276,7 @@ ON_TWO_CORES = (
 """What is otherwise on a machine of two cores and no GPU."""
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
 def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ray(

@@ -22,7 +22,7 @@ from gre_bench.writing.catalog import WriterContext
 from tests.cli.calling import shown
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 from tests.servers.scripted_examiner import distribution, examiner
 
 MODELS = '[[model]]\nname = "grader"\nendpoint = "{url}"\nmodel = "{model}"\n'

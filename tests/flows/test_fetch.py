@@ -18,7 +18,6 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import fetch
 from gre_bench.ingest.openreview.fetching import IN_A_ROW, fetch_run
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback import FAULTS, Limit, Loopback, fault
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
@@ -30,6 +29,7 @@ from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, IDEAL, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
 from tests.forks import CONTEXT
 from tests.one_line import one_line
+from tests.servers.openreview import FAULTS, Limit, Loopback, fault
 
 pytestmark = pytest.mark.usefixtures("logged_in")
 PAPERS = sorted({note["forum"] for note in NOTES})
@@ -119,7 +119,7 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
         assert loopback.counts["notes"] == 4 + 4
 
 
-@pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.night), False])
 def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(tmp_path, undisturbed, whole):
     # Each process is killed after its first commit, or, with one commit done, in the middle of its second.
     commits, kills = (1, 0) if whole else (2, 0)
@@ -295,7 +295,7 @@ SOURCES = [("iclr2020", "ICLR 2020", 300), ("iclr2023", "ICLR 2023", 73), ("iclr
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("api", [pytest.param("own", marks=pytest.mark.slow), "together"])
+@pytest.mark.parametrize("api", [pytest.param("own", marks=pytest.mark.night), "together"])
 def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     """413 papers and 1,285 reviews by API v1 and v2; the PDFs are substitutes, as the real ones are not to be had."""
     files = [real("openreview", f"{name}.notes.jsonl.gz") for name, _, _ in SOURCES]
@@ -322,7 +322,7 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     assert (papers, reviews) == (413, 1285)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     from prefect.blocks.system import Secret

@@ -26,7 +26,7 @@ def run(state, reviews, *overrides):
 
 
 @pytest.mark.shared
-@pytest.mark.slow
+@pytest.mark.night
 def test_gem_puts_humans_above_both_controls_on_the_300_papers(iclr2023, tmp_path):
     summary = run(tmp_path, iclr2023)
     assert summary["outcome"] == "done"
@@ -78,7 +78,7 @@ def one_by_one(folder, x, y):
 
 
 @pytest.mark.shared
-@pytest.mark.slow
+@pytest.mark.night
 def test_every_number_of_a_local_transformers_model_equals_the_one_by_one_computation(iclr2023, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     folder = build_chat_model(tmp_path / "model", "llama3", context=8192)
@@ -113,7 +113,7 @@ def test_every_number_of_a_local_transformers_model_equals_the_one_by_one_comput
 
 
 @pytest.mark.shared
-@pytest.mark.slow
+@pytest.mark.night
 def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
     notes, texts = real("openreview", "iclr2024.notes.jsonl.gz"), real("openreview", "paper_text.parquet")
     overrides = (f"sources.notes={notes}", f"sources.texts={texts}")

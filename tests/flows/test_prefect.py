@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.flows.making_boards import stand_ins
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, refreshed, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def engine():
         yield
 
 
-@pytest.mark.slow
+@pytest.mark.always
 def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_path):
     use(OverlapLM())
     summary = annual_refresh(demo(), tmp_path / "engine")
@@ -51,7 +51,7 @@ def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_
     assert_same(tables(tmp_path / "engine"), tables(refreshed(tmp_path / "plain")))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, tmp_path):
     use(OverlapLM())
     with get_client(sync_client=True) as client:
@@ -64,7 +64,7 @@ def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, 
     assert states["Paused"].is_completed() and "Raise it" in states["Paused"].message
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_path):
     use(OverlapLM())
     with scripted_chat() as endpoint, get_client(sync_client=True) as client:

@@ -17,6 +17,7 @@ from tests.servers.processes import answered, serving
 
 ASKING = """
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from prefect.client.orchestration import get_client
 from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed, Pending, Running, Scheduled, Submitting
@@ -42,6 +43,7 @@ with get_client(sync_client=True) as client:
         # A run that ends is never running here: on a busy machine it would be silent for too long before it ends.
         for state in ends[end]:
             assert client.set_flow_run_state(run.id, state).state.name == state.name
+            time.sleep(0.5)  # Prefect may lose one of two events of a run that follow within milliseconds
 """
 LISTING = """
 import json
@@ -61,6 +63,7 @@ with get_client(sync_client=True) as client:
 DO = [
     "gre-bench: a crashed run goes on",
     "gre-bench: a refused run says why",
+    "gre-bench: a run that never began has crashed",
     "gre-bench: a silent cancellation has ended",
     "gre-bench: a silent run has crashed",
 ]
@@ -134,7 +137,8 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
     assert line in found.stderr and "Traceback" not in found.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.timeout(1500)
 def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
     with serving(tmp_path) as server, webhook() as (address, told):
         server = {name: value for name, value in server.items() if not name.startswith("OPENREVIEW_")}
@@ -161,7 +165,7 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
             "done:year/year-iclr", "done:annual-refresh/on-demand",
             "paused:year/year-iclr", "paused:fetch/fetch", "late:agree-with-humans/agree",
         )  # fmt: skip
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200  # on a busy machine Prefect acts on an event up to 15 minutes late
         while sorted_out(told) != NEWS or cancelled(there(server)["runs"]) != CANCELLED:
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)

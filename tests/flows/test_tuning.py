@@ -229,7 +229,7 @@ def tuning(place: Path, folder: Path) -> list[str]:
     return [*command, *files, *FAST, "--state", str(folder / "state"), "--json"]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [*tuning(place, tmp_path), "--no-prefect", "--train", "0:6", "--set", "epochs=2", "--set", "save_every=1"]
@@ -250,7 +250,7 @@ def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, t
     assert lines == list(range(1, 15))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
     command = [*tuning(place, tmp_path), "--train", "0:3", "--choose", "3:4"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}

@@ -22,7 +22,6 @@ from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.records import signature_of
 from gre_bench.core.rosters import roster_file
 from gre_bench.flows import year
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.manifest import verify
@@ -37,8 +36,9 @@ from tests.flows.making_boards import ON, job, made, make_until, records, roster
 from tests.flows.test_deployments import FILE, deploy
 from tests.ingest.records.test_venues import next_year
 from tests.one_line import one_line
+from tests.servers.chat import scripted_chat
+from tests.servers.openreview import Limit
 from tests.servers.processes import answered, running, serving
-from tests.servers.scripted_chat import scripted_chat
 
 EDITION = "SAMPLE-2026"
 BOTH = "scoring.metrics=['gem','gem_s_abstract']"
@@ -192,7 +192,7 @@ def test_the_command_plans_the_year_with_the_validation_of_what_is_new(tmp_path)
     assert "validate: gem_s_abstract by 13 changes, counted above" in said
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("first", ["write", "validate"])
 def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, first):
     """Judgments by the roster's model are a new combination: it is validated before anything is published."""
@@ -216,7 +216,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
     assert history(state, None, None, ["human"])["rows"]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
     from prefect.testing.utilities import prefect_test_harness
 
@@ -283,7 +283,7 @@ def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path, withi
         time.sleep(0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(1500)
 def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
     state, logs = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"]

@@ -25,7 +25,7 @@ from tests.flows.test_year import RUNS, deployment, killed
 from tests.lm.test_pretrained_real import needed
 from tests.servers.processes import answered, running, serving, transformers_command, transformers_server
 
-pytestmark = [pytest.mark.pretrained, pytest.mark.slow, pytest.mark.timeout(8000)]
+pytestmark = [pytest.mark.pretrained, pytest.mark.night, pytest.mark.timeout(8000)]
 
 MODELS = """
 [[endpoint]]

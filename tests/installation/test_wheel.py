@@ -118,7 +118,8 @@ for command in json.loads(sys.argv[1]):
 
 
 @pytest.mark.parametrize(
-    "engine", [pytest.param((), id="prefect", marks=pytest.mark.slow), pytest.param(("--no-prefect",), id="no-prefect")]
+    "engine",
+    [pytest.param((), id="prefect", marks=pytest.mark.night), pytest.param(("--no-prefect",), id="no-prefect")],
 )
 def test_the_demo_and_every_command_need_nothing_but_the_installation_and_work_from_anywhere(installed, engine):
     shutil.rmtree(installed.folder / "state", ignore_errors=True)

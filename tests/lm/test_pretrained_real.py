@@ -42,7 +42,7 @@ def judged() -> list[tuple[str, str]]:
     return [(judgments_of(texts[0]), judgments_of(texts[1])) for _, texts in sorted(reviews.items())[:PAPERS]]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
     from gre_bench.lm.catalog import open_lm
 

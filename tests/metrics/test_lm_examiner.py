@@ -18,7 +18,7 @@ from gre_bench.metrics.lm_examiner import LMExaminer, chat, overall_score
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.one_line import one_line
-from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
+from tests.servers.chat import MODEL, ScriptedChat, scripted_chat
 
 CASE = Case("p1", "c1", "none", "review", "The review is here.", "", "The whole paper.")
 QUICK = RetryPolicy(concurrency=2, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)

@@ -27,7 +27,7 @@ from tests.forks import CONTEXT
 from tests.one_line import one_line
 from tests.pipeline.runs import killed
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 

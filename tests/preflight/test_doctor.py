@@ -20,7 +20,6 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.ingest.openreview.loopback import Limit
 from gre_bench.lm.weights import Accelerator, Torch
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
@@ -32,7 +31,8 @@ from tests.flows.fetching import LOGIN, served
 from tests.flows.fetching import settings as fetching
 from tests.flows.refreshing import DEMO, demo, run, use
 from tests.scripted_lms import FaultyLM, OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
+from tests.servers.openreview import Limit
 
 CANARY = "sk-canary-0123456789abcdef"
 ENTRY = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'

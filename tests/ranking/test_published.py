@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gre_bench.catalogs.models import load as known_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import published
-from gre_bench.ranking.published import SIZE, Figure, beside, consistency, load, printed_consistency, with_benchmarks
+from gre_bench.ranking.published import SIZE, Figure, beside, consistency, load, printed_consistency
 from tests.conftest import ROOT
 
 SEEDS = ROOT.parent / "shared" / "seeds"
@@ -205,17 +205,6 @@ def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scor
     else:
         assert same.spearman == pytest.approx(1) and there.spearman == pytest.approx(-1)
         assert there.spearman == pytest.approx(back.spearman)
-
-
-def test_missing_benchmark_entries_are_left_out_and_counted():
-    one = board("gem", a=1.0, b=2.0, c=4.0, d=8.0)
-    (row,) = with_benchmarks(one, {"MMLU": {"a": 10.0, "b": 11.0, "c": 13.0, "stranger": 99.0}})
-    assert (row.n, row.left_out, row.spearman) == (3, 1, pytest.approx(1.0))
-    assert row.pearson == pytest.approx(1.0)
-    # Spearman's and Pearson's coefficients differ where the relation is bent, and sizes are no metric.
-    (row,) = with_benchmarks(board("gem", a=1.0, b=2.0, c=3.0, d=100.0), {"X": {"a": 1, "b": 2, "c": 3, "d": 4}})
-    assert row.spearman == pytest.approx(1.0) and row.pearson < 0.85
-    assert {row.metric for row in with_benchmarks(load("table6"), {"X": {}})} == {"gem", "gem_s_abstract", "gem_s_assw"}
 
 
 def test_figures_stand_beside_each_other_and_none_is_dropped():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from gre_bench.ranking.rank_statistics import Pairs, at_human_length, rank_statistics
-from gre_bench.stats.pair_tests import pair_tests, papers_needed
 
 
 def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float = 1.0) -> Pairs:
@@ -29,7 +27,7 @@ def ranked(pairs: Pairs) -> dict[str, int]:
     return {name: place for place, name in enumerate(names, 1)}
 
 
-def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they_lack():
+def test_far_apart_neighbours_are_ranked_and_near_ones_tied():
     pairs = board({"human": 5, "a": 0.05, "b": 0, "c": -5})
     found = {row.candidate_id: row for row in rank_statistics(pairs, ranked(pairs))}
     assert (found["human"].rank_low, found["human"].rank_high, found["human"].tied) == (1, 1, False)
@@ -40,11 +38,6 @@ def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they
     )
     assert (found["c"].rank, found["c"].rank_low, found["c"].next_candidate, found["c"].tied) == (4, 4, None, None)
     assert found["human"].difference_p_holm is None and found["a"].difference_p_holm < 1e-6
-    tests = {(test.first, test.second): test for test in pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])}
-    test = tests.get((first, second)) or tests[second, first]
-    # Of six tests this one is the least sure, and Holm's correction counts it alone.
-    assert found[first].more_papers == papers_needed(replace(test, counted=1), 0.05) - 40
-    assert found["human"].more_papers is None
     assert {row.tests for row in found.values()} == {6}
 
 

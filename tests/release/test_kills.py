@@ -41,7 +41,7 @@ CONTEXT.set_forkserver_preload(["tests.release.publishing"])
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=[] if step in DIFFERENT else pytest.mark.slow) for step in STEPS]
+    "step", [pytest.param(step, marks=[] if step in DIFFERENT else pytest.mark.night) for step in STEPS]
 )
 def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes_through(own, step):
     process = CONTEXT.Process(target=publish_until, args=(str(own), EDITION, step))

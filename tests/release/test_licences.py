@@ -16,7 +16,7 @@ from tests.cli.calling import call, shown
 from tests.conftest import ROOT, SIXTEEN
 from tests.flows.refreshing import use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 
 SAMPLE = ROOT / "data"
 CANARY = "Zyxomma"

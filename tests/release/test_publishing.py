@@ -225,7 +225,7 @@ def test_editions_of_two_signatures_are_no_history(own):
         "insert into signatures by name select * replace (reverse(signature_id) as signature_id) from signatures",
         *(
             f"update {table} set signature_id = reverse(signature_id)"
-            for table in ("plan", "scores", "effects", "validations")
+            for table in ("plan", "scores", "effects", "validations", "rank_statistics")
         ),
     )
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))

@@ -32,7 +32,7 @@ def look(tab, folder):
     assert tab.ask("document.querySelectorAll('#table-papers tbody tr').length") == 300
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_no_page_of_a_board_of_300_papers_and_21_candidates_is_over_2_megabytes(tab, tmp_path):
     folder = published(tmp_path, make(tmp_path, papers=300, candidates=21))
     assert len(list((folder / "papers").iterdir())) == 300 and len(list((folder / "candidates").iterdir())) == 21
@@ -41,7 +41,7 @@ def test_no_page_of_a_board_of_300_papers_and_21_candidates_is_over_2_megabytes(
 
 
 @pytest.mark.shared
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_300_real_papers_are_published_without_a_word_of_their_reviews(tab, iclr2023, tmp_path):
     chosen = settings.load(ROOT / "deployments" / "iclr2023.toml", (f"sources.reviews={iclr2023}",))
     assert refresh(Job(chosen, tmp_path), steps.undecorated())["outcome"] == "done"
@@ -64,7 +64,7 @@ NAMES = (
 """The candidates that the board on the screen shows."""
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.shared
 def test_a_reader_of_a_real_board_finds_the_six_models_the_group_of_three_and_a_candidate(tab, tmp_path):
     folder = real("llm-boards", "iclr2022")

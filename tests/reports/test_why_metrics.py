@@ -20,7 +20,7 @@ from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, query, use, with_papers_read
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 
 ELSEWHERE = {"gem_s_categories", "gem_s_categories_specific", "lm_examiner"}
 """Of businesses, not of papers; and asked of an LM behind a server: a test of its own."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import socket
 import struct
 import threading
@@ -30,6 +32,17 @@ def serving(server: Server) -> Iterator[Server]:
         thread.join()
 
 
+def until_stopped() -> None:
+    """Returns when the process is told to stop, by Ctrl-C or SIGTERM; for servers that are started from a shell."""
+    # A shell starts jobs in the background with SIGINT ignored.
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, signal.default_int_handler)
+    print("Ctrl-C stops it", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(0.5)
+
+
 class Scripted(ThreadingHTTPServer):
     """A server and its record: ``requests``, ``headers`` and ``times`` of each, ``peak`` (most at one time).
 
@@ -48,8 +61,9 @@ class Scripted(ThreadingHTTPServer):
         then: str = "ok",
         when: Callable[[Any], str | None] | None = None,
         pause_s: float = 0.0,
+        port: int = 0,
     ):
-        super().__init__(("127.0.0.1", 0), handler)
+        super().__init__(("127.0.0.1", port), handler)
         self.script, self.then, self.when, self.pause_s = list(script), then, when, pause_s
         self.until: Callable[[int], bool] | None = None
         self.requests: list[Any] = []

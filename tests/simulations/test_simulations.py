@@ -348,7 +348,7 @@ def test_the_test_against_chance_keeps_its_level_and_finds_what_it_should(found)
         assert (row["mean_effect"] > 0) == (row["candidate"] == "knows something")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(1200)
 def test_over_2000_simulations_intervals_cover_at_nominal_within_two_points():
     found = known_answers(simulations=2000, papers=300, seed=0, learn=False)

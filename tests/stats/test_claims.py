@@ -1,8 +1,7 @@
-"""Verdicts on claims: worked by hand, the share of wrong verdicts by simulation, and the n that a claim asks for."""
+"""Verdicts on claims: worked by hand, and the share of wrong verdicts by simulation."""
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
@@ -57,20 +56,6 @@ def test_of_claims_on_the_edge_few_are_told_wrongly():
     assert verdicts.count("holds") / 2000 < 0.001
 
 
-def test_the_n_that_is_needed_finds_the_effect_with_a_power_of_80_per_cent():
-    one = Contrast("c", 0.1, 0.1, 100)
-    assert judge_claim([one]).needed == one.needed() == math.ceil(100 * (1.959964 + 0.841621) ** 2)
-    assert sure(0.5).needed() is None and Contrast("c", 0.0, 0.1, 100).needed() is None
-    assert Contrast("two that wrote the same", 0.0, 0.0, 6).needed() is None
-    error = 0.1 * math.sqrt(100 / one.needed())
-    power = 1 - scipy_stats.norm.cdf(1.959964 - 0.1 / error)
-    assert power == pytest.approx(0.8, abs=0.005)
-    # All are asked for: the most. Any: the least.
-    two = Contrast("d", 0.05, 0.1, 100)
-    assert judge_claim([one, two]).needed == two.needed()
-    assert two.needed() > judge_claim([one, two], "any").needed == one.needed(alpha=0.025) > one.needed()
-
-
 def test_p_is_the_largest_for_all_and_bonferronis_for_any():
     values = (0.3, 0.2, -0.1)
     above = [float(scipy_stats.norm.sf(value / 0.1)) for value in values]
@@ -91,7 +76,6 @@ def test_one_difference_that_is_significant_alone_is_not_among_many_claims_and_m
     assert [result.verdict for result in together] == ["cannot be told"] * 5
     assert together[0].p_holm == pytest.approx(4 * one.p) and together[0].tests == 4
     assert together[2].p_holm is None
-    assert together[0].needed == one.contrasts[0].needed(alpha=0.05 / 4)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=6), st.integers(1, 9))
@@ -116,7 +100,7 @@ def test_a_margin_is_for_holding_alone():
     assert judge_claim([rise], margin=0.1).leaning in ("holds", "does not hold")
     assert judge_claim([Contrast("c", 0.0, 0.02, 300)], margin=0.1).verdict == "holds"
     assert judge_claim([Contrast("c", -0.3, 0.02, 300)], margin=0.1).verdict == "does not hold"
-    assert judge_claim([Contrast("c", 0.0, 0.2, 300)], margin=0.1).needed > 300
+    assert judge_claim([Contrast("c", 0.0, 0.2, 300)], margin=0.1).verdict == "cannot be told"
 
 
 def test_a_claim_with_a_part_missing_may_fail_but_cannot_hold():

@@ -40,7 +40,6 @@ def test_interval_covers_at_its_nominal_level_within_two_points(trial, papers, s
 @pytest.mark.parametrize("papers", [30, 100])
 def test_intervals_of_ranks_promise_no_more_than_they_hold(papers):
     found = coverage(ranks, papers, 0.3, "normal", 150)
-    assert found["rank, bootstrap, 90%"] > 0.88
     assert found["all ranks, by Holm, 90%"] > 0.88
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gre_bench.stats.effects import holm
-from gre_bench.stats.pair_tests import PairTest, pair_tests, papers_needed
+from gre_bench.stats.pair_tests import pair_tests
 
 
 def table(random: np.random.Generator, means, papers: int):
@@ -31,7 +31,6 @@ def test_each_test_is_students_paired_test_of_paper_means_and_holm_is_over_all_o
     for test, one in zip(found, wanted, strict=True):
         low, high = one.confidence_interval(0.90)
         assert (test.low, test.high) == pytest.approx((low, high))
-    assert sorted(test.counted for test in found) == [1, 2, 3]
 
 
 def test_a_missing_pair_takes_its_reference_out_of_the_difference_and_not_the_paper():
@@ -44,17 +43,6 @@ def test_a_missing_pair_takes_its_reference_out_of_the_difference_and_not_the_pa
     assert test.papers == 4
     with pytest.raises(ValueError, match="a and b do not have two papers in common"):
         pair_tests([1.0, 2.0, 3.0], ["p", "p", "q"], ["a", "b", "a"])
-
-
-def test_the_papers_needed_are_those_of_the_textbook_and_show_the_difference_as_often_as_they_promise():
-    # Two-sided 5%, power 80%: n = ((1.960 + 0.842)·sd/d)² = 31.4 for d = sd/2, and two more for Student's t: 34.
-    test = PairTest("a", "b", 0.5, 0, 1, 1.0, 0.2, 0.2, 1, 10)
-    assert papers_needed(test, 0.05) == 34
-    assert papers_needed(PairTest("a", "b", 0.0, 0, 0, 1.0, 1.0, 1.0, 1, 10), 0.05) is None
-    random = np.random.default_rng(4)
-    needed = papers_needed(PairTest("a", "b", 0.4, 0, 1, 1.0, 0.2, 0.2, 1, 10), 0.05)
-    drawn = random.normal(0.4, 1.0, size=(4000, needed))
-    assert abs((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean() - 0.8) < 0.02
 
 
 @settings(max_examples=30)

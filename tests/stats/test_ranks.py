@@ -33,14 +33,13 @@ def test_the_consistency_of_two_published_boards_is_the_recomputed_one():
 
 def test_far_apart_candidates_have_one_rank_each_and_equal_ones_may_have_any():
     found = rank_intervals(*scored(np.random.default_rng(1), [0, 10, 20], 30))
-    assert [(one.candidate, one.rank, one.low, one.high, one.surely_low, one.surely_high) for one in found] == [
-        ("c2", 1, 1, 1, 1, 1),
-        ("c1", 2, 2, 2, 2, 2),
-        ("c0", 3, 3, 3, 3, 3),
+    assert [(one.candidate, one.rank, one.surely_low, one.surely_high) for one in found] == [
+        ("c2", 1, 1, 1),
+        ("c1", 2, 2, 2),
+        ("c0", 3, 3, 3),
     ]
     found = rank_intervals(*scored(np.random.default_rng(2), [0, 0, 0, 0], 40))
     assert {(one.surely_low, one.surely_high) for one in found} == {(1, 4)}
-    assert max(one.high - one.low for one in found) >= 2
 
 
 def test_difficulty_that_candidates_share_does_not_blur_ranks():
@@ -62,19 +61,18 @@ def test_a_candidate_that_lacks_pairs_is_ranked_by_those_it_has():
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.lists(st.floats(-1, 1), min_size=2, max_size=6))
 def test_intervals_hold_the_rank_and_stay_on_the_board(seed, means):
-    found = rank_intervals(*scored(np.random.default_rng(seed), means, 12), resamples=200)
+    found = rank_intervals(*scored(np.random.default_rng(seed), means, 12))
     assert [one.rank for one in found] == sorted(one.rank for one in found)
     for one in found:
-        assert 1 <= one.low <= one.high <= len(means)
         assert 1 <= one.surely_low <= one.rank <= one.surely_high <= len(means)
 
 
 def test_equal_means_and_those_that_differ_by_rounding_share_the_better_rank():
-    found = rank_intervals([1.0, 3.0, 1.0, 3.0, 0.0, 1.0], "ababab", "xxyyzz", resamples=50)
+    found = rank_intervals([1.0, 3.0, 1.0, 3.0, 0.0, 1.0], "ababab", "xxyyzz")
     assert [(one.candidate, one.rank) for one in found] == [("x", 1), ("y", 1), ("z", 3)]
     first, second = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]  # added up in this order, they differ in the last place
     values = [*first, *second, *(value + 1 for value in first)]
-    found = rank_intervals(values, [0, 1, 2] * 3, ["a"] * 3 + ["b"] * 3 + ["c"] * 3, resamples=200)
+    found = rank_intervals(values, [0, 1, 2] * 3, ["a"] * 3 + ["b"] * 3 + ["c"] * 3)
     assert sum(first) != sum(second)
     assert [(one.candidate, one.rank) for one in found] == [("c", 1), ("a", 2), ("b", 2)]
 
@@ -127,7 +125,7 @@ def test_papers_weigh_alike_in_every_rank_however_many_references_they_have():
             for _ in range(20 if paper == 0 else 1)]  # fmt: skip
     candidates, papers, values = map(list, zip(*rows, strict=True))
     assert ranks(values, papers, candidates) == {"a": 1, "b": 2, "c": 3}
-    assert [one.candidate for one in rank_intervals(values, papers, candidates, resamples=50)] == ["a", "b", "c"]
+    assert [one.candidate for one in rank_intervals(values, papers, candidates)] == ["a", "b", "c"]
     found = agreement(values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates)
     assert (found.spearman, found.kendall, found.high) == pytest.approx((1, 1, 1))
 

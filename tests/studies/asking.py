@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.servers.scripted_chat import MODEL, ScriptedChat
+from tests.servers.chat import MODEL, ScriptedChat
 
 MODELS = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 

@@ -29,7 +29,7 @@ from gre_bench.studies.examiners.job import ExaminerJob, estimate
 from gre_bench.tasks import steps
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
 from tests.studies.asking import models_file
 
@@ -445,7 +445,7 @@ def test_an_estimate_counts_the_requests_that_are_then_made_and_money_is_that_of
         assert one["usd"] == pytest.approx((one["prompt_tokens"] * 1.0 + one["reply_tokens"] * 2.0) / 1e6)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_flow_runs_under_the_prefect_engine(job):
     with scripted_chat(write=examiner()) as server:
         summary = examiner_study(job(server, {"base": {"template": "base"}}))

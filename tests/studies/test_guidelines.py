@@ -24,7 +24,7 @@ from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 from tests.studies.asking import models_file
 
 PAPERS = 12
@@ -210,7 +210,7 @@ def test_what_cannot_be_asked_says_so_and_asks_nothing(study, tmp_path, change, 
         assert server.count == 0
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_the_flow_runs_under_the_prefect_engine(study):
     with scripted_chat(write=reviewer) as server:
         summary = compare_guidelines(study(server, "arr", limit=3))

@@ -25,7 +25,7 @@ from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcomes_of
 from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN, real
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 from tests.studies.asking import models_file
 
 GROUP = "SAMPLE.cc/2026/Conference"

@@ -19,7 +19,7 @@ from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import NAMES, phrases, rephrased, summaries_of, vague
 from tests.changes.toy import BLANKED, SPACED, TOY
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 from tests.studies.asking import models_file
 
 ABSTRACT = "Shared queues are slow on embedded boards. We propose RingLock, a shared queue that needs no locks."

@@ -8,7 +8,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper
 from gre_bench.prompts.conditions import SHIPPED, condition, guided
 from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 from tests.studies.asking import models_file
 
 PAPER = Paper("p1", "A title", "An abstract.", "The method works well. It is not compared with others.")

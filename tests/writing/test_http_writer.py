@@ -19,7 +19,7 @@ from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy, read_completion
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S, wait_for
-from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
+from tests.servers.chat import MODEL, ScriptedChat, scripted_chat
 
 CANARY = "sk-canary-0123456789abcdef"
 CHAT = Chat("system", "user")

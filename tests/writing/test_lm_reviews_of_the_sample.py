@@ -9,7 +9,7 @@ import pytest
 
 from gre_bench.catalogs.models import load
 from tests.conftest import ROOT, script
-from tests.servers.scripted_chat import scripted_chat
+from tests.servers.chat import scripted_chat
 
 SAMPLE = ROOT / "data" / "sample"
 ENTRY = '[[model]]\nname = "smollm2-135m"\nendpoint = "{url}"\nmodel = "m"\nsampling = {{ temperature = 0.0, max_tokens = 9 }}\n'

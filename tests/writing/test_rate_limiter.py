@@ -21,7 +21,7 @@ from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.rate_limiter import RateLimiter
 from tests.forks import CONTEXT
 from tests.holds import wait_for
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 
 ENTRY = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\n'
 

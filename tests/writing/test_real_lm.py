@@ -16,7 +16,7 @@ from tests.lm.test_pretrained_real import needed
 from tests.servers.processes import transformers_command, transformers_server
 from tests.writing.purposes import frugal, sample_texts, tallies
 
-pytestmark = [pytest.mark.pretrained, pytest.mark.slow]
+pytestmark = [pytest.mark.pretrained, pytest.mark.night]
 ENTRY = '[[model]]\nname = "smollm2-135m"\nendpoint = "{url}"\nmodel = "smollm2-135m"\nsampling = {{ temperature = 0.0, max_tokens = 24 }}\n'
 SHORT = (
     "review", "judgments", "ASSW", "change: rephrase", "examiner: logprob", "preference", "points: reference_quality",

@@ -19,7 +19,7 @@ from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining, spending_line
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S
-from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.chat import MODEL, scripted_chat
 from tests.writing.test_http_writer import QUICK, chats
 
 

@@ -282,7 +282,6 @@ select
     st.next_candidate,
     st.next_p,
     st.tied,
-    st.more_papers,
     st.tests,
     st.problem as untested,
     pr.words,

@@ -37,12 +37,9 @@ def compare(
     ),
     table: list[str] | None = option(
         "--published TABLE",
-        "Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
+        "Table of Xu et al. 2025, table1 to table14; repeatable.",
         None,
         autocompletion=_tables,
-    ),
-    benchmarks: Path | None = option(
-        "--benchmarks FILE", "CSV of model,benchmark,value: correlations as in table 5.", None
     ),
     edition: str | None = option(
         "--edition -e EDITION",
@@ -62,38 +59,37 @@ def compare(
 
     Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
     and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
-    --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries. With
     --contrasts and one edition: the differences that a file names, plain and at equal length, corrected together.
     """
     names, published = list(runs or ()), list(table or ())
     if figures is not None:
-        if len(published) != 1 or names or benchmarks or edition:
+        if len(published) != 1 or names or edition:
             raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
         from gre_bench.reports.publishing import plot_table
 
         drawn = plot_table(published[0], folder_to_write(figures))
         return Answer([str(path) for path in drawn], lambda paths: show_written(paths, published[0]))
     if contrasts is not None:
-        if published or benchmarks or len(names) + (edition is not None) > 1:
+        if published or len(names) + (edition is not None) > 1:
             raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
         from gre_bench.reports.contrasts import compare_contrasts
 
         edition = the_edition(edition or (names[0] if names else None), state)
         return Answer(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
-    edition = edition or _the_only_edition(names, bool(published or benchmarks), state)
+    edition = edition or _the_only_edition(names, bool(published), state)
     if edition is not None:
         from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
 
         if len(names) == 2 and are_lms(Store(state, edition), names):
             return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
         return Answer(compare_candidates(state, edition, names, metric), shown.show_candidates)
-    if len(names) == 2 and not (published or benchmarks) and _are_releases(names, state):
+    if len(names) == 2 and not published and _are_releases(names, state):
         from gre_bench.reports.comparisons import compare_releases
 
         return Answer(compare_releases((names[0], names[1]), state), shown.show_releases)
     if not published:
         _look_like_boards(names)
-    return Answer(_compared(names, published, benchmarks, state), shown.show_sides)
+    return Answer(_compared(names, published, state), shown.show_sides)
 
 
 def _the_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
@@ -129,22 +125,15 @@ def _look_like_boards(names: Sequence[str]) -> None:
             ) from error
 
 
-def _compared(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> dict[str, Any]:
-    """Returns the comparison of two sides, first the published *tables*; or of one with the file *benchmarks*."""
+def _compared(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
+    """Returns the comparison of two sides, first the published *tables*."""
     from gre_bench.ranking.published import beside
-    from gre_bench.reports.comparisons import TABLES, correlated, from_run, from_table, printed_study, ranked, run_study
+    from gre_bench.reports.comparisons import from_run, from_table, ranked
 
-    if tables and tables[0] in TABLES:
-        if len(tables) != 1 or len(runs) != 1 or benchmarks:
-            raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
-        sides = [printed_study(tables[0]), run_study(runs[0], tables[0], state)]
-    else:
-        sides = [from_table(name) for name in tables]
-        kind = "effects" if any(side.kind == "effects" for side in sides) and benchmarks is None else "board"
-        sides += [from_run(name, kind, state) for name in runs]
-    if benchmarks is not None:
-        report = correlated(sides, benchmarks)
-    elif len(sides) != 2:
+    sides = [from_table(name) for name in tables]
+    kind = "effects" if any(side.kind == "effects" for side in sides) else "board"
+    sides += [from_run(name, kind, state) for name in runs]
+    if len(sides) != 2:
         raise SettingsError(
             f"compare sets two things beside each other, got {len(sides)}; name two editions, "
             "releases or files, or two candidates with --edition"

@@ -214,9 +214,8 @@ def claims(
 ) -> Answer:
     """Test the papers' claims on what was scored.
 
-    The verdict on each claim is: holds, does not hold, or cannot be told. For the last, the number of papers that would
-    decide it is estimated. The claims and their sources are in data/claims.toml. P-values are Holm-corrected over all
-    claims and metrics that are tested.
+    The verdict on each claim is: holds, does not hold, or cannot be told. The claims and their sources are in
+    data/claims.toml. P-values are Holm-corrected over all claims and metrics that are tested.
     """
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.studies import show_claims

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 SHOWN_PAIRS, SHOWN_TOKENS, SHOWN_LINES, SHOWN_SIGNS = 5, 12, 200, 300
 LONGEST_LINE = 10_000
+SHOWN_FACTS = (
+    "paper_id", "title", "review_id", "candidate", "pdf_version_status", "text_status", "version_id", "written_at",
+    "version_rule", "lines", "strays",
+)  # fmt: skip
+"""What is printed of the paper and of its reviews; digests are in --json."""
 
 
 def why(
@@ -70,9 +75,8 @@ def show(explanation: Why, store: Store) -> None:
         _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
     if explanation.paper:
         say("")
-    for row in (*([explanation.paper] if explanation.paper else ()), *explanation.reviews):
-        known = [(name, value) for name, value in row.items() if value is not None]
-        say(", ".join(f"{name} {_short(value)}" for name, value in known if not name.endswith(("_sha256", "snapshot"))))
+    for row in map(dict, (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)):
+        say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     for row in explanation.checks:

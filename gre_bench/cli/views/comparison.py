@@ -32,7 +32,7 @@ _rho = partial(number, form=".3f", lacking="not defined")
 
 
 def show_sides(report: Row) -> None:
-    """Prints a comparison of two sides, or with benchmarks, and what was left out and why."""
+    """Prints a comparison of two sides, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
@@ -48,17 +48,6 @@ def show_sides(report: Row) -> None:
     if rows := report.get("beside"):
         # For two boards, candidates of one alone are named above; for effects, every row is shown.
         _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
-    if rows := report.get("benchmarks"):
-        say(f"correlation of {first} with other benchmarks")
-        heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
-        table(heads, [
-            (row["metric"], row["benchmark"], row["n"], row["left_out"], _rho(row["spearman"]),
-             _rho(row["pearson"]), number(row["printed"], ".2f", "")) for row in rows
-        ], names=("benchmark",))  # fmt: skip
-        if report["models_not_on_the_board"]:
-            say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
-        if report["blank_entries"]:
-            say(f"blank entries: {report['blank_entries']}")
     for name, lacks in report["left_out"].items():
         for item, why in lacks.items():
             say(f"left out of {Path(name).name}: {item}: {why}")

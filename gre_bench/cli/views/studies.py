@@ -226,11 +226,8 @@ def show_claims(report: dict[str, Any], details: bool) -> None:
         for row in rows:
             count, deciding = len(row["contrasts"]), row["contrasts"][row["deciding"]]
             among = f", of {count}" if count > 1 else ""
-            more = [row["why"]] if row["why"] else []
-            more += [f"{row['needed']:,} would tell, if further scores are like these"] if row["needed"] else []
-            say(f"  {row['metric']}: {_difference(deciding)}{among}; p {p_value(row['p'])}" + "".join(
-                f"; {text}" for text in more
-            ))  # fmt: skip
+            why = f"; {row['why']}" if row["why"] else ""
+            say(f"  {row['metric']}: {_difference(deciding)}{among}; p {p_value(row['p'])}{why}")
             for contrast in row["contrasts"] if details and count > 1 else ():
                 say(f"    {_difference(contrast)}")
     tests = max((row["tests"] for row in report["claims"] if row["contrasts"]), default=0)

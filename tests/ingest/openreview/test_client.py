@@ -19,11 +19,11 @@ from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
 from gre_bench.ingest.openreview.client import Archive, Forbidden, Login, OpenReview, Page
-from gre_bench.ingest.openreview.loopback import Account, Loopback, fault
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
 from tests.one_line import one_line
+from tests.servers.openreview import Account, Loopback, fault
 from tests.servers.scripted import Handler, serving
 
 NOTES = read_notes_file(SIXTEEN / "notes.jsonl")

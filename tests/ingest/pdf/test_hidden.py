@@ -73,7 +73,7 @@ def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
 
 def marked(ways: Iterable[str]) -> list[Any]:
     """The *ways*, of which every third is tried in the default run."""
-    return [pytest.param(way, marks=[pytest.mark.slow] if place % 3 else []) for place, way in enumerate(ways)]
+    return [pytest.param(way, marks=[pytest.mark.night] if place % 3 else []) for place, way in enumerate(ways)]
 
 
 @pytest.mark.parametrize("way", [*hiding.FURTHER, *marked(hiding.UNSEEN)])
@@ -232,7 +232,7 @@ def test_pages_with_findings_are_drawn_with_marks(tmp_path):
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(("some", "most"), [(QUICK, 0.002), pytest.param(slice(None), 0.0011, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("some", "most"), [(QUICK, 0.002), pytest.param(slice(None), 0.0011, marks=pytest.mark.night)])
 def test_hardly_more_than_one_character_in_a_thousand_of_ordinary_papers_is_hidden(some, most):
     """Of all papers: 1,583 of 1,557,049, or 0.102%; 855 of them stand in two figures that do not show them.
 

@@ -107,7 +107,7 @@ def received(pid):
 @pytest.mark.shared
 # Papers of over a hundred pages take half a minute each: they are read with all files.
 @pytest.mark.parametrize(
-    ("of_a_kind", "left_out"), [(2, {"many_pages"}), pytest.param(99, set(), marks=pytest.mark.slow)]
+    ("of_a_kind", "left_out"), [(2, {"many_pages"}), pytest.param(99, set(), marks=pytest.mark.night)]
 )
 def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kind, left_out):
     expected = {
@@ -141,7 +141,7 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    ("share", "every"), [(0.5, 6), *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.3, 0.5, 0.9))]
+    ("share", "every"), [(0.5, 6), *(pytest.param(share, 1, marks=pytest.mark.night) for share in (0.3, 0.5, 0.9))]
 )
 def test_every_real_paper_that_is_cut_off_is_truncated(share, every):
     files = sorted(real("paper-pdfs").glob("*.pdf"))[::every]

@@ -240,7 +240,7 @@ def test_only_as_many_pages_are_read_as_asked_for_and_what_was_read_travels_as_j
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.night)])
 def test_every_real_paper_gives_a_title_and_a_long_body(some):
     files = sorted(real("paper-pdfs").glob("*.pdf"))[some]
     assert len(files) > (2 if some is QUICK else 25)

@@ -42,7 +42,7 @@ def words_on_pages(data: bytes) -> list[int]:
 
 # The same contents pages are read in short reports below; a thesis of each kind costs four seconds.
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in THESES[2:] else []) for name in LAYOUTS]
+    "name", [pytest.param(name, marks=[pytest.mark.night] if name in THESES[2:] else []) for name in LAYOUTS]
 )
 class TestALayout:
     def test_gives_back_its_words_in_order_and_nothing_of_its_end_and_is_not_doubtful(self, name):
@@ -216,7 +216,7 @@ def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable_
 
 @pytest.mark.shared
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed")
-@pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.night)])
 def test_what_a_real_paper_keeps_and_drops_is_what_pdftotext_finds(some):
     for path in sorted(real("paper-pdfs").glob("*.pdf"))[some]:
         data, read = path.read_bytes(), read_of(path)

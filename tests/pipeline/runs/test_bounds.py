@@ -38,7 +38,7 @@ from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
 from tests.scripted_lms import OverlapLM
-from tests.servers.scripted_chat import MODEL, scripted_chat, written
+from tests.servers.chat import MODEL, scripted_chat, written
 
 ENTRY = '[[model]]\nname = "a/b-1.5"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 LM = "a/b-1.5"
@@ -334,7 +334,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     assert spend_log_of(state).whole(EDITION).requests == asked
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
     more = ("validation.changes=['abstract_only', 'rephrase_1']", "validation.resamples=200",
             f"validation.makers={{abstract_only='{LM}', rephrase_1='{LM}'}}",

@@ -82,7 +82,7 @@ def command(tmp_path_factory: pytest.TempPathFactory):
     return started
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("runner", SHARDED)
 def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturbed, tmp_path, runner) -> None:
     pids = tmp_path / "pids"
@@ -97,7 +97,7 @@ def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturb
     assert Store(tmp_path / "state", EDITION).status()["done"] == 256
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("runner", SHARDED)
 def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturbed, tmp_path, runner) -> None:
     state = tmp_path / "state"
@@ -113,7 +113,7 @@ def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturb
     assert_same(tables(state), undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("runner", SHARDED)
 def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path: Path, runner: str) -> None:
@@ -145,7 +145,7 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     assert_same(tables(state), undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("runner", SHARDED)
 def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_path: Path, runner: str) -> None:
     process = command(tmp_path / "state", runner, SCRIPTED_OPENING=str(tmp_path / "opening"))
@@ -157,7 +157,7 @@ def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_pa
     gone(family, 30.0)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
 def test_gpus_that_the_cluster_has_not_are_refused(command, tmp_path: Path) -> None:
     process = command(tmp_path / "state", "ray", "run.gpus_per_worker=64")
@@ -264,7 +264,7 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
         usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from prefect.server.api.server import SubprocessASGIServer
 

@@ -89,38 +89,6 @@ def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
     assert "(1) the figure of Sentence Deletion, likely a misprint" in shown
 
 
-def test_benchmarks_are_correlated_with_a_board_missing_entries_counted(tmp_path):
-    path = tmp_path / "benchmarks.csv"
-    path.write_text(
-        "model,benchmark,value\nopenai/gpt-4o,MMLU,88.7\nanthropic/claude-3-opus,MMLU,86.8\n"
-        "meta-llama/llama-3-8b-instruct,MMLU,\nmistralai/mistral-tiny,MMLU,60.1\nnobody/knows,MMLU,50\n"
-    )
-    code, shown = compare("--benchmarks", path, "--published", "table6", "--json")
-    found = json.loads(shown)
-    assert code == 0
-    assert (found["blank_entries"], found["models_not_on_the_board"]) == (1, ["nobody/knows"])
-    row = found["benchmarks"][0]
-    assert (row["metric"], row["n"], row["left_out"], row["printed"], row["spearman"]) == ("gem", 3, 17, 0.55, 0.5)
-    assert compare("--benchmarks", path, "--published", "table6")[1].count("MMLU") == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("model,benchmark\na,b\n", "no column value"),
-        ("model,benchmark,value\na,MMLU,high\n", "row 1: 'high' is no number"),
-        ("model,benchmark,value\na,MMLU,nan\n", "row 1: 'nan' is no number"),
-        ("model,benchmark,value\n,MMLU,1\n", "row 1: model and benchmark must be given"),
-        ("model,benchmark,value\na,MMLU,1\na,MMLU,2\n", "row 2: a has two values of MMLU"),
-    ],
-)
-def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
-    path = tmp_path / "b.csv"
-    path.write_text(text)
-    code, shown = compare("--benchmarks", path, "--published", "table6")
-    assert code == 2 and message in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -129,8 +97,7 @@ def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
         (("--published", "table2", "--published", "table6"), "do not hold the same kind"),
         (("--published", "table2", "ICLR-1999"), "no edition ICLR-1999"),
         (("--published", "table2", "gone.json"), "no file gone.json"),
-        (("--benchmarks", "gone.csv", "--published", "table6"), "no file gone.csv"),
-        (("--benchmarks", "gone.csv", "--published", "table2"), "--benchmarks takes one leaderboard"),
+        (("--published", "001_table1", "dev"), "a study prints its tables itself"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(tmp_path, arguments, message):

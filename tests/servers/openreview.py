@@ -1,8 +1,8 @@
 """The loopback OpenReview: one HTTP server on this machine for each API version, serving given notes and PDFs.
 
-Tests use it, and so can users who want to try fetching without an account:
-``python -m gre_bench.ingest.openreview.loopback``. It imitates the service's login, pages and request limits, and
-records all requests. It can inject the faults that `FAULTS` lists by name, to test that a client survives them.
+Tests use it, and so can users who want to try fetching without an account, from a clone:
+``python -m tests.servers.openreview``. It imitates the service's login, pages and request limits, and records all
+requests. It can inject the faults that `FAULTS` lists by name, to test that a client survives them.
 
 Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
 note has a list of invitations. A host does not have the notes of the other API: listing them gives an empty list and no
@@ -21,9 +21,6 @@ import json
 import math
 import os
 import secrets
-import signal
-import socket
-import struct
 import sys
 import threading
 import time
@@ -34,16 +31,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
+from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.versions import edited
 from gre_bench.ingest.snapshot import Snapshot
+from tests.servers.scripted import Handler, until_stopped
 
 Api = Literal[1, 2]
 Note = dict[str, Any]
@@ -610,22 +608,15 @@ class _Host(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     answering: Callable[..., tuple[HttpResponse, Fault | None]]
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
         token = self.headers.get("authorization", "").removeprefix("Bearer ") or None
-        answer, fault = self.answering(self.command, self.path, token, body)
+        answer, fault = self.answering(self.command, self.path, token, self.read())
         disturbed = fault.name if fault else ""
         if disturbed == "reset":
-            # Closing without lingering sends a reset.
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close_connection = True
-            self.connection.close()
-            return
+            return self.reset()
         self.send_response(answer.status)
         for name, value in {"content-type": answer.kind, **answer.headers, "content-length": len(answer.body)}.items():
             self.send_header(name, str(value))
@@ -642,20 +633,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *_: object) -> None:
-        """Prints nothing."""
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the loopback server until it is stopped; returns the exit code, 2 with one line on bad input."""
-
-    def stop(number: int, _: Any) -> None:
-        raise Stopped(signal.Signals(number).name)
-
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, stop)
     parser = argparse.ArgumentParser(
-        prog="python -m gre_bench.ingest.openreview.loopback",
+        prog="python -m tests.servers.openreview",
         description="Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped. "
         "It needs no account.",
         epilog=f"Faults: {', '.join(FAULTS)}.",
@@ -707,13 +689,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     with Loopback(**more) as loopback:
         print(f"API v1 ({len(loopback.stores[1].notes)} notes): {loopback.v1}")
         print(f"API v2 ({len(loopback.stores[2].notes)} notes): {loopback.v2}")
-        print("Ctrl-C stops it", flush=True)
-        try:
-            while True:
-                time.sleep(0.5)
-        except (Stopped, KeyboardInterrupt):
-            counts = ", ".join(f"{count} {kind}" for kind, count in sorted(loopback.counts.items()))
-            print(f"stopped; requests: {counts or 'none'}")
+        until_stopped()
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(loopback.counts.items()))
+        print(f"stopped; requests: {counts or 'none'}")
 
 
 if __name__ == "__main__":

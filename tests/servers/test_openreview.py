@@ -20,11 +20,11 @@ import requests
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
-from gre_bench.ingest.openreview import loopback
-from gre_bench.ingest.openreview.loopback import REPORTED_LIMITS, Account, Limit, Loopback, fault
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import make_snapshot
 from tests.conftest import ROOT, SHARED, SIXTEEN
+from tests.servers import openreview as loopback
+from tests.servers.openreview import REPORTED_LIMITS, Account, Limit, Loopback, fault
 
 RECORDED = [
     path for path in sorted((SHARED / "openreview" / "recorded").rglob("*.json")) if not path.name.startswith("group-")
@@ -290,7 +290,7 @@ def test_the_command_serves_a_snapshot_until_it_is_stopped(tmp_path):
     paper = notes[0]["forum"]
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1 of the sample")
     make_snapshot(tmp_path / "kept", Edition("SAMPLE", 2026), notes, pdfs={paper: tmp_path / "a.pdf"}, source="a test")
-    command = [sys.executable, "-m", "gre_bench.ingest.openreview.loopback", str(tmp_path / "kept"), "--port", "0"]
+    command = [sys.executable, "-m", "tests.servers.openreview", str(tmp_path / "kept"), "--port", "0"]
     command += ["--fault", "html", "--login", "--limits"]
     known = {"OPENREVIEW_USERNAME": "me", "OPENREVIEW_PASSWORD": "secret"}
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ | known, stdout=subprocess.PIPE, text=True)

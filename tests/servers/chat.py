@@ -1,5 +1,6 @@
-"""A scripted chat server for tests: real HTTP on loopback, with answers and faults on order.
+"""A scripted chat server: real HTTP on loopback, OpenAI-compatible, with answers and faults on order.
 
+Tests use it, and so can users who want to try writing without a model, from a clone: ``python -m tests.servers.chat``.
 It serves ``POST /v1/chat/completions`` and ``GET /v1/models``. A behaviour is ok, a status ("500", "429", ...), one of
 `REPLIES` or `TEXTS`, or the name of a method ``do_...`` of `ChatHandler`. The written text depends only on the model's
 name and the prompt.
@@ -7,18 +8,20 @@ name and the prompt.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import hashlib
 import json
 import re
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.scripted import Handler, Scripted, serving
+from tests.servers.scripted import Handler, Scripted, serving, until_stopped
 
 MODEL = "scripted-chat"
 NO_PAGE = {"error": {"message": "no such page"}}
@@ -315,3 +318,39 @@ def _verb(sentence: str) -> str:
 
 def _short(sentence: str) -> str:
     return " ".join(sentence.split()[:12]).lower()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until the process is stopped; returns the exit code, 2 with one line if the port cannot be served."""
+    methods = (name.removeprefix("do_") for name in vars(ChatHandler) if name.startswith("do_") and name.islower())
+    known = sorted({*REPLIES, *TEXTS, *methods})
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.servers.chat",
+        description="Serve a model that writes by rule, at an OpenAI-compatible endpoint on this machine, until stopped. "
+        "It needs no key.",
+    )
+    add = parser.add_argument
+    add("--port", metavar="N", type=int, default=4712, help="0: a free one (4712, as tests/servers/models.toml says)")
+    add(
+        "--then",
+        metavar="BEHAVIOUR",
+        default="ok",
+        help=f"how it answers: a status such as 429, or {', '.join(known)} (ok)",
+    )
+    add("--pause", metavar="S", type=float, default=0.0, help="seconds before each answer (0)")
+    asked = parser.parse_args(arguments)
+    if not (asked.then in known or re.fullmatch("[45][0-9][0-9]", asked.then)) or asked.pause < 0:
+        parser.error(f"--then is a status such as 429, or one of {', '.join(known)}; --pause is at least 0")
+    try:
+        server = ScriptedChat((), then=asked.then, pause_s=asked.pause, port=asked.port)
+    except (OSError, OverflowError) as error:
+        parser.error(f"port {asked.port} cannot be served: {error}; name another with --port")
+    with serving(server):
+        print(f"{MODEL}: {server.url}")
+        until_stopped()
+    print(f"stopped; requests: {server.count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
