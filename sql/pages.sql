@@ -28,7 +28,6 @@ select
     m.title as metric_title,
     m.unit,
     m.place as metric_place,
-    c.model as model_name,
     k.family as model_family,
     k.parameters,
     k.knowledge_cutoff,
@@ -37,8 +36,7 @@ select
 from leaderboard l
 join signatures_shown w using (signature_id)
 left join metrics m using (metric)
-left join candidates c on c.candidate_id = l.candidate
-left join models k on k.model = c.model
+left join models k on k.model = l.model
 order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.score desc nulls last, l.candidate;
 
 -- name: candidates

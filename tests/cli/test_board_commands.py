@@ -112,6 +112,15 @@ def test_ties_are_shown_with_their_p_and_details_beneath(call, monkeypatch):
         assert part in shown
 
 
+def test_details_have_the_published_interval_around_the_mean_over_pairs(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    (line,) = (line for line in call("leaderboard", "-m", "gem", "--details")[1].splitlines() if "published" in line)
+    for row in rows(call, "-m", "gem"):
+        if row["kind"] != "control":
+            low, high = row["flat_low"], row["flat_high"]
+            assert f"{row['candidate']} {(low + high) / 2:+.2f} ±{(high - low) / 2:.2f}" in line
+
+
 def test_the_queries_of_the_documentation_answer(call):
     block = (ROOT / "docs" / "query.md").read_text().split("```sql\n")[1].split("```")[0]
     queries = [part.split("\n", 1)[1] for part in block.split("-- ")[1:]]

@@ -88,8 +88,11 @@ def board(state, columns: str, metric: str = "gem") -> dict[str, tuple]:
 
 def test_the_boards_above_chance_is_the_mean_of_the_specific_pairs_by_exchange(state):
     own, specific, exchanges = scores(state, "gem"), scores(state, "gem_specific"), moved(state)
-    said = board(state, "chance, above_chance, above_chance_low, above_chance_high, above_chance_papers")
-    for name, (chance, above, low, high, papers) in said.items():
+    rows = query(state, "select candidate_id, c.chance, above, above_low, above_high, papers "
+                        "from chance c join signatures s using (signature_id) where s.metric = 'gem'")  # fmt: skip
+    said = board(state, "above_chance, above_chance_low, above_chance_high")
+    assert {name: tuple(values[1:4]) for name, *values in rows} == said
+    for name, chance, above, low, high, papers in rows:
         keys = [key for key in specific if key[0] == name]
         units = [exchanges.get(key[:2], ("", key[1]))[1] for key in keys]
         interval = clustered_test([specific[key] for key in keys], units)
@@ -98,7 +101,7 @@ def test_the_boards_above_chance_is_the_mean_of_the_specific_pairs_by_exchange(s
         assert papers == 16
     # The specific board has the same interval, though it is read from the view.
     assert board(state, "score, low, high", "gem_specific") == {
-        name: pytest.approx(values[1:4]) for name, values in said.items()
+        name: pytest.approx(values) for name, values in said.items()
     }
 
 

@@ -71,16 +71,16 @@ def paired(state, one: str, other: str):
 
 
 def test_each_rank_stands_on_students_test_by_paper_with_holm_over_all_pairs_of_the_ranked(state):
-    rows = board(state, "next_candidate, next_difference, next_p, p, tied, tests", "rank is not null")
+    rows = board(state, "next_candidate, next_p, p, tied, tests", "rank is not null")
     names = [row[0] for row in rows]
     assert set(names) == {"human", "model-a"}
     tests = {(one, other): paired(state, one, other) for k, one in enumerate(names) for other in names[k + 1 :]}
     adjusted = dict(zip(tests, holm([test.pvalue for test in tests.values()]), strict=True))
     first = rows[0]
     assert first[1] == names[1]
-    assert first[3] == pytest.approx(adjusted[names[0], names[1]], rel=1e-6)
-    assert (first[5], first[6]) == (first[3] >= 0.05, len(tests))
-    assert rows[-1][1:4] == (None, None, None)
+    assert first[2] == pytest.approx(adjusted[names[0], names[1]], rel=1e-6)
+    assert (first[4], first[5]) == (first[2] >= 0.05, len(tests))
+    assert rows[-1][1:3] == (None, None)
 
 
 def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):

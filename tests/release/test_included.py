@@ -64,6 +64,7 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
     intervals = ("score", "high"), *((name, f"{name}_high") for name in ("vs_human", "above_chance", "at_length"))
     halves = {f"{row[high] - row[name]:.2f}" for row in rows for name, high in intervals if row[high] is not None}
+    halves |= {f"{(row['flat_high'] - row['flat_low']) / 2:.2f}" for row in rows if row["flat_high"] is not None}
     assert set(re.findall(r"±(\d+\.\d+)", details)) <= halves and "None" not in details
     rows = json.loads(told("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS, "--json"))["contrasts"]
     assert Counter(row["evaluation_lm"] for row in rows) == {"cache-ngram-2": 10, "gem-smollm2-2": 10}

@@ -314,6 +314,13 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
             "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
             "lines of judgments, those that open otherwise; –: nobody here knows"
         )
+    flat = [
+        f"{row['candidate']} {with_half((low + high) / 2, high)}"
+        for row in shown
+        if (low := row["flat_low"]) is not None and (high := row["flat_high"]) is not None
+    ]
+    if flat:
+        say(f"mean over pairs ± half of the published 90% interval, pairs taken for independent: {' · '.join(flat)}")
 
 
 def show_outcomes(rows: Sequence[OutcomesRow]) -> None:

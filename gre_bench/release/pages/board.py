@@ -277,7 +277,7 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words, never the human "
                    "length: a score there would be a guess, and is left out")  # fmt: skip
     if row.get("guideline"):
-        yield Flag("guideline", f"{row['model_name']} under the guideline {row['guideline']}", "")
+        yield Flag("guideline", f"{row['model']} under the guideline {row['guideline']}", "")
     if row["excluded"]:
         yield Flag("excluded", f"{row['excluded']:,} of its pairs are excluded", "")
 
