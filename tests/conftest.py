@@ -127,14 +127,6 @@ def same_environment() -> Iterator[None]:
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Releases without figures, which take most of the time of a publication."""
-    from gre_bench.release import figures, site
-
-    monkeypatch.setattr(site, "drawn", lambda boards: figures.Drawings())
-
-
-@pytest.fixture
 def iclr2023() -> Path:
     """The real ICLR 2023 reviews with GPT-4o judgments."""
     return real("iclr2023", "human_reviews.parquet")

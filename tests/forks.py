@@ -24,7 +24,5 @@ CONTEXT.set_forkserver_preload(
         "pandas",
         "pyarrow.parquet",
         "scipy.special",
-        "altair",
-        "vl_convert",
     ]
 )

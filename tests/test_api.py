@@ -89,7 +89,6 @@ def state(tmp_path_factory):
     return state
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_an_edition_and_its_release_have_the_same_board_and_pairs(state, monkeypatch):
     monkeypatch.chdir(state)
     assert call("publish", EDITION, "--state", state)[0] == 0

@@ -37,7 +37,7 @@ PAGES = (
 PICTURES = {
     ROOT / "docs" / "images" / "board.svg": ROOT / "data/releases/ICLR-2022-llms-r1/figures/gem_s_abstract_scores.svg"
 }
-"""Picture of a page → the figure of a release that it shows, on white."""
+"""Picture of a page → the figure of a release that it shows."""
 MARKED = re.compile(r"(<!-- record ([\w.-]+) -->\n).*?(<!-- end of record -->)", re.DOTALL)
 
 
@@ -58,16 +58,11 @@ def filled(page: str, known: dict[str, dict[str, Any]]) -> str:
     return MARKED.sub(lambda match: f"{match[1]}\n{table(known[match[2]])}\n{match[3]}", page)
 
 
-def on_white(figure: str) -> str:
-    """The SVG *figure* on a white ground."""
-    return re.sub(r"<svg [^>]*>", r'\g<0><rect width="100%" height="100%" fill="white"/>', figure, count=1)
-
-
 def stale(write: bool = False) -> list[str]:
     """The names of pages and pictures that differ from their records; with *write*, these are renewed."""
     known, names = records(), []
     wanted = {path: filled(path.read_text(encoding="utf-8"), known) for path in PAGES}
-    wanted |= {path: on_white(figure.read_text(encoding="utf-8")) for path, figure in PICTURES.items()}
+    wanted |= {path: figure.read_text(encoding="utf-8") for path, figure in PICTURES.items()}
     for path, renewed in wanted.items():
         if renewed != path.read_text(encoding="utf-8"):
             names.append(path.relative_to(ROOT).as_posix())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from escaping import MADE, cell, code, escaped, paragraphs
-from picture import rates_of_flaws, rooms_picture
+from picture import rooms_picture
 from pydantic import BaseModel
 from records import measurements_page, stale
 
@@ -273,7 +273,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference pages, the picture of the rooms and the figures to the *files* of the site.
+    """Adds the reference pages, the picture of the rooms to the *files* of the site.
 
     Raises RuntimeError if a page differs from the records of its tables.
     """
@@ -284,5 +284,4 @@ def on_files(files: Any, config: Any) -> Any:
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     files.append(File.generated(config, "images/rooms.svg", content=rooms_picture()))
-    files.append(File.generated(config, "images/flaws.svg", content=rates_of_flaws()))
     return files

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from gre_bench.core.errors import SettingsError
 from gre_bench.core.published import printed
 from gre_bench.guidelines.outcomes import ConditionResult, rounded
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
+from gre_bench.plots.drawing import Curve, curves
 from gre_bench.prompts.conditions import RUBRIC
-
-if TYPE_CHECKING:
-    import altair
 
 VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
 BLOCKS = {
@@ -31,7 +27,7 @@ BLOCKS = {
 }
 GROUPS = {"none": "Base.", "good": "Good", "middle": "Mid.", "bad": "Bad"}
 SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
-HUMAN = "human mean"
+RATED, HUMAN = "ratings of the model", "human means, rounded half down"
 
 Results = Mapping[tuple[str, str], ConditionResult]
 """(model, condition) → result."""
@@ -138,37 +134,14 @@ def _cells(results: Results, model: str, names: Mapping[str, str], recomputed: b
     return cells
 
 
-def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
-    """Returns a chart of papers by rating, a panel for each model and condition: bars, and a line of human means.
-
-    Raises `SettingsError` if altair is not installed.
-    """
-    try:
-        import altair
-    except ImportError as error:
-        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
-    rows = []
+def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> str:
+    """Returns an SVG of papers by rating, a panel for each model and condition: the model's ratings and human means."""
+    panels = {}
     for outcome in outcomes:
-        panel = f"{outcome.model} · {outcome.condition}"
-        given = outcome.distribution
-        raters = (outcome.model, given, sum(given.values())), (HUMAN, rounded([*human.values()]), len(human))
-        rows += [
-            {"panel": panel, "who": rater, "rating": rating, "share": counts[rating] / papers}
-            for rating in range(LOWEST, HIGHEST + 1)
-            for rater, counts, papers in raters
-            if papers
+        raters = (RATED, outcome.distribution, "main"), (HUMAN, rounded([*human.values()]), "level")
+        panels[f"{outcome.model} · {outcome.condition}"] = [
+            Curve(rater, [(rating, 100 * counts[rating] / papers) for rating in range(LOWEST, HIGHEST + 1)], look)
+            for rater, counts, look in raters
+            if (papers := sum(counts.values()))
         ]
-    panels = list(dict.fromkeys(row["panel"] for row in rows))
-    base = altair.Chart().encode(
-        x=altair.X("rating:O", title="rating", axis=altair.Axis(labelAngle=0), sort=list(range(LOWEST, HIGHEST + 1))),
-        y=altair.Y("share:Q", title="share of papers", axis=altair.Axis(format="%", grid=True)),
-    )
-    bars = base.transform_filter(f"datum.who != '{HUMAN}'").mark_bar(color="#31639c", opacity=0.8)
-    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(
-        color="#c2571a", strokeWidth=2, point={"color": "#c2571a"}
-    )
-    layered = altair.layer(bars, line).properties(width=220, height=120)
-    facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))  # pyright: ignore[reportArgumentType]
-    whole = layered.facet(facet, columns=3, data=altair.Data(values=rows))
-    subtitle = "bars: the model's ratings; line: human means, rounded half down"
-    return whole.properties(title=altair.Title(title, subtitle=subtitle, anchor="start")).configure_view(stroke=None)
+    return curves(panels, "rating", "% of papers", title=title)

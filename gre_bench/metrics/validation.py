@@ -1,4 +1,4 @@
-"""Computes and plots how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
+"""Computes and draws how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
 
 An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
 
@@ -11,19 +11,18 @@ reference tells nothing about the slope. Without a slope, there is no effect wit
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gre_bench.changes.catalog import CHANGES
-from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
+from gre_bench.core.whole_files import put
+from gre_bench.plots.drawing import Interval, intervals, span_of
 from gre_bench.stats.effects import (
     Effect,
     Verdict,
@@ -184,64 +183,25 @@ def _judged(result: ChangeResult, change: str, plain: Effect, lost: int, p_holm:
     return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=paper_rule(family, plain))
 
 
-if TYPE_CHECKING:
-    import altair
-
-_LOOKS = {"pass": ("#2e7d4f", "circle"), "fail": ("#b3372f", "cross"), "undecided": ("#c98a1b", "diamond")}
-_COLUMNS = 3
-_MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
-
-
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Plots *effects* and writes the plot to *path*, an .svg or .png file, which appears only when it is complete.
+    """Draws *effects* as SVG into the file *path*: under each change, its effect d on each metric, with 95% intervals.
 
     Each row of *effects* is the effect of a change on a metric. Its keys are ``metric``, ``change``, ``family``
     (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
     """
-    drawable(path)
-    beside = path.with_name(f".{os.getpid()}-{path.name}")
+    rows: list[Interval | str] = []
+    metrics = in_order(row["metric"] for row in effects)
+    for name, change in CHANGES.items():
+        own = [row for row in effects if row["change"] == name and row["d"] is not None]
+        own.sort(key=lambda row: metrics.index(row["metric"]))
+        rows += [f"{change.title} ({change.family})"] if own else []
+        rows += [
+            Interval(recipe_of(row["metric"]).title, row["d"], f"{row['d']:+.2f}".replace("-", "−"), row["low"],
+                     row["high"], row["verdict"], row["verdict"])
+            for row in own
+        ]  # fmt: skip
+    ends = [row[end] for row in effects for end in ("d", "low", "high") if row[end] is not None]
+    axis = "d, 95% by paper: degradations must fall, manipulations not rise"
     path.parent.mkdir(parents=True, exist_ok=True)
-    chart(effects, title).save(beside, format=path.suffix[1:])  # pyright: ignore[reportArgumentType]
-    os.replace(beside, path)
+    put(path, intervals(rows, span_of(ends), axis, title=title, centre=0.0).encode())
     return path
-
-
-def drawable(path: Path) -> None:
-    """Raises `SettingsError` if *path* is no .svg or .png file, or altair is missing; before hours of scoring."""
-    if path.suffix not in (".svg", ".png"):
-        raise SettingsError(f"{path}: a picture is a .svg or .png file")
-    if find_spec("altair") is None:
-        raise SettingsError(_MISSING)
-
-
-def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Returns a panel per change: its effect d on each metric, with its 95% interval; *effects* as in `draw`."""
-    try:
-        import altair
-    except ImportError as error:
-        raise SettingsError(_MISSING) from error
-    rows = [
-        {
-            "metric": recipe_of(row["metric"]).title,
-            "change": f"{CHANGES[row['change']].title} ({row['family']})",
-            **{name: row[name] for name in ("d", "low", "high", "verdict")},
-        }
-        for row in effects
-        if row["d"] is not None
-    ]
-    metrics = [recipe_of(name).title for name in in_order(row["metric"] for row in effects)]
-    changes = [f"{change.title} ({change.family})" for change in CHANGES.values()]
-    sides = zip(*_LOOKS.values(), strict=True)
-    colours, shapes = (altair.Scale(domain=list(_LOOKS), range=list(looks)) for looks in sides)
-    colour = altair.Color("verdict:N", title="verdict", scale=colours)
-    shape = altair.Shape("verdict:N", title="verdict", scale=shapes)
-    base = altair.Chart().encode(y=altair.Y("metric:N", title=None, sort=metrics), color=colour)
-    lines = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title="d"), x2="high:Q")
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(x="d:Q", shape=shape)
-    zero = altair.Chart().mark_rule(color="#777", strokeDash=[3, 3]).encode(x=altair.datum(0))
-    panel = altair.layer(zero, lines, points).properties(width=230, height=max(60, 18 * len(metrics)))
-    shown = [name for name in changes if any(row["change"] == name for row in rows)]
-    facet = altair.Facet("change:N", title=None, sort=shown, header=altair.Header(labelLimit=300, labelFontSize=11))
-    whole = panel.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows)).resolve_scale(x="independent")
-    about = "standardised mean difference d, 95% by paper: degradations must fall, manipulations must not rise"
-    return whole.properties(title=altair.Title(title, subtitle=about, anchor="start")).configure_view(stroke=None)

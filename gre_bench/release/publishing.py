@@ -65,8 +65,7 @@ class Publication:
 class Published:
     """A release after publishing.
 
-    *new*: False for the latest release, returned because nothing has changed. *tables*: rows by table. *problem*: why
-    the release has no figures, and what to do; empty if it has them.
+    *new*: False for the latest release, returned because nothing has changed. *tables*: rows by table.
     """
 
     name: str
@@ -74,7 +73,6 @@ class Published:
     digest: str
     new: bool
     tables: Mapping[str, int]
-    problem: str = ""
 
 
 def publish(
@@ -113,7 +111,7 @@ def publish(
             )
         at("page")
         about = plain(about | _beside(release_store, building / DATABASE))
-        problem = write_pages(building / DATABASE, building, about, at=at)
+        write_pages(building / DATABASE, building, about, at=at)
         (building / DATABASE).unlink()
         at("manifest")
         digest = seal(building, about)
@@ -124,7 +122,7 @@ def publish(
         at("latest")
         release_store.point()
         at("done")
-        return Published(name, folder, digest, True, counts, problem)
+        return Published(name, folder, digest, True, counts)
 
 
 def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
@@ -137,17 +135,15 @@ def write_pages(
     tables: Path,
     target: Path,
     about: Mapping[str, Any],
-    figures: bool = True,
     at: Callable[[str], None] = lambda step: None,
-) -> str:
+) -> None:
     """Writes the pages and figures of a release to the folder *target*, from its tables and its manifest alone.
 
-    Returns why there are no figures, or an empty text. *tables*: as `opened` takes them. *at*: as for `publish`.
+    *tables*: as `opened` takes them. *at*: as for `publish`.
     """
     with opened(tables) as connection:
-        drawings = write_site(connection, target, about, at, figures)
-    write_figures(drawings, target / FIGURES)
-    return drawings.problem
+        shown = write_site(connection, target, about, at)
+    write_figures(shown, target / FIGURES)
 
 
 def _same(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:

@@ -30,7 +30,6 @@ from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
-from gre_bench.release.figures import Drawings, drawn
 from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
 from gre_bench.release.pages.candidates import write_candidates
@@ -85,21 +84,18 @@ def write_site(
     folder: Path,
     about: Mapping[str, Any],
     at: Callable[[str], None] = lambda step: None,
-    figures: bool = True,
-) -> Drawings:
-    """Writes all pages of a release to *folder*; returns the figures of its boards.
+) -> tuple[Board, ...]:
+    """Writes all pages of a release to *folder*; returns its boards.
 
     - *connection*: to the release's database.
     - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
-    - *at*: called before each step with the name of the step. *figures*: whether to draw figures.
+    - *at*: called before each step with the name of the step.
     """
     shown_boards = boards(connection, about["settings"]["board"]["headline"])
     with_papers = about["texts"] != SCORES_ONLY
     papers = [row | {"href": f"papers/{page_of(row['paper_id'])}" if with_papers else None}
               for row in rows(connection, "papers")]  # fmt: skip
     values = pair_values(connection)
-    at("figures")
-    pictures = drawn(shown_boards) if figures else Drawings()
     remarks = [
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -132,14 +128,14 @@ def write_site(
     }
     at("index")
     data = board_data(shown_boards, values, papers)
-    (folder / PAGE).write_text(board_page(contents, pictures, data), encoding="utf-8")
+    (folder / PAGE).write_text(board_page(contents, data), encoding="utf-8")
     at("candidates")
     write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, papers)
     at("papers")
     if with_papers:
         everything = about["texts"] == TEXTS[True]
         write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards, everything)
-    return pictures
+    return shown_boards
 
 
 def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:

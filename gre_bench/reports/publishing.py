@@ -24,9 +24,10 @@ from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking import published
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.release.database import Additions, add_pieces, opened, write_database
-from gre_bench.release.figures import Drawings, drawn, write_figures
+from gre_bench.release.figures import write_figures
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.board_data import board_data
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
@@ -258,7 +259,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
         **provenance(store, settings, _signatures(store)),
     }
     with opened(database) as connection:
-        write_site(connection, folder, about, figures=False)
+        write_site(connection, folder, about)
     database.unlink()
 
 
@@ -275,26 +276,25 @@ def _signatures(store: Store) -> list[SignatureRow]:
 
 
 def plot_edition(store: Store, out: Path) -> list[Path]:
-    """Writes the figures of the edition's boards to the folder *out*, as SVG and PNG; returns the files.
+    """Writes the pictures of the edition's boards to the folder *out*, as SVG; returns the files.
 
-    Raises `SettingsError` if the drawing packages are not installed, `UnfinishedError` if the edition has no board.
+    Raises `UnfinishedError` if the edition has no board.
     """
     with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
         shown = boards(connection)
-    return write_figures(_drawn(shown), out, png=True)
+    return write_figures(shown, out)
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes the figures of the published board *table* and a page with them to the folder *out*; returns the files.
+    """Writes the pictures of the published board *table* and a page of it to the folder *out*; returns the files.
 
-    A published table has no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if
-    the drawing packages are not installed, or if *table* is not a board.
+    A published table has no intervals, no human baseline and no dates, so none are drawn. Raises `SettingsError` if
+    *table* is not a board.
     """
     if table not in published.LMS:
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
     boards = printed_boards(table)
-    pictures = _drawn(boards)
-    written = write_figures(pictures, out, png=True)
+    written = write_figures(boards, out)
     contents = {
         "name": table,
         "edition": "ICLR 2023, as published",
@@ -309,18 +309,10 @@ def plot_table(table: str, out: Path) -> list[Path]:
         "provenance": (("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
                        ("table", table)),
     }  # fmt: skip
-    page = board_page(contents, pictures)
+    page = board_page(contents, board_data(boards, {}, ()))
     out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]
-
-
-def _drawn(boards: tuple[Board, ...]) -> Drawings:
-    """Returns the figures of *boards*; raises `SettingsError` if the drawing packages cannot draw them."""
-    pictures = drawn(boards)
-    if pictures.problem:
-        raise SettingsError(pictures.problem)
-    return pictures
 
 
 def printed_boards(table: str) -> tuple[Board, ...]:

@@ -35,7 +35,7 @@ from gre_bench.release.database import (
 from gre_bench.release.manifest import plain
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.site import PAGE, SCORES_ONLY
+from gre_bench.release.site import SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
@@ -187,11 +187,11 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
             exact &= _of_manifest("contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept))
-    pages, figures, without = _pages(folder, about)
+    pages, figures = _pages(folder, about)
     return {
         "scores": scores, "statistics": [*STATISTICS],
         "to_the_last_digit": exact, "pages": pages, "figures": figures, "stated": [*STATED],
-        "left_out": [*left_out, *without],
+        "left_out": left_out,
     }  # fmt: skip
 
 
@@ -291,28 +291,21 @@ def _near(first: object, second: object, scale: float = 0.0) -> bool:
     return math.isclose(first, second, rel_tol=NEAR, abs_tol=NEAR * (scale or 1e-3))
 
 
-def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int, list[str]]:
-    """Returns how many pages and figures are equal, byte for byte, and what could not be made here."""
+def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns how many pages and figures are equal, byte for byte."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
-    has_figures = any(name.startswith(f"{FIGURES}/") for name in stated)
-    left_out, skipped = [], set[str]()
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)
-        problem = write_pages(folder, target, about, has_figures)
-        if problem or not has_figures:
-            why = f"figures cannot be drawn here ({problem})" if has_figures else "the release was made without figures"
-            left_out.append(f"{PAGE} and figures: {why}")
-            skipped = {name for name in stated if name.startswith(f"{FIGURES}/")} | {PAGE}
+        write_pages(folder, target, about)
         (target / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         made = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
-        compared = (stated | made) - skipped
-        for name in sorted(compared):
+        for name in sorted(stated | made):
             if name not in made or name not in stated:
                 raise _Unlike(f"{name} is {'not there' if name in stated else 'there'}")
             if (folder / name).read_bytes() != (target / name).read_bytes():
                 raise _Unlike(f"{name} is another{_first_line(folder / name, target / name)}")
-    figures = sum(name.startswith(f"{FIGURES}/") for name in compared)
-    return len(compared) - figures - 1, figures, left_out
+    figures = sum(name.startswith(f"{FIGURES}/") for name in stated)
+    return len(stated) - figures - 1, figures
 
 
 def _first_line(stated: Path, made: Path) -> str:

@@ -13,7 +13,6 @@ Each file is replaced in one step.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -209,13 +208,8 @@ def keep(
                  for row in ratings if row.text and signatures]  # fmt: skip
     if texts:
         put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    try:
-        picture = io.StringIO()
-        chart(results, means, f"Ratings under guidelines: {name}").save(picture, format="svg")
-        put(folder / "distributions.svg", picture.getvalue())
-        summary["picture"] = str(folder / "distributions.svg")
-    except SettingsError as error:
-        summary |= {"picture": None, "note": str(error)}
+    put(folder / "distributions.svg", chart(results, means, f"Ratings under guidelines: {name}"))
+    summary["picture"] = str(folder / "distributions.svg")
     put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 

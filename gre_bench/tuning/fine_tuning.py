@@ -34,6 +34,7 @@ from gre_bench.lm.weights import (
     read_adapter,
     with_adapter,
 )  # fmt: skip
+from gre_bench.plots.drawing import Curve, curves
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Lessons, Metric, lessons
 from gre_bench.tuning.record import History, writing
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
 PICTURE = "loss.svg"
 _MOST = 300
 """The most points on the training curve; a longer curve is plotted as means of neighbouring points."""
-_FEW = 30
-"""The most held-out losses that get individual marks."""
-_COLOURS = {"training": "#c6d3e3", "training, smoothed": "#31639c", "held out": "#c2571a"}
 
 
 def fine_tune(
@@ -212,12 +210,8 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
 def draw(history: History, folder: Path, title: str) -> None:
     """Plots the losses of a run over its steps into `PICTURE`: of training (pale), of training smoothed, and held out.
 
-    Raises `LMError` if altair is not installed, `SettingsError` if *folder* cannot be written.
+    Raises `SettingsError` if *folder* cannot be written.
     """
-    try:
-        import altair
-    except ImportError as error:
-        raise LMError("altair is not installed: pip install 'gre-bench[lm]'") from error
     each = history.training
     width = max(1, -(-len(each) // _MOST))
     groups = [each[start : start + width] for start in range(0, len(each), width)]
@@ -228,28 +222,10 @@ def draw(history: History, folder: Path, title: str) -> None:
         around = points[max(0, index - reach) : index + reach + 1]
         smoothed.append((step, sum(loss for _, loss in around) / len(around)))
     lines = {"training": points, "training, smoothed": smoothed, "held out": history.held_out}
-    rows = [{"step": step, "loss": loss, "what": curve} for curve, points in lines.items() for step, loss in points]
-    shown = [curve for curve, points in lines.items() if points]
-    drawn = (
-        altair.Chart(altair.Data(values=rows))
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
-            y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
-            color=altair.Color(
-                "what:N",
-                title=None,
-                sort=shown,
-                scale=altair.Scale(domain=shown, range=[_COLOURS[curve] for curve in shown]),
-                legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
-            ),
-        )
-    )
-    held_out = drawn.transform_filter("datum.what == 'held out'")
-    marks = [held_out.mark_point(filled=True, size=30, opacity=1)] if len(history.held_out) <= _FEW else []
-    whole = altair.layer(drawn, *marks).properties(width=560, height=300, title=altair.Title(title, anchor="start"))
+    looks = zip(lines.items(), ("pale", "main", "second"), strict=True)
+    shown = [Curve(name, points, look) for (name, points), look in looks if points]
     with writing(folder):
-        whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8").save(folder / PICTURE)
+        (folder / PICTURE).write_text(curves({"": shown}, "step", "nats a token", title=title), encoding="utf-8")
 
 
 def _lessons(

@@ -89,7 +89,7 @@ def test_the_lock_files_hold_all_that_an_installation_takes():
     base, test = lock_of("base").keys(), lock_of("test").keys()
     assert brought(PROJECT["dependencies"]).keys() <= base <= test and "setuptools" in base
     extras = PROJECT["optional-dependencies"]
-    wanted = brought([text for name in ("test", "lm", "plots") for text in extras[name] if "gre-bench" not in text])
+    wanted = brought([text for name in ("test", "lm") for text in extras[name] if "gre-bench" not in text])
     torch = lock_of("torch").keys()
     assert wanted.keys() <= test | torch and not test & torch and lock_of("torch-cpu").keys() == {"torch"}
     assert {name.split("-")[0] for name in torch} == {"cuda", "nvidia", "torch", "triton"}

@@ -17,8 +17,6 @@ from gre_bench.cli.views.bar import left
 from gre_bench.cli.views.board import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.metrics import METRICS
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, now
@@ -160,10 +158,7 @@ def test_one_answer_comes_first_and_a_line_tells_of_each_other_metric_and_contro
     assert human < lines.index("controls") < generic
 
 
-def test_the_headline_is_the_metric_that_the_settings_name_and_a_lack_of_its_board_is_said(
-    state, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(site, "drawn", lambda boards: Drawings())  # what publishing takes its time for
+def test_the_headline_is_the_metric_that_the_settings_name_and_a_lack_of_its_board_is_said(state, tmp_path):
     use(OverlapLM())
     shutil.copytree(state, tmp_path, dirs_exist_ok=True, symlinks=True)
 

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gre_bench.release import manifest, site
-from gre_bench.release.figures import Drawings
+from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import viewing as viewing_module
 from gre_bench.reports.publishing import publish_edition
@@ -54,16 +53,14 @@ PLANTED = {
 def made(tmp_path_factory):
     """An edition with its release, and the same numbers as the edition and the release of another year."""
     state = tmp_path_factory.mktemp("foreign")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "drawn", lambda boards: Drawings())
-        for edition in (EDITION, OTHER):
-            store = make(state, edition, papers=4, candidates=3, titles=FREE, metrics=("gem",))
-            publish_edition(store, ReleaseStore(state / "releases", edition))
+    for edition in (EDITION, OTHER):
+        store = make(state, edition, papers=4, candidates=3, titles=FREE, metrics=("gem",))
+        publish_edition(store, ReleaseStore(state / "releases", edition))
     return state
 
 
 @pytest.fixture
-def own(made, tmp_path, undrawn):
+def own(made, tmp_path):
     """The same for a test that changes it."""
     shutil.copytree(made, tmp_path / "own", symlinks=True)
     for path in (tmp_path / "own" / "releases").rglob("*"):

@@ -16,8 +16,6 @@ from gre_bench.ingest.pdf.reader import Limits, PdfReader
 from gre_bench.lm.engine.engines import out_of_memory
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, database
 from gre_bench.tasks import steps
@@ -180,9 +178,7 @@ def made_up(tmp_path_factory):
     """An edition with a release, whose last commit is in the database's log alone, as a killed run leaves it."""
     state, left = tmp_path_factory.mktemp("made-up"), tmp_path_factory.mktemp("left") / "state"
     store = make(state, MADE_UP, papers=4, candidates=3, titles=FREE, metrics=("gem",))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "drawn", lambda boards: Drawings())
-        publish_edition(store, release_store_of(state))
+    publish_edition(store, release_store_of(state))
     with store.lock("test"):
         with store.transaction() as run:
             run.execute("update papers set title = title || ' again'")

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from functools import cache
 
 import pytest
 
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings, drawn, lacking
-from gre_bench.release.pages.board import Board
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from tests.cli.calling import ended
 from tests.release import browser
 from tests.release.made_up import EDITION, FREE, make
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawn_once():
-    """Equal boards are drawn once: figures are what publishing takes its time for, and tests of them draw themselves."""
-    asked: list[Sequence[Board]] = []
-
-    @cache
-    def kept(boards: str, problem: str) -> Drawings:
-        return drawn(asked[-1])
-
-    def drawn_or_kept(boards: Sequence[Board]) -> Drawings:
-        asked.append(boards)
-        return kept(repr(boards), lacking())
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "drawn", drawn_or_kept)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,13 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
     return store
 
 
+def rank_again(store: Store) -> None:
+    """Makes the tests of ranks of the edition from the scores that it has now."""
+    with store.lock("change"):
+        store_rank_statistics(store, Job(Settings(), store.folder), store.read(CURRENT_SIGNATURES), "made-up")
+        store.copy_for_readers()
+
+
 def _describe(
     store: Store, papers: int, names: tuple[str, ...], titles: tuple[str, ...], metrics: tuple[str, ...]
 ) -> None:

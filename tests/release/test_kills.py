@@ -16,14 +16,14 @@ from gre_bench.store import frozen
 from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of, store_of
 from tests.release.publishing import publish_until
 
-STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "log", "latest")
+STEPS = ("database", "pieces", "parquet", "page", "index", "papers", "manifest", "place", "log", "latest")
 DIFFERENT = ("database", "manifest", "place", "log", "latest")
 """The first and last step before the release is in place, and those that change what a reader sees."""
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
-    """A release of one board: figures are what publishing takes its time for, and one board's are as good as three's."""
+    """A release of one board, which is as good as three."""
     folder = tmp_path_factory.mktemp("kills")
     store = make(folder, EDITION, papers=4, candidates=3, tokens=12, titles=FREE, metrics=METRICS[:1])
     publish_edition(store, release_store_of(folder))

@@ -8,13 +8,11 @@ import io
 import json
 import re
 import shutil
-import sys
 from functools import partial
 from itertools import pairwise
 
 import pytest
 
-from gre_bench.release import manifest
 from gre_bench.release.database import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
@@ -178,16 +176,6 @@ def test_all_columns_are_a_button_away(tab, release):
     assert tab.ask("document.documentElement.scrollWidth") == 390
     click(tab, "#tools .columns")
     assert tab.ask(hidden) > 3 and column(tab, "table-1", 0)[0] == "1"
-
-
-def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(tab, state, monkeypatch, tmp_path):
-    for name in ("altair", "vl_convert"):
-        monkeypatch.setitem(sys.modules, name, None)
-    bare = publish_edition(Store(state, "SAMPLE-2026"), ReleaseStore(tmp_path, "SAMPLE-2026")).folder
-    assert not (bare / "figures").exists() and manifest.verify(bare)["edition"] == "SAMPLE-2026"
-    tab.open(bare / "index.html")
-    assert "pip install 'gre-bench[plots]'" in text(tab, "main")
-    visit(tab, bare, 1280)
 
 
 def test_the_release_says_how_to_cite_it_and_under_which_licences_its_texts_are(tab, release):

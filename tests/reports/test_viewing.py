@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.viewing import Viewing, server_of
@@ -33,9 +31,7 @@ EDITION = "ICLR-2025"
 def state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
     store = make(folder, EDITION, papers=4, candidates=4, tokens=5, titles=FREE, metrics=("gem",))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "drawn", lambda boards: Drawings())
-        publish_edition(store, ReleaseStore(folder / "releases", EDITION))
+    publish_edition(store, ReleaseStore(folder / "releases", EDITION))
     (folder / "secret.html").write_text("secret")
     (folder / "releases" / f"{EDITION}-r1" / "out.html").symlink_to(folder / "secret.html")
     return folder

@@ -181,7 +181,6 @@ def test_reading_leaves_nothing_beside_the_copy(store):
     assert sorted(path.name for path in store.folder.iterdir()) == before
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebody_also_gave_a_digest(store, state):
     mean = believed(store)
     forge(store.read_file)

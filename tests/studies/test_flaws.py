@@ -14,8 +14,6 @@ from gre_bench.core.records import HUMAN
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings
 from gre_bench.reports.correctness import NOT_MEASURED, correctness_of, line
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import ReadCopy, Store
@@ -225,8 +223,7 @@ def test_a_dry_run_plants_and_estimates_the_rest_and_leaves_nothing(state):
     assert code == 0 and len(json.loads(out)["planted"]["papers"]) == 2
 
 
-def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state, monkeypatch):
-    monkeypatch.setattr(site, "drawn", lambda boards: Drawings(problem="not drawn"))
+def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
     code, out, _ = call("leaderboard", EDITION, "--details", "--state", state)
     assert code == 0 and "no model has reviewed them" in out and "scripted-plain-100" in out
     code, out, _ = call("leaderboard", EDITION, "--json", "--state", state)

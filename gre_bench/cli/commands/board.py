@@ -70,7 +70,7 @@ def leaderboard(
 
     The answer comes first: who leads, who is not told apart, who is not ranked. Then comes the board of the headline
     metric, and a line for each other one. The command never waits for a run. With
-    --figures it writes the figures of the board instead, and prints their names.
+    --figures it writes pictures of the boards instead, and prints their names.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:

@@ -73,7 +73,7 @@ Form = Annotated[
     Format, option("--format -f FORMAT", "table, json, csv, markdown or parquet; table and markdown round numbers.")
 ]
 Out = Annotated[Path | None, option("--out -o FILE", "File to write instead of standard output.")]
-Figures = Annotated[Path | None, option("--figures FOLDER", "Write the figures into this folder (SVG and PNG).")]
+Figures = Annotated[Path | None, option("--figures FOLDER", "Write the pictures into this folder, as SVG.")]
 Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation.")]
 
 TheEdition = Annotated[str, argument("EDITION", f"{_ANY}.", **EDITIONS)]

@@ -62,10 +62,10 @@ def publish(
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
         "texts": rights, "tables": dict(published.tables),
     }  # fmt: skip
-    return Answer(report, lambda report: _show_published(report, published.problem, all_texts))
+    return Answer(report, lambda report: _show_published(report, all_texts))
 
 
-def _show_published(report: dict[str, Any], problem: str | None, all_texts: bool) -> None:
+def _show_published(report: dict[str, Any], all_texts: bool) -> None:
     from gre_bench.release.site import texts_given_out
 
     name, folder = report["release"], report["folder"]
@@ -73,8 +73,6 @@ def _show_published(report: dict[str, Any], problem: str | None, all_texts: bool
         return say(f"{name} holds all this already: {folder}; --again makes a new release anyway")
     say(f"{name}: {folder}")
     say(f"the page: {folder}/index.html")
-    if problem:
-        say(f"without figures: {problem}; then publish it --again")
     screen.say_all(texts_given_out(report["texts"]), "texts: ")
     if all_texts:
         say("texts: of any licence, so do not pass this release on")

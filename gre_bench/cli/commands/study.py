@@ -62,9 +62,7 @@ def validate(
     from gre_bench.cli.views.studies import show_validation
 
     if figures is not None:
-        from gre_bench.metrics.validation import drawable
-
-        drawable(folder_to_write(figures) / "effects.svg")
+        folder_to_write(figures)
     with _studying(chosen, state, quiet, retry_failed) as (job, run):
         from gre_bench.flows.annual_refresh import usable
         from gre_bench.flows.validate_metrics import validate as plain
@@ -79,8 +77,7 @@ def validate(
     if figures is not None:
         from gre_bench.metrics.validation import draw
 
-        for ending in ("svg", "png"):
-            draw(summary["effects"], figures / f"effects.{ending}", f"{summary['edition']}: effects of changes")
+        draw(summary["effects"], figures / "effects.svg", f"{summary['edition']}: effects of changes")
     return Answer(summary, show_validation, code_of(summary))
 
 

@@ -59,7 +59,7 @@ def show_written(files: Sequence[str], board: str) -> None:
     for path in files:
         say(path)
     if not files:
-        say(f"{board}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
+        say(f"{board}: nothing to draw; a picture needs two candidates with a score")
 
 
 def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import NamedTuple
@@ -145,47 +144,6 @@ def as_csv(board: Board) -> str:
 def as_link(board: Board) -> str:
     """Returns the CSV of *board* as a data URL, which a saved page offers without a request."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
-
-
-Span = tuple[float, float]
-
-
-def across(value: float, span: Span) -> str:
-    """Returns the position of *value* on the axis from one end of *span* to the other, such as ``41.7%``."""
-    return f"{_share(value, span):.2f}%"
-
-
-def breadth(low: float, high: float, span: Span) -> str:
-    """Returns the width of the range from *low* to *high* in percent of the axis *span*, such as ``12.5%``."""
-    return f"{_share(high, span) - _share(low, span):.2f}%"
-
-
-def ticks(span: Span) -> list[float]:
-    """Returns two to five round values on the axis *span*, far enough from its ends for their labels.
-
-    Their step is the largest 1, 2 or 5 times a power of ten that gives two of them.
-    """
-    low, high = span
-    edge = 0.06 * (high - low)
-    step = 10.0 ** math.ceil(math.log10(high - low))
-    for divisor in (factor * 10.0**power for power in range(3) for factor in (1, 2, 5)):
-        size = step / divisor
-        values = [n * size for n in range(math.ceil((low + edge) / size), math.floor((high - edge) / size) + 1)]
-        if len(values) >= 2:
-            return values
-    return []
-
-
-def span_of(values: Sequence[float]) -> Span:
-    """Returns the two ends of an axis that holds zero and all *values*, with a margin."""
-    low, high = min((*values, 0.0)), max((*values, 0.0))
-    edge = 0.06 * ((high - low) or 1.0)
-    return low - edge, high + edge
-
-
-def _share(value: float, span: Span) -> float:
-    low, high = span
-    return (value - low) / (high - low) * 100
 
 
 def number(value: float | None, digits: int | None = None) -> str:

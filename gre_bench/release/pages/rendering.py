@@ -15,23 +15,20 @@ from markupsafe import Markup
 
 from gre_bench.board.words import FEW, few_of, is_small, other_signature, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
-from gre_bench.release.figures import Drawings, families
+from gre_bench.plots.drawing import CSS, across, breadth, span_of, ticks
+from gre_bench.release.figures import board_picture, families
 from gre_bench.release.pages.board import (
     Board,
     Entry,
-    across,
     as_link,
     bare,
     billions,
-    breadth,
     count,
     named,
     number,
     percent,
     plain,
-    span_of,
     spoken,
-    ticks,
 )
 from gre_bench.release.pages.terms import PASSAGE, TERMS
 from gre_bench.store import Row
@@ -45,14 +42,13 @@ SECTIONS = (
 """Parts of the page of boards that it may lack."""
 
 
-def board_page(contents: Mapping[str, Any], drawings: Drawings, data: str = "") -> str:
+def board_page(contents: Mapping[str, Any], data: str = "") -> str:
     """Returns the HTML of the page with all boards of a release.
 
-    *contents*: its ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *drawings*: the
-    figures on the page. *data*: the JSON of `board_data`, for the page's script.
+    *contents*: its ``name``, ``edition``, ``published`` and ``boards``, and any of the `SECTIONS`. *data*: the JSON of
+    `board_data`, for the page's script.
     """
-    values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": families(contents["boards"]),
-              "drawings": drawings, "ranks": Markup(drawings.ranks or "")}  # fmt: skip
+    values = {"contents": {**dict.fromkeys(SECTIONS, ()), **contents}, "marks": families(contents["boards"])}
     return page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values)
 
 
@@ -72,7 +68,7 @@ def page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **
 
     *allowed*: further rules of the content security policy. Raises `KeyError` if a value lacks a field.
     """
-    css, js = _part("page.css"), "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
+    css, js = f"{_part('page.css')}{CSS}", "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
     policy = (
         f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
         f"{allowed}base-uri 'none'; form-action 'none'"
@@ -116,6 +112,7 @@ def _environment() -> Environment:
         named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
         verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
         alike, counted, few_in_years, few_of, other_signature,
+        board_picture,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"terms": TERMS, "all_states": STATES}

@@ -9,8 +9,6 @@ import pytest
 from scipy import stats
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.release import site
-from gre_bench.release.figures import Drawings
 from gre_bench.release.manifest import read
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import contrasts
@@ -45,9 +43,8 @@ metrics = ["gem"]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Few splits for the stability of the order, and one small figure: what these tests would take their time for."""
+    """Few splits for the stability of the order: what these tests would take their time for."""
     monkeypatch.setattr(contrasts, "SPLITS", 10)
-    monkeypatch.setattr(site, "drawn", lambda boards: Drawings(scores={"gem": "<svg/>"}))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,203 @@
+"""Draws pictures as SVG from one template: rows with intervals, and curves in panels.
+
+A picture has no script and sends no request. Its texts are escaped. A file has colours of its own, light and dark, in
+rules that renderers without CSS variables can read. On a page, a picture has the page's colours and fills its width.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gre_bench.core.terminal import without_controls
+
+FOLDER = Path(__file__).parent
+CSS = (FOLDER / "plot.css").read_text(encoding="utf-8")
+"""The rules of all pictures. Their colours are variables, which a page sets."""
+COLOURS = {
+    "card": ("#ffffff", "#1a1e22"), "ink": ("#1d2126", "#e8e6e1"), "soft": ("#59626c", "#a2abb5"),
+    "line": ("#e3e0d8", "#2c3238"), "tint": ("#f3f1eb", "#20252a"), "human": ("#7b828c", "#9aa3ad"),
+    "band": ("#7b828c2e", "#9aa3ad33"), "dot": ("#1c5a9e", "#86b9f3"), "good": ("#17693f", "#62c593"),
+    "bad": ("#a32d26", "#f29389"), "open": ("#85590a", "#e2b85c"),
+}  # fmt: skip
+"""Variable → its colour on a light and on a dark ground."""
+WIDTH, SCALE, EDGE = 448, 1.25, 12
+"""Width of a file's picture in its own units, pixels of a unit, and units left free on each side."""
+ROW = 28
+"""Height of a row in units."""
+NAME = {"file": 46, "wide": 46, "narrow": 38}
+"""Characters of a name and its note that fit beside a number."""
+PANEL, HEAD, LABELS, GAP = 150, 22, 36, 16
+"""Of a panel of curves, in units: its height, those of its name, the width of its labels, and the gap to the next."""
+
+Span = tuple[float, float]
+Layout = Literal["file", "wide", "narrow"]
+
+
+class Interval(NamedTuple):
+    """A row of a picture: a point with its interval, which may be unknown.
+
+    - *value*: the point as text. *said*: the whole row in words, for screen readers.
+    - *look*: model, human, control, pass, fail or undecided. *note*: a word or two after the name.
+    - *href*: address of a page on the row.
+    """
+
+    name: str
+    at: float
+    value: str
+    low: float | None = None
+    high: float | None = None
+    look: str = "model"
+    note: str = ""
+    said: str = ""
+    href: str = ""
+
+
+class Curve(NamedTuple):
+    """Points joined by a line, in their order; *look*: pale, main, second or level (dashed grey)."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    look: str = "main"
+
+
+def intervals(
+    rows: Sequence[Interval | str],
+    span: Span,
+    axis: str,
+    *,
+    title: str = "",
+    centre: float | None = None,
+    band: Span | None = None,
+    layout: Layout = "file",
+) -> Markup:
+    """Returns *rows* as SVG, from top to bottom on an axis with the ends *span*; a text is a heading.
+
+    - *axis*: what the axis measures. *centre*, *band*: a value to compare with, and its interval.
+    - *layout*: ``file`` stands alone. On a page, ``wide`` has names beside the intervals, and ``narrow`` above them.
+    """
+    tall = len(rows) * ROW
+    placed = []
+    for number, row in enumerate(rows):
+        fits = row if isinstance(row, str) else row._replace(name=_short(row.name, row.note, NAME[layout]))
+        placed.append((number * ROW, fits))
+    return _picture("intervals", tall + 36, title, axis, layout, rows=placed, depth=tall, span=span, centre=centre,
+                    band=band, beside=layout == "wide")  # fmt: skip
+
+
+def curves(panels: Mapping[str, Sequence[Curve]], across_axis: str, up_axis: str, *, title: str = "") -> Markup:
+    """Returns curves as an SVG file, a panel for each title of *panels*; all panels share their axes.
+
+    Curves of one name have one look. A point that is not finite is left out.
+    """
+    panels = {name: [curve._replace(points=[point for point in curve.points if all(map(math.isfinite, point))])
+                     for curve in shown] for name, shown in panels.items()}  # fmt: skip
+    points = [point for shown in panels.values() for curve in shown for point in curve.points]
+    xs, ys = (_around([point[side] for point in points]) for side in (0, 1))
+    columns = min(2, len(panels)) or 1
+    wide = (WIDTH - 2 * EDGE - (columns - 1) * GAP) / columns
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return LABELS + _share(x, xs) / 100 * (wide - LABELS), PANEL - _share(y, ys) / 100 * (PANEL - HEAD)
+
+    placed = []
+    for number, (name, shown) in enumerate(panels.items()):
+        left, top = number % columns * (wide + GAP), HEAD + number // columns * (PANEL + 40)
+        lines = [(curve.look, [at(*point) for point in curve.points]) for curve in shown]
+        placed.append((_short(name, "", 28), left, top, lines))
+    looks = {curve.name: curve.look for shown in panels.values() for curve in shown}
+    legend, left = [], 0.0
+    for name, look in looks.items():
+        legend.append((left, name, look))
+        left += 6.4 * len(name) + 36
+    ticked = [(at(tick, 0)[0], tick) for tick in ticks(xs)], [(at(0, tick)[1], tick) for tick in ticks(ys)]
+    tall = HEAD + -(-len(panels) // columns) * (PANEL + 40)
+    return _picture("curves", tall, title, f"{up_axis} against {across_axis}", "file", panels=placed, legend=legend,
+                    ticks=ticked, wide=wide, labels=LABELS)  # fmt: skip
+
+
+def _picture(kind: str, tall: float, title: str, axis: str, layout: Layout, **values: Any) -> Markup:
+    head = 26 if title else 0
+    values |= {"kind": kind, "title": title, "axis": axis, "layout": layout, "head": head, "css": _css(), "edge": EDGE,
+               "width": WIDTH, "height": tall + head + 2 * EDGE if layout == "file" else tall, "scale": SCALE,
+               "row_height": ROW, "panel": PANEL}  # fmt: skip
+    return Markup(_template().render(**values).strip())
+
+
+@cache
+def _css() -> Markup:
+    """Returns the rules of a file: with the light colours, and in the dark with the dark ones."""
+    light, dark = (
+        re.sub(r"var\(--(\w+)\)", lambda match, side=side: COLOURS[match[1]][side], CSS).strip() for side in (0, 1)
+    )
+    return Markup(f"\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n")
+
+
+@cache
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=lambda value: without_controls(value) if type(value) is str else value,
+    )  # fmt: skip
+    environment.filters |= {"across": across, "breadth": breadth, "ticks": ticks, "tick": tick_text}
+    return environment.get_template("plot.svg")
+
+
+def _short(name: str, note: str, most: int) -> str:
+    """Returns *name* without its middle, if it and its *note* have more than *most* characters."""
+    room = max(12, most - len(note) - bool(note))
+    return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[len(name) - (room - room // 2) :]}"
+
+
+def tick_text(value: float) -> str:
+    """Returns a round *value* of an axis as text, with a true minus."""
+    return f"{value:.6g}".replace("-", "−")
+
+
+def across(value: float, span: Span) -> str:
+    """Returns the position of *value* on the axis from one end of *span* to the other, such as ``41.7%``."""
+    return f"{_share(value, span):.2f}%"
+
+
+def breadth(low: float, high: float, span: Span) -> str:
+    """Returns the width of the range from *low* to *high* in percent of the axis *span*, such as ``12.5%``."""
+    return f"{_share(high, span) - _share(low, span):.2f}%"
+
+
+def ticks(span: Span) -> list[float]:
+    """Returns two to five round values on the axis *span*, far enough from its ends for their labels.
+
+    Their step is the largest 1, 2 or 5 times a power of ten that gives two of them.
+    """
+    low, high = span
+    edge = 0.06 * (high - low)
+    step = 10.0 ** math.ceil(math.log10(high - low))
+    for divisor in (factor * 10.0**power for power in range(3) for factor in (1, 2, 5)):
+        size = step / divisor
+        values = [n * size for n in range(math.ceil((low + edge) / size), math.floor((high - edge) / size) + 1)]
+        if len(values) >= 2:
+            return values
+    return []
+
+
+def span_of(values: Sequence[float]) -> Span:
+    """Returns the two ends of an axis that holds zero and all *values*, with a margin."""
+    return _around([*values, 0.0])
+
+
+def _around(values: Sequence[float]) -> Span:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    edge = 0.06 * ((high - low) or 1.0)
+    return low - edge, high + edge
+
+
+def _share(value: float, span: Span) -> float:
+    low, high = span
+    return (value - low) / (high - low) * 100
