@@ -23,7 +23,7 @@ from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import TABLES, frozen
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
-from tests.release.made_up import EDITION, FREE, change, make, release_store_of, store_of
+from tests.release.made_up import EDITION, FREE, change, make, rank_again, release_store_of, store_of
 
 
 def test_every_table_of_an_edition_is_either_public_as_it_is_or_redacted():
@@ -228,6 +228,7 @@ def test_editions_of_two_signatures_are_no_history(own):
             for table in ("plan", "scores", "effects", "validations", "rank_statistics")
         ),
     )
+    rank_again(earlier)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
     assert histories(release_store_of(own), release_store_of(own).latest) == []
 

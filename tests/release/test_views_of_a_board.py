@@ -70,6 +70,20 @@ def test_the_board_is_the_first_screen_a_badge_opens_its_details_and_a_filter_th
     assert tab.ask(f"{said}.hidden") is True and len(column(tab, "table-1", 1)) == 21
 
 
+@pytest.mark.parametrize(("width", "layout"), [(1280, "beside"), (390, "above")])
+def test_the_picture_of_a_board_fits_its_width_and_no_name_runs_into_a_number(tab, release, width, layout):
+    tab.open(release / "index.html", width)
+    boxes = "[...document.querySelectorAll('#board-1 .picture')].filter(box => box.offsetWidth)"
+    assert tab.ask(f"{boxes}.map(box => box.className)") == [f"picture {layout}"]
+    assert tab.ask(
+        f"{boxes}[0].getBoundingClientRect().bottom <= document.getElementById('table-1').getBoundingClientRect().top"
+    )
+    texts = f"[...{boxes}[0].querySelectorAll('.plot > svg[class]')].map(row => [...row.querySelectorAll(':scope > text')].map(text => text.getBoundingClientRect()))"
+    rows = tab.ask(f"{texts}.map(([name, value]) => [name.right, value.left, value.right])")
+    assert len(rows) == 21 and all(name < left for name, left, _ in rows)
+    assert max(right for *_, right in rows) < width
+
+
 def test_the_validated_metric_comes_first(tab, made, tmp_path):
     store = Store(made[0], "ICLR-2025")
     change(

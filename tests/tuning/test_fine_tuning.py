@@ -110,7 +110,7 @@ def test_an_adapter_folder_holds_the_adapter_the_record_and_the_picture(base: Pa
     assert [line["step"] for line in lines] == list(range(7))
     picture = ElementTree.parse(folder / "loss.svg")
     texts = {node.text for node in picture.iter() if node.tag.endswith("text")}
-    assert {"step", "nats a token", "training", "held out", "base: lora on 2 papers"} <= texts
+    assert {"nats a token against step", "training", "held out", "base: lora on 2 papers"} <= texts
     assert not [node for node in picture.iter() if node.tag.endswith("script")]
 
 
