@@ -49,6 +49,7 @@ def commands_page() -> str:
 
     lines = ["# Commands", "", "[Operations](../operations.md#exit-codes) lists the exit codes.", ""]
     group = typer.main.get_command(app)
+    lines += ["## The program", "", *_command("gre-bench", group)]
     panels: dict[str, list[Any]] = {}
     for command in group.commands.values():
         if not command.hidden:
@@ -87,7 +88,8 @@ def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def _command(name: str, command: Any) -> list[str]:
     context = command.make_context(name, [], resilient_parsing=True)
-    lines = [f"### {name}", "", *paragraphs(command.help or ""), "", "| option | |", "|---|---|"]
+    lines = [f"### {name}", "", *paragraphs(command.help or ""), ""]
+    lines += [*paragraphs(command.epilog or ""), "", "| option | |", "|---|---|"]
     for parameter in command.params:
         record = parameter.get_help_record(context)
         if record and not getattr(parameter, "hidden", False):

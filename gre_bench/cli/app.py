@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gre_bench.cli import stopping
-from gre_bench.cli.commands import imports, models, papers, study
+from gre_bench.cli.commands import imports, models, options, papers, study
 from gre_bench.cli.commands.board import history, leaderboard, view
 from gre_bench.cli.commands.compare import compare
 from gre_bench.cli.commands.fetch import fetch, plan, year
@@ -87,11 +88,17 @@ def _print_version(is_asked: bool) -> None:
 
 @app.callback()
 def program(
+    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    state: options.State = Path("state"),
+    no_prefect: options.NoPrefect = False,
+    wait: options.Wait = 0.0,
+    as_json: options.Json = False,
 ) -> None:
-    """Declares the options of the program itself."""
+    """Declares the options of the program itself, and keeps what is given for the command that follows."""
+    context.obj = {"state": state, "no_prefect": no_prefect, "wait": wait, "as_json": as_json}
 
 
 for _panel, _entries in PANELS.items():

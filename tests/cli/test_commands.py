@@ -127,6 +127,28 @@ def test_what_is_gone_says_in_one_line_what_to_use(gone):
     assert (code, out, err) == (2, "", f"error: {gone} is gone; {INSTEAD[gone]}\n")
 
 
+@pytest.mark.parametrize("arguments", [("--state", "named", "leaderboard"), ("leaderboard", "--state", "named")])
+def test_an_option_of_the_program_stands_before_or_after_the_name_of_the_command(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRE_BENCH_STATE", "elsewhere")
+    assert call("leaderboard")[2].startswith(f"no editions in {tmp_path / 'elsewhere'}")
+    assert call(*arguments)[2].startswith(f"no editions in {tmp_path / 'named'}")
+
+
+@pytest.mark.parametrize("arguments", [("--wait", "5", "status"), ("--json", "models", "where")])
+def test_an_option_of_the_program_that_a_command_does_not_take_is_refused(arguments):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "") and err.endswith(f"takes no {arguments[0]}")
+
+
+def test_the_options_of_the_program_are_explained_once_and_named_where_they_are_taken():
+    for path, command in COMMANDS.items():
+        named = [option.opts[0] for option in options(command) if option.hidden]
+        assert "Folder that keeps" not in shown(path) or path == "gre-bench"
+        assert not named or f"Also takes {', '.join(named)} (see: gre-bench --help)." in " ".join(shown(path).split())
+    assert {"--state", "--json", "--no-prefect", "--wait"} <= set(shown("gre-bench").split())
+
+
 def test_the_version_is_that_of_the_installation():
     assert re.fullmatch(r"gre-bench \d+\.\d+\.\d+\S*\n", CliRunner().invoke(app, ["--version"]).stdout)
 
@@ -138,6 +160,7 @@ def test_the_version_is_that_of_the_installation():
         ("gre-bench study v", ["validate"]),
         ("gre-bench leaderboard --board c", ["clean"]),
         ("gre-bench leaderboard SAM", ["SAMPLE-2026"]),
+        ("gre-bench --state STATE leaderboard SAM", ["SAMPLE-2026"]),
         ("gre-bench models get sm", ["smollm2-135m"]),
         ("gre-bench leaderboard --metric gem_raw", ["gem_raw"]),
     ],
@@ -145,6 +168,8 @@ def test_the_version_is_that_of_the_installation():
 def test_the_shell_completes_commands_choices_and_names(tmp_path, line, offered):
     (tmp_path / "editions" / "SAMPLE-2026").mkdir(parents=True)
     (tmp_path / "editions" / "SAMPLE-2026" / "edition.duckdb").touch()
-    asked = {"_GRE_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    done = CliRunner().invoke(app, [], prog_name="gre-bench", env=asked | {"GRE_BENCH_STATE": str(tmp_path)})
+    words = line.replace("STATE", str(tmp_path))
+    asked = {"_GRE_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(line.split()) - 1)}
+    known = {} if "STATE" in line else {"GRE_BENCH_STATE": str(tmp_path)}
+    done = CliRunner().invoke(app, [], prog_name="gre-bench", env=asked | known)
     assert set(offered) <= set(done.stdout.split()), done.stdout

@@ -38,7 +38,7 @@ def test_every_command_has_a_section():
 
     page = reference.commands_page()
     assert {*names(typer.main.get_command(app), "gre-bench")} <= headings(page)
-    assert "--edition" in page and "--state" in page
+    assert "--edition" in page and page.count("<code>--state FOLDER</code>") == 1
 
 
 def test_every_public_name_of_the_package_has_a_section_that_explains_it():

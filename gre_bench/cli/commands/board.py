@@ -191,7 +191,7 @@ def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
 def view(
     *,
     port: int = option("--port N", "Port on this machine; 0: any free one.", 8642, min=0, max=65535),
-    state: options.State = Path("state"),
+    state: Path,
 ) -> None:
     """Show boards, papers and running refreshes in a browser.
 

@@ -48,7 +48,7 @@ def compare(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Compare ways of asking an LM to grade texts.
 

@@ -39,7 +39,7 @@ def fetch(
     host: Host = None,
     again: bool = option("--again", "Fetch everything again, and report what changed.", False),
     unverified_venue: options.UnverifiedVenue = False,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Download a venue-year's papers and reviews from OpenReview.
 
@@ -206,7 +206,7 @@ def year(
     override: options.Set = None,
     host: Host = None,
     dry_run: options.DryRun = False,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Fetch, score, validate and publish the board of a year.
 

@@ -33,7 +33,7 @@ def flaws(
     ),
     script: list[str] | None = option("--script WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable.", None),
     dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Plant flaws in papers and test whether reviews tell of them.
 

@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -16,6 +15,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import settings_of
 from gre_bench.cli.removed import in_place_of
 from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
 from gre_bench.store import kept_open
 
 
@@ -34,27 +34,35 @@ def _added(*named: tuple[str, Any, Any]) -> list[Parameter]:
 CHOSEN = _added(
     ("settings", options.SettingsFile, None), ("edition", options.Edition, None), ("override", options.Set, None)
 )
-STATE = _added(("state", options.State, Path("state")))
-JSON = _added(("as_json", options.Json, False))
+CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
 def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
     """Returns the command that calls *work*, prints its answer unless that is None, and exits.
 
-    Every such command has the option --json. Three parameters of *work* stand for options:
+    Some parameters of *work* stand for options that it does not declare:
 
     - *chosen*: the settings that --settings, --edition and --set give.
-    - *state*: the folder of --state.
-    - *quiet*: whether --json is given.
+    - *state*, *no_prefect*, *wait*: the options of the program, see `options.PROGRAM`.
+    - *quiet*: whether --json is given; a *work* that returns an `Answer` has that option too.
     """
     own = inspect.signature(work, eval_str=True).parameters
-    parameters: list[Parameter] = []
+    has_json = "quiet" in own or str(work.__annotations__.get("return")).startswith("Answer")
+    shared = [name for name in options.PROGRAM if name in own or (name == "as_json" and has_json)]
+    parameters = [CONTEXT]
     for name, parameter in own.items():
-        if name not in ("state", "quiet"):
+        if name not in (*shared, "quiet"):
             parameters += CHOSEN if name == "chosen" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
-    parameters += [*(STATE if "state" in own else ()), *JSON]
+    parameters += _added(*((name, options.repeated(name), None) for name in shared))
 
-    def command(as_json: bool, **given: Any) -> None:
+    def command(context: typer.Context, **given: Any) -> None:
+        program = context.find_root()
+        for param in program.command.params:
+            source = program.get_parameter_source(param.name or "")
+            if param.name in options.PROGRAM.keys() - {*shared} and source and source.name == "COMMANDLINE":
+                raise SettingsError(f"{context.command_path} takes no {param.opts[0]}")
+        given |= {name: context.obj[name] for name in shared if given[name] is None}
+        as_json = given.pop("as_json", False)
         if "chosen" in own:
             file, edition, override = given.pop("settings"), given.pop("edition"), given.pop("override")
             given["chosen"] = settings_of(file, edition, override, given["state"])
@@ -76,10 +84,15 @@ def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
 
 
 class Command(TyperCommand):
-    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
+    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal.
+
+    Its last line names the options of the program that the command takes.
+    """
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
+        shared = [param.opts[0] for param in self.params if getattr(param, "hidden", False)]
+        self.epilog = f"Also takes {', '.join(shared)} (see: gre-bench --help)." if shared else None
         self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
     def get_params(self, ctx: Any) -> Any:
@@ -125,7 +138,7 @@ class Commands(typer.Typer):
         add = super().command(name, cls=Command, **more)
 
         def adding(work: Callable[..., Any]) -> Callable[..., Any]:
-            add(answering(work) if str(work.__annotations__.get("return")).startswith("Answer") else work)
+            add(answering(work))
             return work
 
         return adding

@@ -55,7 +55,7 @@ def compare(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Compare models' ratings under guidelines with human ratings.
 
@@ -100,7 +100,7 @@ def quality(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Grade human reviews by five criteria; sample three groups.
 

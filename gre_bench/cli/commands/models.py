@@ -168,7 +168,7 @@ def tune_cache_ngram(
         None,
     ),
     never: Never = None,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Train the embedded evaluation LM, which counts n-grams.
 
@@ -212,7 +212,7 @@ def tune_lm(
     never: Never = None,
     settings: Path | None = option("--settings -s FILE", "TOML file of training settings; default: the paper's.", None),
     override: list[str] | None = option("--set KEY=VALUE", "One training setting; repeatable.", None),
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Fine-tune a model as an evaluation LM.
 

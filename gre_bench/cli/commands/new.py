@@ -45,7 +45,7 @@ def new(
     dry_run: bool = option("--dry-run", "Only say what was understood; store nothing.", False),
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
-    no_prefect: options.NoPrefect = False,
+    no_prefect: bool,
 ) -> Answer:
     """Make an edition of your own papers and reviews.
 

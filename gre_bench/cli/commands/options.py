@@ -2,13 +2,15 @@
 
 Most commands name their edition by the argument EDITION. A command has the option --edition instead in two cases: its
 argument is something else, or a settings file may name the edition. A short flag means the same in every command.
+`PROGRAM` holds the options of the program itself, which stand before a command's name or behind it.
 """
 
 from __future__ import annotations
 
 import os
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -35,7 +37,8 @@ def _editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Returns the editions in the folder of --state, else of GRE_BENCH_STATE, else ``state``; none if unreadable."""
     from gre_bench.store import find_editions
 
-    state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"
+    state = ctx.params.get("state") or ctx.find_root().params.get("state")
+    state = state or os.environ.get("GRE_BENCH_STATE") or "state"
     try:
         return sorted(find_editions(Path(state)))
     except (GreBenchError, OSError):
@@ -58,17 +61,27 @@ EDITIONS: dict[str, Any] = {"autocompletion": _editions}
 METRICS: dict[str, Any] = {"autocompletion": _metrics}
 _ANY = "Edition, such as ICLR-2025"
 
-State = Annotated[Path, option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE")]
-Json = Annotated[bool, option("--json", "Print JSON instead of tables.")]
-Wait = Annotated[
-    float,
-    option(
-        "--wait SECONDS",
-        "How long to wait if another process is writing the edition; default: not at all.",
-        show_default=False,
-    ),
+_PANEL: dict[str, Any] = {"rich_help_panel": "Options of commands, before or after the command's name"}
+_WAIT = "How long to wait if another process is writing the edition; default: not at all."
+State = Annotated[
+    Path,
+    option("--state FOLDER", "Folder that keeps everything a run makes.", envvar="GRE_BENCH_STATE", **_PANEL),
 ]
-NoPrefect = Annotated[bool, option("--no-prefect", "Run as plain functions, without Prefect.")]
+NoPrefect = Annotated[bool, option("--no-prefect", "Run as plain functions, without Prefect.", **_PANEL)]
+Wait = Annotated[float, option("--wait SECONDS", _WAIT, show_default=False, **_PANEL)]
+Json = Annotated[bool, option("--json", "Print JSON instead of tables.", **_PANEL)]
+PROGRAM: dict[str, Any] = {"state": State, "no_prefect": NoPrefect, "wait": Wait, "as_json": Json}
+"""Parameter → option."""
+
+
+def repeated(name: str) -> Any:
+    """Returns the option *name* of `PROGRAM` as a command takes it too: not in its help; None if it is not given."""
+    kind, stated = get_args(PROGRAM[name])
+    stated = copy(stated)
+    stated.hidden, stated.envvar = True, None
+    return Annotated[kind | None, stated]
+
+
 Form = Annotated[
     Format, option("--format -f FORMAT", "table, json, csv, markdown or parquet; table and markdown round numbers.")
 ]

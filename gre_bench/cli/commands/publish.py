@@ -34,7 +34,7 @@ def publish(
     ),
     release: str | None = option("--of RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder.", None),
     retire: bool = option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.", False),
-    wait: options.Wait = 0.0,
+    wait: float,
 ) -> Answer:
     """Publish an edition as a numbered release, or note an erratum.
 

@@ -29,8 +29,8 @@ def refresh(
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     retry_failed: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
-    wait: options.Wait = 0.0,
+    no_prefect: bool,
+    wait: float,
 ) -> Answer:
     """Bring an edition up to date: read, write, score, rank.
 
@@ -96,7 +96,7 @@ def estimated(
         return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
 
 
-def demo(state: Path, quiet: bool, no_prefect: options.NoPrefect = False) -> Answer:
+def demo(state: Path, quiet: bool, no_prefect: bool) -> Answer:
     """Show a real board, then score the 30 sample papers.
 
     The real board comes with the program, as edition ICLR-2022-llms. No key or GPU is needed.

@@ -31,8 +31,8 @@ def sql(
     bounds: list[str] | None = option(
         "--set KEY=VALUE", "A limit: query.seconds, or in MB query.memory, query.spill, query.result; repeatable.", None
     ),
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
+    state: Path,
+    quiet: bool,
 ) -> None:
     """Query an edition's database in SQL; nothing can change.
 
@@ -40,7 +40,7 @@ def sql(
     pairs"` the columns of one. The query cannot read other files.
     """
     names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
-    form = Format.json if as_json else form
+    form = Format.json if quiet else form
     if form is Format.table:
         return show(names, rows)
     if form is Format.json:

@@ -49,9 +49,9 @@ def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = F
 def validate(
     chosen: Settings,
     state: Path,
+    no_prefect: bool,
     quiet: bool,
     retry_failed: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
     figures: options.Figures = None,
 ) -> Answer:
     """Test metrics on degraded and manipulated reviews.
@@ -85,9 +85,9 @@ def validate(
 def agree(
     chosen: Settings,
     state: Path,
+    no_prefect: bool,
     quiet: bool,
     retry_failed: options.RetryFailed = False,
-    no_prefect: options.NoPrefect = False,
 ) -> Answer:
     """Correlate metrics with human grades of reviews.
 
