@@ -215,10 +215,16 @@ def test_taking_back_an_import_is_one_transaction(made, monkeypatch):
         if "undo_import" in dict(steps):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Store, "write", killed_afterwards)
-    call("import", "undo", "OWN-2026", "3", "--yes")
-    rows = Store(made / "state", "OWN-2026").read(KNOWN_CANDIDATES)
-    assert "mine" not in {row["candidate"] for row in rows}
+    def candidates():
+        return {row["candidate"] for row in Store(made / "state", "OWN-2026").read(KNOWN_CANDIDATES)}
+
+    before = scores()
+    with monkeypatch.context() as killed:
+        killed.setattr(Store, "write", killed_afterwards)
+        call("import", "undo", "OWN-2026", "3", "--yes")
+    assert "mine" in candidates() and scores() == before
+    assert call("import", "undo", "OWN-2026", "3", "--yes")[0] == GOOD
+    assert "mine" not in candidates()
 
 
 def test_taking_back_a_candidate_keeps_the_board_of_the_others(made):

@@ -20,6 +20,7 @@ FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
 def change(state, *statements: str) -> None:
     """Changes the edition behind the releases, and publishes it again."""
     made_up.change(store_of(state), *statements)
+    made_up.rank_again(store_of(state))
     publish_edition(store_of(state), release_store_of(state), again=True)
 
 
@@ -60,7 +61,8 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     assert row["scored"] == [12, 8] and row["score"][0] != row["score"][1]
     for name in ("gem_s_abstract", "gem_s_assw"):
         assert all(line["other_score"] == 0 for line in of(found, name)["candidates"])
-    assert {row["table"] for row in found["tables"]} == {"plan", "scores"}
+    tables = {row["table"] for row in found["tables"]}
+    assert {"plan", "scores"} <= tables <= {"plan", "scores", "rank_statistics", "differences", "profiles", "chance"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
     shown = out.split(model)[1].split()
     assert code == 0 and shown[shown.index("gone") + 1] == "2" and shown[shown.index("score") + 1] == "4"

@@ -67,7 +67,7 @@ def test_two_lms_named_or_by_their_signatures_are_compared_on_the_pairs_that_bot
     told = {key for line in row["candidates"] for key in line}
     assert told == {"candidate", "pairs", "ranks", "leads", "spearman"}, "no score of one beside a score of the other"
     code, printed = call(*LMS, "--edition", EDITION)
-    assert code == 0 and "1 is scripted-overlap (signature" in printed and "lead by 1" in printed
+    assert code == 0 and "1 is scripted-overlap, 2 is" in printed and "lead by 1" in printed
     ids = row["signature_ids"]
     code, printed = call(ids[0][:8], ids[1], "--edition", EDITION, "--json")
     assert code == 0 and json.loads(printed)["evaluation_lms"][0]["signature_ids"] == ids
