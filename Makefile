@@ -18,7 +18,7 @@ PURE := architecture board catalogs contracts core http prompts ranking stats st
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench demo
 
-check: $(VENV)/.lint            ## a minute: style, types, imports, and the tests of what is pure
+check: $(VENV)/.lint            ## style, types, imports, and the tests of what is pure
 	@$(MAKE) --no-print-directory lint
 	@$(BIN)/python -m pytest -m "not slow and not night" $(WORKERS) $(addprefix tests/,$(PURE))
 

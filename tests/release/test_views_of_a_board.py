@@ -116,7 +116,7 @@ def test_every_view_has_an_address_and_back_is_the_view_before(tab, release):
     for shown in ("metric=gem_s_assw", ""):
         tab.ask("void setTimeout(() => history.back())")  # after the answer, which the way back may swallow
         tab.until(f"location.hash.replace('#', '') === {json.dumps(shown)}")
-    tab.until("!document.getElementById('board-1').hidden")
+    tab.until("document.getElementById('board-1')?.hidden === false")
 
 
 def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made):
