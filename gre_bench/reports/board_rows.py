@@ -10,6 +10,7 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import did_you_mean, resolved
+from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.release_store import ReleaseStore
@@ -78,10 +79,11 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
-    """Returns a candidate's rows on the current boards, and its mean score on each paper.
+    """Returns a candidate's rows on the current boards, and its papers.
 
     - *rows*: one per board, validated metrics first; *of*: the number of ranked candidates in its group.
-    - *human*: the human baseline on the first board on which the candidate has scores; *papers*: its scores there.
+    - *human*: the human baseline on the first board on which the candidate has scores; *papers*: its
+      `paper_leads` there.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
@@ -89,21 +91,35 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
     first = next((row for row in own if row["scored"]), None)
     human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
-                  and row["candidate"] == "human"), None)  # fmt: skip
+                  and row["candidate"] == HUMAN), None)  # fmt: skip
     return {
         "edition": store.key,
         "candidate": name,
         "rows": own,
         "human": human,
-        "papers": _papers(store, str(first["signature_id"]), name) if first else [],
+        "papers": paper_leads(store, str(first["signature_id"]), name) if first else [],
         "signatures": signatures,
     }
 
 
-def _papers(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
-    values: dict[str, list[float]] = {}
-    for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
+def paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
+    """Returns the candidate's papers by its lead over the human baseline, the largest first.
+
+    Each row has its *mean* over the paper's references in nats, *human*, the baseline's, and *lead*, the difference.
+    The last two are over the references that both were scored against; None where there is none, or for the baseline.
+    Papers without a lead come last, by their mean.
+    """
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=list({name, HUMAN})):
         if row["value"] is not None:
-            values.setdefault(row["paper_id"], []).append(row["value"])
-    papers = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
-    return sorted(papers, key=lambda row: (-row["mean"], row["paper_id"]))
+            values.setdefault((row["candidate_id"], row["paper_id"]), {})[row["reference_id"]] = row["value"]
+    papers = []
+    for (candidate, paper), own in values.items():
+        if candidate != name:
+            continue
+        human = {} if name == HUMAN else values.get((HUMAN, paper), {})
+        shared = [(own[reference], human[reference]) for reference in own if reference in human]
+        theirs = sum(other for _, other in shared) / len(shared) if shared else None
+        lead = sum(mine - other for mine, other in shared) / len(shared) if shared else None
+        papers.append({"paper_id": paper, "mean": sum(own.values()) / len(own), "human": theirs, "lead": lead})
+    return sorted(papers, key=lambda row: (row["lead"] is None, -(row["lead"] or 0), -row["mean"], row["paper_id"]))

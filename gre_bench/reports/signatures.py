@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from gre_bench.board.words import headline
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, resolved
 from gre_bench.core.metrics import specific_of
@@ -14,6 +15,7 @@ from gre_bench.store.queries import (
     BOARD_SETTINGS,
     CURRENT_SIGNATURES,
     KNOWN_CANDIDATES,
+    LEADERBOARD,
     PLANNED_SIGNATURES,
     SignatureRow,
 )
@@ -42,6 +44,13 @@ def headline_metric(store: Store) -> str | None:
     """Returns the metric that the settings of the board's run name as its headline; None if they name none."""
     planned_with = store.read(BOARD_SETTINGS)
     return json.loads(planned_with[0]["settings"])["board"].get("headline") if planned_with else None
+
+
+def headline_signature(store: Store) -> SignatureRow:
+    """Returns the signature of the board to read first; raises `UnfinishedError` for an edition without scores."""
+    signatures = {row["signature_id"]: row for row in shown_signatures(store, None)}
+    rows = store.read(LEADERBOARD, signature_ids=list(signatures))
+    return signatures[headline(rows, headline_metric(store))] if rows else next(iter(signatures.values()))
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import address, render
+from gre_bench.reports.board_rows import paper_leads
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.store import ReadCopy, Row, Store, kept_open
 from gre_bench.store.queries import (
@@ -68,7 +72,8 @@ def why(
     source = origin(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
-    answer = Why(store.key, candidate_id, signature, board, source.run, pairs)
+    leads = paper_leads(store, signature["signature_id"], candidate_id)
+    answer = Why(store.key, candidate_id, signature, board, source.run, pairs, leads)
     check_mean(answer)
     if paper_id is not None:
         answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
@@ -192,8 +197,9 @@ TERMS = {
 class Why:
     """The evidence behind a candidate's number: its row on the *board*, the last *run*, its *pairs*, and the *checks*.
 
-    *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the candidate's, each with
-    the nats that the score of the paper loses without it. *paper*, *reviews*: where its texts come from.
+    *papers*: `paper_leads`. *details*: texts, prompts and log-probabilities of each pair of one paper. *judgments*: the
+    candidate's, each with the nats that the score of the paper loses without it. *paper*, *reviews*: where its texts
+    come from.
     """
 
     edition: str
@@ -202,6 +208,7 @@ class Why:
     board: LeaderboardRow | None
     run: Row
     pairs: list[dict[str, Any]]
+    papers: list[dict[str, Any]] = field(default_factory=list)
     details: list[dict[str, Any]] = field(default_factory=list)
     judgments: list[dict[str, Any]] = field(default_factory=list)
     paper: WhyPaperRow | None = None
@@ -229,7 +236,7 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
             continue
         item: dict[str, Any] = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
                        "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
-                       "tokens": []}  # fmt: skip
+                       "tokens": [], "shared": [], "lacking": []}  # fmt: skip
         if recipe.formula:
             spans = _spans(store, row, recipe)
             parts = terms(recipe, case, source.settings.scoring)
@@ -247,6 +254,7 @@ def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], s
             answer.check(claim, same(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _gains(item["terms"])
+                item |= _named(item["tokens"], case.candidate)
         answer.details.append(item)
 
 
@@ -276,6 +284,44 @@ def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
         {"token": piece, "given": after, "alone": without, "gain": after - without}
         for piece, after, without in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
     ]
+
+
+_WORD = re.compile(r"[^\W\d_][\w-]{3,}|[A-Z]{3,}")
+NAMED = 4
+"""The most words that are named as shared, or as lacking."""
+LEAST_GAIN, LEAST_SURPRISE = 0.2, 6.0
+"""Nats that a shared word gains, and that it has without the review, to be named: "the" says nothing."""
+
+
+def _named(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
+    """Returns words of the reference: *shared* with the *review*, by their gain, and *lacking* from it, by surprise.
+
+    A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has under another ending
+    count as shared. Shared words that gain nothing, and the opening of a judgment ("The reviewer questions"), are left
+    out.
+    """
+    text = "".join(row["token"] for row in tokens)
+    ends = list(accumulate(len(row["token"]) for row in tokens))
+    stems = {_stem(word) for word in _WORD.findall(review)}
+    shared: dict[str, float] = defaultdict(float)
+    lacking: dict[str, float] = defaultdict(float)
+    for found in _WORD.finditer(text):
+        opening = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if opening in ("", "The ", "The reviewer "):
+            continue
+        own = tokens[bisect_right(ends, found.start()) : bisect_left(ends, found.end()) + 1]
+        surprise = -math.fsum(row["alone"] for row in own)
+        if _stem(found[0]) not in stems:
+            lacking[found[0]] += surprise
+        elif surprise >= LEAST_SURPRISE:
+            shared[found[0]] += math.fsum(row["gain"] for row in own)
+    shared = {word: gain for word, gain in shared.items() if gain >= LEAST_GAIN}
+    most = [sorted(words, key=lambda word: -words[word])[:NAMED] for words in (shared, lacking)]
+    return dict(zip(("shared", "lacking"), most, strict=True))
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", word.casefold()) or word
 
 
 def trace(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:

@@ -29,7 +29,7 @@ def test_a_command_that_is_named_is_one_that_the_program_has(collected, least):
         ("gre-bench study examiners --items FILE", False, "no command --items"),
         ("gre-bench refresh --no-such thing", False, "no option --no-such"),
         ("gre-bench study guidelines generate --group good --group bad", False, "--group takes one value and has 2"),
-        ("gre-bench why SAMPLE-2026", True, "Missing parameter: metric"),
+        ("gre-bench why SAMPLE-2026", True, "Missing parameter: candidate"),
         ("gre-bench refresh --set evaluation_lm.colour=red", True, "colour"),
         ("gre-bench refresh --settings gup", True, "gup"),
         ("python -m tests.bench.bench_nothing", True, "no module"),

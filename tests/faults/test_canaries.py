@@ -124,7 +124,7 @@ def test_keys_that_endpoints_give_back_are_in_nothing_that_a_run_leaves_or_says(
         assert {headers["authorization"] for headers in server.headers} == {f"Bearer {CANARIES['SCRIPTED_KEY']}"}
     assert told[1][0] == 3 and told[-1][0] == 0, told
     assert_accounted(state, done=True)
-    for looked in (("status",), ("leaderboard", EDITION, "--details"), ("why", EDITION, "gem", "scripted", "--no-recount"),
+    for looked in (("status",), ("leaderboard", EDITION, "--details"), ("why", EDITION, "scripted", "--metric=gem", "--no-recount"),
                    ("sql", EDITION, "from replies"), ("sql", EDITION, "from runs"), ("publish", EDITION, "--all-texts")):  # fmt: skip
         told.append(said(*looked, "--state", state))
         assert told[-1][0] == 0, told[-1]

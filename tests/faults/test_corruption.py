@@ -232,7 +232,12 @@ def test_a_damaged_copy_for_readers_or_status_is_one_line_or_whole_and_a_refresh
     store.read_file.write_bytes(whole[store.read_file][:5000])
     store.status_file.write_bytes(whole[store.status_file][:70])
     done_to(ledger, ("first line", lambda data: data.replace(b'"sent"', b'"sant"', 1)))
-    for asked in (("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"), ("status",)):
+    for asked in (
+        ("leaderboard", EDITION),
+        ("publish", EDITION),
+        ("why", EDITION, "human", "--metric=gem"),
+        ("status",),
+    ):
         code, _, err = answered(*asked, "--state", state)
         assert code in (1, 2) and err.count("\n") == 1 and "Traceback" not in err, err
     assert code == 1 and "status.json" in err and "the next refresh makes a new one" in err

@@ -96,10 +96,10 @@ def told(place):
     }.items():
         found[name] = said(*asked, *use_state)
     for paper in PAPERS:
-        asked = ("why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human")
+        asked = ("why", "--no-recount", *use_state, f"--paper={paper}", "--metric=gem", "--", EDITION, "human")
         found[f"why {paper}"] = said(*asked)
     for name in (*CANDIDATES, "scripted", "\x1b[2J", "../../none"):
-        found[f"why {name}"] = said("why", "--no-recount", *use_state, "--", EDITION, "gem", name)
+        found[f"why {name}"] = said("why", "--no-recount", *use_state, "--metric=gem", "--", EDITION, name)
     patch.undo()
     return found
 
@@ -221,7 +221,7 @@ def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
         ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", "--set", "scoring.metrics=['gem', 'gem_raw']"),
         ("leaderboard", EDITION),
         ("publish", EDITION, "--all-texts"),
-        ("why", "--no-recount", "--paper=large", EDITION, "gem", "human"),
+        ("why", "--no-recount", "--checks", "--paper=large", EDITION, "human", "--metric=gem"),
     ):  # fmt: skip
         code, out, err = said(*arguments, *use_state)
         assert (code, err) == (0, ""), (arguments, code, err[-2000:])

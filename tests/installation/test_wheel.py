@@ -100,7 +100,7 @@ COMMANDS = {
     ("doctor",): "SAMPLE-2026 can be read",
     ("models", "list"): "smollm",
     ("sql", EDITION, "from leaderboard"): "extractive-full",
-    ("why", EDITION, "gem", "extractive-full"): "extractive-full",
+    ("why", EDITION, "extractive-full", "--metric", "gem"): "extractive-full",
     ("refresh", "--settings", "nobody"): "error: no settings file nobody; known: ",
 }
 ONE_AFTER_THE_OTHER = """

@@ -154,7 +154,7 @@ def mistaken(by_rule, tmp_path_factory):
         ("status {0} --state elsewhere", ["there is no folder {1}/elsewhere"]),
         ("leaderboard {0} --state elsewhere", ["there is no folder {1}/elsewhere"]),
         ("leaderboard --state elsewhere", ["no editions in {1}/elsewhere"]),
-        ("why {0} gem hunam", ["has no candidate hunam; known, nearest first: human, "]),
+        ("why {0} hunam", ["has no candidate hunam; known, nearest first: human, "]),
         ("compare hunam generic --edition {0}", ["has no candidate hunam; known, nearest first: human, "]),
         ("remove {0} hunam", ["has no candidate hunam; known, nearest first: human, "]),
         ("remove {0} human --yes", ["cannot be removed"]),
@@ -240,7 +240,7 @@ def test_rank_answers_on_one_screen_and_its_next_commands_run_whatever_folder_th
     for part in (
         "mine.csv: reviews by my-model; columns read: paper_id, review", "papers: 16 of the 16 of SAMPLE-2026",
         "judgments a review: ", "(human ", "my-model has rank ", "against human: ", "against chance, ",
-        "best papers: ", "worst: ", "next:", f"gre-bench compare my-model human --edition {EDITION}",
+        "papers by lead over human: best ", "; worst ", "next:", f"gre-bench compare my-model human --edition {EDITION}",
     ):  # fmt: skip
         assert part in out
     assert all(len(one) <= 80 for one in out.splitlines())

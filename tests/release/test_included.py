@@ -74,7 +74,7 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     named = f"{INCLUDED_EDITION} is an edition; name a release of it, such as {INCLUDED_EDITION}-r1"
     assert code == 2 and named in said
     # Papers have two to six references: the board's number is the mean of their means. No text is missed.
-    why = told("why", INCLUDED_EDITION, "gem_s_abstract", "openai/gpt-4o-2024-05-13")
+    why = told("why", INCLUDED_EDITION, "openai/gpt-4o-2024-05-13", "--checks")
     assert "is the mean over 113 papers of 445 pairs" in why and "its texts are not here" in why
     assert "DOES NOT HOLD" not in why
     assert "difference to human, paired by paper" in told("history", INCLUDED_EDITION)

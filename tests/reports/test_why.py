@@ -12,7 +12,7 @@ from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.records import Prediction
 from gre_bench.reports.why import Why, check_mean, why
 from gre_bench.store import Store
-from gre_bench.store.queries import PLANNED_SIGNATURES
+from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
@@ -140,24 +140,24 @@ def call(state, *arguments: object) -> tuple[int, str]:
 
 
 def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
-    code, shown = call(state, EDITION, "gem", "model-a", "--paper", "s03")
+    code, shown = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03", "--checks")
     assert code == 0
     for part in ("gained most", "the candidate's review (x)", "holds a recount of 2 pairs agrees within 1e-06"):
         assert part in shown
-    code, shown = call(state, EDITION, "gem", "model-a", "--json")
+    code, shown = call(state, EDITION, "model-a", "--metric", "gem", "--json")
     assert (code, json.loads(shown)["holds"]) == (0, True)
     tamper(state, "update scores set value = value + 0.01 where candidate_id = 'model-a' and paper_id = 's05'")
-    code, shown = call(state, EDITION, "gem", "model-a")
+    code, shown = call(state, EDITION, "model-a", "--metric", "gem")
     assert (code, "DOES NOT HOLD a recount of 32 pairs" in shown) == (1, True)
-    assert call(state, EDITION, "gem", "model-a", "--no-recount")[0] == 0
+    assert call(state, EDITION, "model-a", "--metric", "gem", "--no-recount")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("gem", "nobody"), "has no candidate nobody; known, nearest first: "),
-        (("length", "human"), "has no scores of length"),
-        (("gem", "human", "--paper", "zz"), "no pair of paper zz; known: s"),
+        (("nobody", "--metric", "gem"), "has no candidate nobody; known, nearest first: "),
+        (("human", "--metric", "length"), "has no scores of length"),
+        (("human", "--metric", "gem", "--paper", "zz"), "no pair of paper zz; known: s"),
     ],
 )
 def test_what_is_not_there_is_one_line(state, arguments, part):
@@ -181,3 +181,32 @@ def test_papers_weigh_alike_however_many_pairs_they_have():
     answer.board["score"] = 4.0  # pyright: ignore[reportOptionalSubscript, reportGeneralTypeIssues]
     check_mean(answer)
     assert not answer.holds
+
+
+def test_a_paper_is_told_in_a_sentence_and_checks_that_hold_are_counted(state):
+    _, out = call(state, EDITION, "model-a", "--metric", "gem", "--paper", "s03")
+    (paper,) = [row for row in explained(state, "gem", "model-a", "s03").papers if row["paper_id"] == "s03"]
+    assert f"s03: {paper['mean']:+.1f} nats, human {paper['human']:+.1f}" in out
+    assert paper["lead"] == pytest.approx(paper["mean"] - paper["human"])
+    assert "all 8 checks hold" in out and "holds the" not in out
+
+
+def test_the_papers_of_a_candidate_are_ordered_by_its_lead_over_human_and_the_last_is_explained_next(state):
+    _, out = call(state, EDITION, "model-a", "--metric", "gem")
+    found = explained(state, "gem", "model-a")
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in query_rows(state)}
+    for row in found.papers:
+        own = {key[2]: value for key, value in values.items() if key[:2] == ("model-a", row["paper_id"])}
+        human = {key[2]: value for key, value in values.items() if key[:2] == ("human", row["paper_id"])}
+        assert row["lead"] == pytest.approx(sum(own[name] - human[name] for name in own) / len(own))
+    leads = [row["lead"] for row in found.papers]
+    assert leads == sorted(leads, reverse=True)
+    ahead = f"ahead of human on {sum(lead > 0 for lead in leads)} of {len(leads)} papers"
+    assert ahead in out and f"--paper {found.papers[-1]['paper_id']} " in out
+
+
+def query_rows(state):
+    signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == "gem")
+    return Store(state, EDITION).read(
+        CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=["human", "model-a"]
+    )

@@ -20,7 +20,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "demo": ("demo", "--no-prefect"),
     "leaderboard": ("leaderboard", EDITION, "--details"),
     "compare": ("compare", "reviewer-thorough", "human", "--edition", EDITION),
-    "why": ("why", EDITION, "gem_s_abstract", "extractive-full", "--paper", "s08"),
+    "why": ("why", EDITION, "extractive-full", "--paper", "s08"),
     "rank": ("rank", "mine.jsonl", "--edition", EDITION, "--as", "mine"),
 }
 """Name of the file → the command; the last one changes the edition."""

@@ -25,7 +25,12 @@ MENDED = "gre-bench refresh --edition SAMPLE-2026"
 NEW = {"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}
 MEAN = "select round(avg(value), 6) as mean from pairs where candidate_id = 'human' and state = 'scored'"
 
-ASKED = (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"))
+ASKED = (
+    ("sql", EDITION, MEAN),
+    ("leaderboard", EDITION),
+    ("publish", EDITION),
+    ("why", EDITION, "human", "--metric=gem"),
+)
 
 
 @pytest.fixture

@@ -187,10 +187,12 @@ def _against_chance(row: Row) -> str | None:
 def _papers(papers: list[Row]) -> str | None:
     if not papers:
         return None
-    means = [f"{row['paper_id']} {row['mean']:+.1f}" for row in papers]
-    if len(means) <= 2 * SHOWN_PAPERS:
-        return f"papers, best first: {', '.join(means)}"
-    return f"best papers: {', '.join(means[:SHOWN_PAPERS])}; worst: {', '.join(means[: -SHOWN_PAPERS - 1 : -1])}"
+    papers = [row for row in papers if row["lead"] is not None] or papers
+    of = "score" if papers[0]["lead"] is None else "lead over human"
+    each = [f"{row['paper_id']} {row['mean'] if row['lead'] is None else row['lead']:+.1f}" for row in papers]
+    if len(each) <= 2 * SHOWN_PAPERS:
+        return f"papers by {of}: {', '.join(each)}"
+    return f"papers by {of}: best {', '.join(each[:SHOWN_PAPERS])}; worst {', '.join(each[: -SHOWN_PAPERS - 1 : -1])}"
 
 
 def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
@@ -204,8 +206,8 @@ def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     if first["surely_above_chance"] is False:
         lines.append("not above chance: the reviews say little of their papers, or the papers are few")
     if report["papers"]:
-        worst = report["papers"][-1]["paper_id"]
-        lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}{in_state}")
+        worst = ([row for row in report["papers"] if row["lead"] is not None] or report["papers"])[-1]["paper_id"]
+        lines.append(f"gre-bench why {edition} {name} --metric {metric} --paper {worst}{in_state}")
     lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
     lines.append(f"gre-bench leaderboard {edition} --metric {metric}{in_state}")
     return lines

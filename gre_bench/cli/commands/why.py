@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gre_bench.board.words import ranks, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
 from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
-from gre_bench.reports.signatures import shown_signatures
+from gre_bench.reports.signatures import headline_signature, shown_signatures
 from gre_bench.store import Row, Store
 
 if TYPE_CHECKING:
@@ -32,12 +35,13 @@ def why(
     *,
     state: Path,
     edition: options.TheEdition,
-    metric: str = argument("METRIC", "Metric, such as gem.", **METRICS),
     candidate: str = argument("CANDIDATE", "Candidate, by its name on the board."),
-    paper: str | None = option("--paper -p ID", "Also tokens and texts of this paper.", None),
+    metric: str | None = option("--metric -m METRIC", "Metric, such as gem; default: the headline's.", None, **METRICS),
+    paper: str | None = option("--paper -p ID", "Also judgments, tokens and texts of this paper.", None),
+    checks: bool = option("--checks", "Also digests, every check, and the pairs of all papers.", False),
     no_recount: bool = option("--no-recount", "Do not score the pairs again.", False),
 ) -> Answer:
-    """Explain a score: its pairs, tokens and texts.
+    """Explain a score: its papers, tokens and texts.
 
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
     if a check fails. With --paper: what each judgment tells, the tokens that gained most, and the texts. --json adds
@@ -49,40 +53,108 @@ def why(
     from gre_bench.reports.why import why as explained
     from gre_bench.tasks import steps
 
-    (signature,) = shown_signatures(Store(state, edition), [metric])
+    store = Store(state, edition)
+    signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
     run = None if no_recount else steps.undecorated()
     explanation = explained(state.resolve(), edition, signature, candidate, paper, run)
     report = asdict(explanation) | {"holds": explanation.holds}
-    return Answer(report, lambda _: show(explanation, Store(state, edition)), 0 if explanation.holds else 1)
+    return Answer(report, lambda _: show(explanation, store, state, checks), 0 if explanation.holds else 1)
 
 
-def show(explanation: Why, store: Store) -> None:
-    """Prints an explanation: the score, its pairs, the details of the requested paper, and whether each check holds."""
-    board, signature = explanation.board, explanation.signature
-    if board and board["score"] is not None:
-        rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
-        say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['score']:+.4f}, {rank}")
-    say(
-        f"by {signature['evaluation_lm']}; judgments by {signature['writer']}; synopsis: {signature['synopsis_writer']}"
-    )
-    _pairs(explanation.pairs, whole=bool(explanation.details))
+def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> None:
+    """Prints an explanation: a sentence on the score, then its papers, or the evidence for the requested paper.
+
+    *checks*: also the pairs, where the texts come from, and the outcome of every check.
+    """
+    signature, details = explanation.signature, explanation.details
+    name, title = explanation.candidate, recipe_of(signature["metric"]).title
+    say(f"{explanation.edition} · {title} · {name}", style="bold")
+    of_pairs = {row["paper_id"] for row in explanation.pairs}
+    chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
+    say(_of_paper(chosen[0]) if chosen else _of_board(explanation))
+    screen.say_all([line for detail in details if (line := _named(detail))])
+    if checks:
+        say(f"by {signature['evaluation_lm']}; judgments by {signature['writer']}; "
+            f"synopsis: {signature['synopsis_writer']}")  # fmt: skip
+        _pairs(explanation.pairs, whole=bool(details))
+    elif not chosen:
+        _papers(explanation, state)
+    for row in explanation.pairs:
+        if row["state"] != "scored":
+            say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
     if explanation.judgments:
-        say("what its judgments tell: nats that the paper's score loses without each")
+        say("\nwhat its judgments tell: nats that the paper's score loses without each")
         for row in explanation.judgments:
             say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
-    for index, detail in enumerate(explanation.details):
-        before = explanation.details[index - 1] if index else {}
+    for index, detail in enumerate(details):
+        before = details[index - 1] if index else {}
         _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
-    if explanation.paper:
-        say("")
-    for row in map(dict, (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)):
-        say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     if store.is_loaded:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
+    _checks(explanation, checks)
+
+
+def _checks(explanation: Why, every: bool) -> None:
+    """Prints the facts and outcomes of all checks, or only the checks that fail and the number of those that hold."""
+    if every:
+        facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
+        for row in map(dict, facts):
+            say(", ".join(f"{name} {_short(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
     for row in explanation.checks:
         detail = f" ({row['detail']})" if row["detail"] else ""
         verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")
-        screen.mark(*verdict, row["what"] + detail)
+        if every or not row["holds"]:
+            screen.mark(*verdict, row["what"] + detail)
+    if not every and explanation.holds:
+        number = len(explanation.checks)
+        held = f"all {number} checks hold" if number > 1 else "the check of the mean holds"
+        say(f"{held}; --checks lists what is checked, from the texts to the number", style="dim")
+
+
+def _of_board(explanation: Why) -> str:
+    """Returns the score on the board, the rank, and on how many papers the candidate leads human."""
+    board = explanation.board
+    if board is None or board["score"] is None:
+        return "no score on the board"
+    rank = "control" if board["kind"] == "control" else board["unranked"] or f"rank {ranks(board)}"
+    leads = [row["lead"] for row in explanation.papers if row["lead"] is not None]
+    ahead = f"; ahead of human on {sum(lead > 0 for lead in leads)} of {counted(len(leads), 'paper')}" if leads else ""
+    return f"{with_half(board['score'], board['high'])}, {rank}{ahead}"
+
+
+def _of_paper(row: Row) -> str:
+    human = "" if row["human"] is None else f", human {row['human']:+.1f}"
+    return f"{row['paper_id']}: {row['mean']:+.1f} nats{human}"
+
+
+def _named(detail: Row) -> str:
+    """Returns which words of a reference the review lacks, and which it shares; empty without tokens."""
+    lacks = f"names {_joined(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
+    both = f"both name {_joined(detail['shared'])}" if detail["shared"] else ""
+    said = "; ".join(filter(None, (lacks, both)))
+    return f"{detail['reference_id']} {said}." if lacks else f"{detail['reference_id']}: {said}." if said else ""
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _papers(explanation: Why, state: Path) -> None:
+    """Prints the papers with the largest and smallest leads over human, and the command that explains the last one."""
+    papers = [row for row in explanation.papers if row["lead"] is not None] or explanation.papers
+    few = len(papers) <= 2 * SHOWN_PAIRS
+    shown = papers if few else [*papers[:SHOWN_PAIRS], *papers[-SHOWN_PAIRS:]]
+    title = "" if few else f"best and worst {SHOWN_PAIRS} of {len(papers)} papers, by the lead over human"
+    cells = [
+        (row["paper_id"], *("" if row[name] is None else f"{row[name]:+.1f}" for name in ("mean", "human", "lead")))
+        for row in shown
+    ]
+    fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
+    if papers:
+        edition, metric = explanation.edition, explanation.signature["metric"]
+        name = shlex.quote(screen.plain(explanation.candidate))
+        say(f"next: gre-bench why {edition} {name} --metric {metric} --paper {papers[-1]['paper_id']}"
+            f"{screen.in_state(state)}")  # fmt: skip
 
 
 def _pairs(pairs: Sequence[Row], whole: bool) -> None:
@@ -97,9 +169,6 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
         for row in shown
     ]  # fmt: skip
     fitted.table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
-    for row in pairs:
-        if row["state"] != "scored":
-            say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
 
 
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
