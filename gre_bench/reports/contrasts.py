@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
+from gre_bench.board.words import is_validated
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
@@ -325,6 +326,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     - *won*, *lost*: papers of the first candidate. *most*, *least*: those with the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board; None unless both are ranked in one group.
     - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
+    - *validated*: whether the metric is validated with its evaluation LM and writer.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -346,6 +348,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
         parts = {name: paired(part, names, 0.90) for name, part in parts_of(store, signature, pairs, planned).items()}
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
+        row["validated"] = is_validated(board)
         rows.append(row)
     return {"edition": store.key, "compared": list(names), "candidates": rows}
 

@@ -10,7 +10,7 @@ from gre_bench.cli.views.comparison import has_changed
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES
+from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES, LEADERBOARD
 from tests.release import made_up
 from tests.release.made_up import EDITION, make, release_store_of, store_of
 
@@ -38,6 +38,8 @@ def test_an_edition_published_again_has_not_changed(own, call):
     assert (found["provenance"], found["tables"]) == ([], [])
     assert {row["compares"] for row in found["metrics"]} == {"scores"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and "4 unchanged\ncause: the same settings, program, sample and imports" in out
+    code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     assert code == 0 and out.count("nothing has changed: 4 candidates, score for score") == 3
     assert "settings, program, packages, sample, snapshot and imports are the same" in out
 
@@ -64,6 +66,8 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     tables = {row["table"] for row in found["tables"]}
     assert {"plan", "scores"} <= tables <= {"plan", "scores", "rank_statistics", "differences", "profiles", "chance"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and f"GEM: {model} 2 → –; " in out and "4 unchanged" in out
+    code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     shown = out.split(model)[1].split()
     assert code == 0 and shown[shown.index("gone") + 1] == "2" and shown[shown.index("score") + 1] == "4"
     assert out.count("nothing has changed") == 2
@@ -90,6 +94,8 @@ def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_bas
                 assert line["change"]["p"] <= line["change"]["p_holm"] <= 1
         assert sum(line["change"] is not None for line in row["candidates"]) == 3
     code, out, _ = call("compare", "ICLR-2024-r1", FIRST, "--state", own)
+    assert code == 0 and "other papers, so only differences to human compare: " in out
+    code, out, _ = call("compare", "ICLR-2024-r1", FIRST, "--details", "--state", own)
     assert code == 0 and "differences to the human baseline compare, scores do not" in out
     assert "what the numbers rest on differs in" in out
 
@@ -108,7 +114,22 @@ def test_of_two_signatures_ranks_alone_compare(own, call):
     assert row["agreement"]["spearman"] == pytest.approx(1) and row["agreement"]["shared"] == 4
     assert not any({"score", "differences", "other_score"} & set(line) for line in row["candidates"])
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and "scored otherwise (writer), so only ranks compare: 4 unchanged" in out
+    code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     assert code == 0 and "writer: made-up-writer | somebody" in out and "ranks compare, scores do not" in out
+
+
+def test_a_candidate_that_is_new_or_gone_is_named_with_its_rank_and_the_import_as_the_cause(own, call):
+    model = store_of(own).read(CANDIDATES)[-1]["candidate_id"]
+    ids = [row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
+    board = store_of(own).read(LEADERBOARD, signature_ids=ids)
+    rank = next(row["rank"] for row in board if row["candidate"] == model)
+    where = f"where candidate_id = '{model}'"
+    change(own, *(f"delete from {table} {where}" for table in ("plan", "scores", "rank_statistics", "profiles")))
+    code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and f"{model} (rank {rank}) gone; " in out
+    code, out, _ = call("compare", SECOND, FIRST, "--state", own)
+    assert code == 0 and f"{model} (rank {rank}) new; " in out
 
 
 def test_folders_are_releases_too_and_json_says_all(own, call, tmp_path):

@@ -156,7 +156,7 @@ def test_the_corrected_p_of_a_comparison_is_the_one_of_the_board(call):
 def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
     tests = {"difference": -2.0, "low": -3.0, "high": -1.0, "p": 0.03, "papers": 9}
     row = tests | {
-        "metric": "gem", "problem": None, "won": 0, "lost": 9, "most": [], "chance": None,
+        "metric": "gem", "problem": None, "validated": True, "won": 0, "lost": 9, "most": [], "chance": None,
         "above_chance": None,
         "least": [{"paper_id": "s1", "difference": -4.0}], "board": {"p_holm": 0.09, "tests": 6},
     }  # fmt: skip

@@ -54,6 +54,7 @@ def compare(
         "--figures FOLDER", "Draw the one --published board into this folder, with a page.", None
     ),
     metric: options.Metric = None,
+    details: bool = option("--details", "Two releases or candidates: also every row and value that differs.", False),
 ) -> Answer:
     """Compare two boards, releases, candidates or evaluation LMs.
 
@@ -82,11 +83,13 @@ def compare(
 
         if len(names) == 2 and are_lms(Store(state, edition), names):
             return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
-        return Answer(compare_candidates(state, edition, names, metric), shown.show_candidates)
+        report = compare_candidates(state, edition, names, metric)
+        return Answer(report, lambda _: shown.show_candidates(report, details or bool(metric)))
     if len(names) == 2 and not published and _are_releases(names, state):
         from gre_bench.reports.comparisons import compare_releases
 
-        return Answer(compare_releases((names[0], names[1]), state), shown.show_releases)
+        report = compare_releases((names[0], names[1]), state)
+        return Answer(report, lambda _: shown.show_releases(report, details))
     if not published:
         _look_like_boards(names)
     return Answer(_compared(names, published, state), shown.show_sides)

@@ -14,7 +14,7 @@ from pathlib import Path
 from gre_bench.board.words import few_papers, p_value
 from gre_bench.cli.views.fitted import table
 from gre_bench.cli.views.screen import number, say, say_all
-from gre_bench.core.metrics import ALPHA
+from gre_bench.core.metrics import ALPHA, is_known, recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.store import Row
 
@@ -53,15 +53,24 @@ def show_sides(report: Row) -> None:
             say(f"left out of {Path(name).name}: {item}: {why}")
 
 
-def show_candidates(report: Row) -> None:
-    """Prints the comparison of two candidates of one edition, one metric after the other."""
+def show_candidates(report: Row, details: bool = False) -> None:
+    """Prints the comparison of two candidates of one edition, one metric after the other.
+
+    Unless *details* are wanted, that is one line for each metric that is not validated, if others are.
+    """
     first, other = report["compared"]
     say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
-    for row in report["candidates"]:
+    rows = report["candidates"]
+    if not details and any(row["validated"] for row in rows):
+        rows, left = [row for row in rows if row["validated"]], [row for row in rows if not row["validated"]]
+    else:
+        left = []
+    for row in rows:
         if row["problem"]:
             say(f"\n{row['metric']}: {row['problem']}")
             continue
-        say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
+        doubt = "" if row["validated"] else " (not validated: orders nobody)"
+        say(f"\n{_title(row['metric'])}{doubt}: {_verdict(row, first if row['difference'] > 0 else other)}")
         say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
         alone, board = f"p {p_value(row['p'])} alone, for one question asked beforehand", row["board"]
         if board:
@@ -77,6 +86,9 @@ def show_candidates(report: Row) -> None:
             leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
             say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
     say("")
+    if left:
+        names = ", ".join(_title(row["metric"]) for row in left)
+        say(f"not validated, so {'it orders' if len(left) == 1 else 'they order'} nobody: {names} (--details)")
     say_all([few_papers(row["papers"] for row in report["candidates"] if not row["problem"])])
 
 
@@ -120,9 +132,21 @@ def _figure(figure: Row | None) -> tuple[str, str]:
     return number(figure["value"], ".3f", ""), ends
 
 
-def show_releases(report: Row) -> None:
-    """Prints the comparison of two releases: first metric by metric, then the differences in data and settings."""
+def show_releases(report: Row, details: bool = False) -> None:
+    """Prints what changed between two releases, one line a metric, and the cause; *details*: every row and value."""
     first, second = report["compared"]
+    if not details:
+        say(f"{first} → {second}", style="bold")
+        said: dict[str, list[str]] = {}
+        for row in report["metrics"]:
+            said.setdefault(_what_changed(row), []).append(_title(row["metric"]))
+        for line, metrics in said.items():
+            say(f"{', '.join(metrics)}: {line}")
+        for name, key in ((first, "only_first"), (second, "only_second")):
+            if report[key]:
+                say(f"only in {name}: {', '.join(map(_title, report[key]))}")
+        say(f"cause: {'; '.join(_causes(report['provenance'])) or 'the same settings, program, sample and imports'}")
+        return say("every score, table and setting that differs: --details", style="dim")
     for row in report["releases"]:
         say(f"{row['release']}: {row['edition']}, made {row['created_at']}, as it was written")
     for row in report["metrics"]:
@@ -155,6 +179,61 @@ def show_releases(report: Row) -> None:
     _differing("what the numbers rest on differs in:", "what", report["provenance"])
     if not report["provenance"]:
         say("settings, program, packages, sample, snapshot and imports are the same")
+
+
+def _title(metric: str) -> str:
+    return recipe_of(metric).title if is_known(metric) else metric
+
+
+def _what_changed(row: Row) -> str:
+    """Returns who is new, who is gone, whose rank, score or difference to human changed, and how many did not."""
+    arrived: dict[str, list[str]] = {"new": [], "gone": []}
+    parts, unchanged = [], 0
+    for line in row["candidates"]:
+        name, (before, after) = line["candidate"], line["rank"]
+        was_there, is_there = (side is not None for side in line["scored"])
+        if was_there != is_there:
+            rank = f" (rank {after or before})" if after or before else ""
+            arrived["new" if is_there else "gone"].append(name + rank)
+        elif row["compares"] == "differences":
+            change = line["change"]
+            told = change is not None and change["p_holm"] < ALPHA
+            parts += [f"{name} {change['value']:+.2f} to human (p {p_value(change['p_holm'])})"] if told else []
+            unchanged += not told
+        elif before != after:
+            parts.append(f"{name} {before or '–'} → {after or '–'}")
+        elif row["compares"] == "scores" and has_changed(line):
+            parts.append(f"{name} has other scores")
+        else:
+            unchanged += 1
+    moved = [
+        f"{counted(len(names), 'candidate')} {how}" if len(names) > SHOWN_NAMES else f"{', '.join(names)} {how}"
+        for how, names in arrived.items()
+        if names
+    ]
+    why = {"differences": "other papers, so only differences to human compare: ",
+           "ranks": f"scored otherwise ({', '.join(row['differ_in'])}), so only ranks compare: "}  # fmt: skip
+    rest = "not told to have changed" if row["compares"] == "differences" else "unchanged"
+    return why.get(row["compares"], "") + "; ".join([*moved, *parts, f"{unchanged} {rest}"])
+
+
+SHOWN_NAMES = 3
+SHOWN_CAUSES = 4
+
+
+def _causes(provenance: Sequence[Row]) -> list[str]:
+    """Returns what two releases rest on that differs: imported files by name, settings and other values by path."""
+    causes = []
+    for row in provenance:
+        parts = row["what"].split(".")
+        if parts[0] == "imports":
+            if parts[-1] == "file":
+                file = row["second"] or row["first"]
+                causes.append(f"import {file}" if row["second"] else f"import of {file} undone")
+        elif parts[0] not in ("claims", "contrasts"):
+            causes.append(f"{row['what']} {_brief(row['first'])} → {_brief(row['second'])}")
+    more = [f"and {len(causes) - SHOWN_CAUSES} more"] if len(causes) > SHOWN_CAUSES else []
+    return causes[:SHOWN_CAUSES] + more
 
 
 def _brief(value: object) -> str:
