@@ -80,7 +80,9 @@ def rank_range(rank: int | None, low: int | None, high: int | None) -> str:
 
 
 def ranks(row: LeaderboardRow) -> str:
-    """Returns the `rank_range` of *row*; a dash without a rank."""
+    """Returns the `rank_range` of *row*; a dash without a rank, or where the metric is not validated: no order."""
+    if not is_validated([row]):
+        return "–"
     return rank_range(row["rank"], row["rank_low"], row["rank_high"]) or "–"
 
 
@@ -111,7 +113,7 @@ COLUMNS = (
     BoardColumn(
         "p",
         "of vs human, Holm-corrected",
-        lambda row: p_value(row["p"]),
+        lambda row: p_value(row["p"]) if is_validated([row]) else "",
     ),
     BoardColumn(
         "above chance",
@@ -250,13 +252,22 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
 
 def _lead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
     """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length."""
-    sentence = f"{leader.rpartition('/')[2]} leads."
+    sentence = f"{leader.rpartition('/')[2]} leads{_ahead(leader, ranked)}."
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if leader == HUMAN or not own or not human or not is_known(metric):
         return sentence
     texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
     return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."
+
+
+def _ahead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
+    """Returns ``, ahead of NEXT (p 0.012)`` with the corrected p of the test of *leader* and the next in rank."""
+    row = next(row for row in ranked if row["candidate"] == leader)
+    if row["next_p"] is None or row["next_candidate"] is None:
+        return ""
+    p = p_value(row["next_p"])
+    return f", ahead of {row['next_candidate'].rpartition('/')[2]} (p {p if p.startswith('<') else f'= {p}'})"
 
 
 def _runs(ranked: Sequence[LeaderboardRow], leaders: Sequence[str]) -> list[tuple[list[LeaderboardRow], bool]]:

@@ -141,13 +141,15 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
 def _sentence(name: str, edition: str, row: Row) -> str:
     """Returns one sentence: the rank of the candidate *name* on the board of *row*, and how it stands to humans."""
     title = recipe_of(row["metric"]).title
+    if _doubt(row):
+        return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
     if row["rank"] is None:
         return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
     above = "" if row["vs_human"] is None else (
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    return f"{name} has rank {_rank(row)} on {edition} under {title}{_doubt(row)}{above}."
+    return f"{name} has rank {_rank(row)} on {edition} under {title}{above}."
 
 
 def _doubt(row: Row) -> str:
@@ -155,7 +157,8 @@ def _doubt(row: Row) -> str:
 
 
 def _rank(row: Row) -> str:
-    if row["rank"] is None:
+    """Returns the rank among how many, with its range; a dash without one, or where no order is validated."""
+    if row["rank"] is None or _doubt(row):
         return "–"
     low, high = row["rank_low"], row["rank_high"]
     sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"

@@ -112,10 +112,9 @@ def _show_included(state: Path) -> None:
     store = Store(state, INCLUDED_EDITION)
     if not store.exists:
         store = load_release(release_named(INCLUDED_EDITION), state)
-    say("First a real board, which comes with the program; then the sample edition is scored.")
-    say("")
-    board.show_headline(store)
-    say(f"all of it: gre-bench leaderboard --all {store.key}{screen.in_state(state)}")
+    where = screen.in_state(state)
+    say(f"A real board comes with the program: gre-bench leaderboard {store.key}{where}")
+    board.show_sentence(store)
     say("")
 
 

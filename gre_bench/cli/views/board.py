@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -33,7 +32,6 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import is_known, recipe_of
-from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
@@ -68,8 +66,11 @@ def show_leaderboard(
     details: bool = False,
     wanted: str | None = None,
     every: bool = False,
+    brief: bool = False,
 ) -> None:
     """Prints the board of the headline metric, and one line for each other metric and group.
+
+    - *brief*: the answer, the table and whether the metric is validated, without notes and other boards.
 
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
@@ -93,17 +94,20 @@ def show_leaderboard(
     first = headline(rows, wanted)
     if lacking := headline_lacks(rows, wanted):
         say(lacking, style="yellow")
+    told: set[str] = set()
     for name in (first, *(other for other in boards if every and other != first)):
         own, signature = boards[name], by_id[name]
+        if name != first:
+            say("")
         for group, members in groupby(own, key=lambda row: row["group_name"]):
             if group is None or every or len({row["group_name"] for row in own}) == 1:
-                _table(edition, list(members), signature, group)
+                _table(edition, list(members), signature, group, None if brief else told)
         _cautions(own, signature, exposures, gap.get(name))
         if details:
             _ties(own)
             show_details(own)
             _basis(signature, auc.get(name), exposures)
-    if not every:
+    if not every and not brief:
         _others(boards, first)
     if details:
         legend = _legend(boards[first])
@@ -123,10 +127,11 @@ def _legend(rows: Sequence[LeaderboardRow]) -> list[str]:
     return legend + [f"{column.head}: {column.meaning}" for column in others]
 
 
-def show_headline(store: Store) -> None:
-    """Prints the answer and the table of the headline metric of *store*, without what stands below them."""
+def show_sentence(store: Store) -> None:
+    """Prints the first sentence of what the headline metric of *store* answers, without the table."""
     signature, rows = _headline_board(store)
-    _table(store.key, rows, signature, None)
+    first = answer(rows).partition(". ")[0].rstrip(".")
+    say(f"{recipe_of(signature['metric']).title}, {counted(rows[0]['sampled'], 'paper')}: {first}.")
 
 
 def _headline_board(store: Store) -> tuple[SignatureRow, list[LeaderboardRow]]:
@@ -141,13 +146,8 @@ def _headline_board(store: Store) -> tuple[SignatureRow, list[LeaderboardRow]]:
 def next_steps(store: Store, state: Path) -> None:
     """Prints what a user may do with the new board of *store*, which is in the folder *state*."""
     edition, where = store.key, screen.in_state(state)
-    say(f"next: gre-bench leaderboard --all {edition}{where}   # the other boards")
-    ranked = [row["candidate"] for row in _headline_board(store)[1] if row["rank"] is not None]
-    models = [shlex.quote(screen.plain(name)) for name in ranked if name != HUMAN]
-    pair = " ".join(models[:2] if len(models) > 1 else [*models, HUMAN])
-    if models:
-        say(f"      gre-bench compare {pair} --edition {edition}{where}")
-    say("      gre-bench view" + where + "   # the board as a page, in a browser")
+    say(f"next: gre-bench leaderboard {edition}{where}   # controls, notes, other boards")
+    say("      gre-bench view" + where + "   # the page, in a browser")
     say(f"      gre-bench rank REVIEWS.csv --edition {edition} --as NAME{where}   # one more")
 
 
@@ -157,19 +157,19 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
     rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
-    show_leaderboard(
-        summary["edition"], rows, signatures, separations, store.read(EXPOSURES), wanted=headline_metric(store)
-    )
     brief = brief and summary["outcome"] == "done"
+    exposures, wanted = store.read(EXPOSURES), headline_metric(store)
+    show_leaderboard(summary["edition"], rows, signatures, separations, exposures, wanted=wanted, brief=brief)
     if not brief:
         screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
     screen.say_all(summary["notes"], "note: ")
+    if brief:
+        return
     papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
     done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
-    if not brief:
-        say(f"results: {store.read_file} (DuckDB), {store.status_file}")
+    say(f"results: {store.read_file} (DuckDB), {store.status_file}")
 
 
 def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
@@ -182,7 +182,10 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
         )
 
 
-def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> None:
+def _table(
+    edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None, told: set[str] | None
+) -> None:
+    """Prints one board. *told*: the notes printed before, which are not repeated; None: no notes and no controls."""
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
@@ -190,22 +193,25 @@ def _table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, gr
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
     say(answer([{**row, "group_name": None} for row in rows]))
     say("")
-    rows = [*(row for row in rows if row["kind"] != "control"), *(row for row in rows if row["kind"] == "control")]
+    controls = [] if told is None else [row for row in rows if row["kind"] == "control"]
+    rows = [*(row for row in rows if row["kind"] != "control"), *controls]
     first_control = next((index for index, row in enumerate(rows) if row["kind"] == "control"), None)
     columns = []
     for order, column in enumerate(COLUMNS):
         kind = {"candidate": "name", "note": "note"}.get(column.head, "number")
         cells = [screen.plain(column.cell(row)) for row in rows]
-        columns.append(Column(column.head, cells, max(0, order - 4), kind, WIDEST_NAME))
+        if kind != "note":
+            columns.append(Column(column.head, cells, max(0, order - 4), kind, WIDEST_NAME))
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
     breaks = {} if first_control is None else {first_control: "controls"}
-    heads = show("", columns, styles, breaks=breaks)
-    if "note" not in heads and (
-        notes := [f"{row['candidate']}: {text}" for row in rows if (text := note(row)) and row["kind"] != "control"]
-    ):
-        say(" · ".join(notes))
-    if _a_copier_leads(rows):
-        say(CONTROLS)
+    show("", columns, styles, breaks=breaks)
+    notes = [f"{row['candidate']}: {text}" for row in rows if (text := note(row)) and row["kind"] != "control"]
+    if told is not None:
+        screen.say_all([line for line in notes if line not in told])
+        told.update(notes)
+        if _a_copier_leads(rows) and CONTROLS not in told:
+            say(CONTROLS)
+            told.add(CONTROLS)
     screen.say_all([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
 
 

@@ -197,9 +197,10 @@ def _what_changed(row: Row) -> str:
             arrived["new" if is_there else "gone"].append(name + rank)
         elif row["compares"] == "differences":
             change = line["change"]
-            told = change is not None and change["p_holm"] < ALPHA
-            parts += [f"{name} {change['value']:+.2f} to human (p {p_value(change['p_holm'])})"] if told else []
-            unchanged += not told
+            if change is not None and change["p_holm"] < ALPHA:
+                parts.append(f"{name} {change['value']:+.2f} to human (p {p_value(change['p_holm'])})")
+            else:
+                unchanged += 1
         elif before != after:
             parts.append(f"{name} {before or '–'} → {after or '–'}")
         elif row["compares"] == "scores" and has_changed(line):
