@@ -114,7 +114,10 @@ def _read(
     before = [review for review in known if review.candidate == name]
     wrote = {row["candidate"] for row in store.rows(queries.ASKED_FOR) if row["wrote"]}
     if before and not replace and name in wrote:
-        raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
+        raise SettingsError(
+            f"{name} wrote its reviews for {store.key} here: add --replace --yes to replace them, or "
+            "give another name with --as"
+        )
     others = [review for review in known if review.candidate != name]
     imported = read_reviews(
         store, file, others if replace else known, by=name, only=True, writer=writer, reading=reading
@@ -123,7 +126,7 @@ def _read(
     if before and not replace and lost:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
-            "replace them with --replace, or give another name with --as"
+            "add --replace --yes to replace them, or give another name with --as"
         )
     return imported, before, others
 

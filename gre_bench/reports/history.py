@@ -25,13 +25,15 @@ def history(
 ) -> dict[str, Any]:
     """Returns how far each candidate is from the mean of the *anchors* in each edition, and how this changed.
 
-    *editions*, *metrics*: None means all. *anchors*: names of candidates, or their ends; the result has them in full.
-    *rows*: one per metric, signature, candidate and edition; *tables* and *changes* are made of them. *few*: papers of
-    editions with fewer than `FEW`. *left_out*: edition without rows → the reason. Raises `SettingsError` if none has
-    rows.
+    *editions*: editions, or venues, each for all of its editions. *editions*, *metrics*: None means all. *anchors*:
+    names of candidates, or their ends; the result has them in full. *rows*: one per metric, signature, candidate and
+    edition; *tables* and *changes* are made of them. *few*: papers of editions with fewer than `FEW`. *left_out*:
+    edition without rows → the reason. Raises `SettingsError` if none has rows.
     """
     anchored: list[str] = []
-    keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
+    known = find_editions(state)
+    keys = [key for name in editions for key in _meant(name, known)] if editions else known
+    keys = sorted(dict.fromkeys(keys), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for key in keys:
@@ -39,8 +41,8 @@ def history(
         if not store.read_file.is_file():
             left_out[key] = "nothing to read yet"
             continue
-        known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-        named = [whole(name, known) or name for name in anchors]
+        candidates = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
+        named = [whole(name, candidates) or name for name in anchors]
         signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
         ids = [row["signature_id"] for row in signatures]
         if not ids:
@@ -59,3 +61,8 @@ def history(
             few[row["edition"]] = min(row["papers"], few.get(row["edition"], FEW))
     return {"anchors": list(dict.fromkeys(anchored)), "rows": rows, "tables": compared(rows), "changes": changes(rows),
             "few": few, "left_out": left_out}  # fmt: skip
+
+
+def _meant(name: str, known: Sequence[str]) -> Sequence[str]:
+    """Returns the *known* editions of the venue *name*, or *name* itself if there is none."""
+    return [key for key in known if edition_of(key).venue == name] or [name]

@@ -14,6 +14,7 @@ from gre_bench.cli.app import EXIT_CODES, PANELS, app
 from gre_bench.cli.removed import INSTEAD
 from tests.cli.calling import call
 
+EDITION = "SAMPLE-2026"
 PROGRAM = typer.main.get_command(app)
 ENDINGS = (".cfg", ".md", ".py", ".sh", ".sql", ".toml", ".txt", ".yaml", ".yml")
 MENTION = re.compile(r"gre-bench ((?:[a-z][a-z-]*[a-z](?![\w.=/:]))(?: [a-z][a-z-]*[a-z](?![\w.=/:]))?)")
@@ -136,6 +137,30 @@ def test_an_option_of_the_program_stands_before_or_after_the_name_of_the_command
 
 
 @pytest.mark.parametrize("arguments", [("--wait", "5", "status"), ("--json", "models", "where")])
+@pytest.mark.parametrize(
+    ("by_position", "by_option"),
+    [
+        (f"leaderboard {EDITION}", f"leaderboard --edition {EDITION}"),
+        (f"why {EDITION} human", f"why human -e {EDITION}"),
+        (f"history {EDITION}", f"history --edition={EDITION}"),
+        (f"refresh {EDITION} --dry-run", f"refresh --edition {EDITION} --dry-run"),
+        (f"rank {EDITION} mine.csv --as mine", f"rank mine.csv --as mine --edition {EDITION}"),
+        (f"import reviews {EDITION} mine.csv", f"import reviews mine.csv --edition {EDITION}"),
+        ("plan SAMPLE 2026", "plan SAMPLE-2026"), ("plan SAMPLE 2026", "plan --edition SAMPLE-2026"),
+        ("year SAMPLE 2026", "year SAMPLE --year 2026"),
+    ],
+)  # fmt: skip
+def test_an_edition_and_a_year_stand_by_position_and_by_option_alike(by_position, by_option):
+    def read(line: str) -> dict:
+        words = line.split()
+        command = PROGRAM
+        while isinstance(command, TyperGroup):
+            command = command.commands[words.pop(0)]
+        return command.make_context("gre-bench", words).params
+
+    assert read(by_position) == read(by_option)
+
+
 def test_an_option_of_the_program_that_a_command_does_not_take_is_refused(arguments):
     code, out, err = call(*arguments)
     assert (code, out) == (2, "") and err.endswith(f"takes no {arguments[0]}")

@@ -124,7 +124,7 @@ def history(
     *,
     state: Path,
     editions: list[str] | None = argument(
-        "EDITION", "Editions of one venue or several; default: all.", None, **EDITIONS
+        "EDITION|VENUE", "Editions, or a venue for all of its years; default: all.", None, **EDITIONS
     ),
     anchor: list[str] | None = option(
         "--anchor -a NAME", "Candidate that every edition scores again; default: human.", None

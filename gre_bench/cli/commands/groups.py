@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from inspect import Parameter
@@ -95,6 +96,32 @@ class Command(TyperCommand):
         self.epilog = f"Also takes {', '.join(shared)} (see: gre-bench --help)." if shared else None
         self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads an edition, and a year, by position and by option alike, whichever of the two the command declares.
+
+        ``--edition X`` is the first argument, ``--year Y`` the last; a word too many that names an edition (VENUE-YEAR)
+        is the option. Where VENUE and YEAR are two arguments, VENUE-YEAR stands for both.
+        """
+        arguments = [param.name for param in self.params if isinstance(param, TyperArgument)]
+        args = list(args)
+        if {"edition", "editions", "venue"} & {*arguments}:
+            args = _by_position(args, ("--edition", "-e"), first=True)
+            if "venue" in arguments:
+                args = _by_position(args, ("--year",), first=False)
+                split = [_VENUE_YEAR.fullmatch(word) for word in args]
+                args = [
+                    part
+                    for word, found in zip(args, split, strict=True)
+                    for part in (found.groups() if found else [word])
+                ]
+        elif any(param.name == "edition" for param in self.params):
+            given, extra, _ = self.make_parser(ctx).parse_args(list(args))
+            word = next((word for word in args if _EDITION.fullmatch(word)), None)
+            if extra and word is not None and given.get("edition") is None:
+                args.remove(word)
+                args.insert(0, f"--edition={word}")
+        return super().parse_args(ctx, args)
+
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the command, without the types that say nothing."""
         return _without_types(super().get_params(ctx))
@@ -142,6 +169,22 @@ class Commands(typer.Typer):
             return work
 
         return adding
+
+
+_EDITION = re.compile(r"[A-Za-z][\w.]*-(?:19|20)\d\d(?:-[\w.-]+)?")
+_VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
+
+
+def _by_position(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:
+    """Returns *args* with the value of the option *names* as the *first* argument, or the last, instead."""
+    end = args.index("--") if "--" in args else len(args)
+    for index, word in enumerate(args[:end]):
+        name, equals, value = word.partition("=")
+        if name in names and (equals or index + 1 < end):
+            rest = [*args[:index], *args[index + (1 if equals else 2) :]]
+            value = value if equals else args[index + 1]
+            return [value, *rest] if first else [*rest, value]
+    return args
 
 
 def _without_types(params: list[Any]) -> list[Any]:
