@@ -71,7 +71,6 @@ def test_too_few_reviews_are_refused_with_what_there_is():
     ("options", "why"),
     [
         (["--set", "evaluation_lm.endpoint=http://127.0.0.1:1"], "evaluation_lm.endpoint needs --model, the folder"),
-        (["--model", "m", "--shape", "60m"], "--shape is for a random model and --model for a real one"),
         (["--set", "evaluation_lm.quantisation=nf4"], "evaluation_lm.quantisation needs --model"),
         (["--set", "budget.usd=5"], "--set budget.usd=5: only the LM can be set here, such as evaluation_lm.dtype="),
     ],
