@@ -9,8 +9,7 @@ import pytest
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.ingest.openreview import fetching
-from gre_bench.ingest.openreview import transport
+from gre_bench.ingest.openreview import fetching, transport
 from gre_bench.ingest.openreview.fetching import budget_file
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
