@@ -32,6 +32,7 @@ from gre_bench.metrics.agreement import (
     review_scores,
 )
 from gre_bench.metrics.cases import Moved, Response, scored_writer_of
+from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
@@ -106,7 +107,7 @@ def plan_graded(
     moved: dict[Source, list[Moved]] = {}
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":
-            moved[recipe.source] = moved_reviews(items, recipe, writer, scoring.chance_seed)
+            moved[recipe.source] = moved_reviews(items, recipe, writer, CHANCE_SEED)
     elsewhere = by_place(moved)
     planned = [
         (signatures[recipe.name].signature_id, pair)

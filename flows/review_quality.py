@@ -52,7 +52,6 @@ class QualityJob:
 
     - *notes*: the file of OpenReview notes that holds the reviews; *edition*: their venue and year.
     - *judge*: the LM that gives points; if None, only rules give points.
-    - *dated*: whether the dates of the notes are reliable.
     - *size*, *seed*: the number of reviews to sample from each group, and the seed of this sampling.
     - *unverified_venue*: whether to go on with a venue whose review form has not been verified.
     """
@@ -61,7 +60,6 @@ class QualityJob:
     notes: Path
     edition: str
     judge: str | None = None
-    dated: bool = True
     size: int = SAMPLED
     seed: int = 0
     models_file: Path | None = None
@@ -100,7 +98,7 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
             answers = run.judge_reviews(job.judge, job.writer_context, name, able)
             for review, answer in zip(able, answers, strict=True):
                 verdicts[review.review_id, name] = answer.read
-        qualities = judge(reviews, verdicts, job.dated)
+        qualities = judge(reviews, verdicts)
         groups = sampled(qualities, job.size, job.seed)
         summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
         put(folder / "quality.csv", table(map(_row, qualities)))
@@ -184,7 +182,7 @@ def _summary(
     groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:  # fmt: skip
     totals = Counter(quality.total for quality in qualities if quality.total is not None)
-    middle, mean = median_length(reviews), mean_date(reviews) if job.dated else None
+    middle, mean = median_length(reviews), mean_date(reviews)
     waiting = [problem for quality in qualities for problem in quality.lacking.values() if not problem.final]
     missing = [problem for problem in waiting if problem.code != "not_asked"]
     return {

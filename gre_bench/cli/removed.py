@@ -7,10 +7,13 @@ import re
 _SIGN = "sign the file SHA256SUMS of the release with minisign, cosign or gpg"
 INSTEAD = {
     "compare --benchmarks": "docs/query.md has the SQL statement that correlates a board with other values",
+    "models bench scoring --shape": "name the folder of a model of that shape: --model FOLDER",
     "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
+    "plan --host": "name the host with --set fetch.host=URL",
     "publish --recount": "gre-bench why scores the pairs of a candidate again",
     "publish --seed": "gre-bench why scores the pairs of a candidate again",
     "publish --sign": _SIGN,
+    "study guidelines quality --without-dates": "take the dates out of the notes: reviews without one have no total",
     "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
     "verify --key": "check the signature with the tool that made it: minisign, cosign or gpg",
     "verify --log-head": _SIGN,

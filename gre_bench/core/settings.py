@@ -33,6 +33,14 @@ _SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 
 
+INSTEAD = {
+    "evaluation_lm.max_tokens": "a conversation is as long as the model or its server takes",
+    "fetch.backoff_s": "the second try comes after 2 s; fetch.attempts says how many there are",
+    "fetch.everything": "for all papers that can be in a sample, draw them all: edition.papers=1000000",
+    "release.sign": "sign the file SHA256SUMS of the release with minisign, cosign or gpg",
+    "scoring.chance_seed": "the reviews that are exchanged for chance are chosen by seed 0",
+}
+"""Settings that are gone → what to use in their place."""
 LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
 """The form of a licence's name: up to 100 printable ASCII characters without a comma."""
 
@@ -163,10 +171,8 @@ class FetchSettings(_Group, frozen=True):
         60.0, "seconds between bytes of an answer; a connection has 10 at most, an answer 15 times as many", gt=0
     )
     attempts: int = _field(5, "tries of a request whose fault may pass", ge=1, le=20)
-    backoff_s: float = _field(2.0, "seconds before the second try, doubled for each further one", ge=0)
     page: int = _field(1000, "submissions per request, with their replies", ge=1, le=1000)
     pdf_batch: int = _field(25, "PDFs per request, under API v2", ge=1, le=50)
-    everything: bool = _field(False, "fetch versions and PDFs of all papers, not only of the sampled ones")
     histories: bool = _field(True, "fetch earlier versions of notes that changed after the rebuttal opened")
     short_listing: bool = _field(False, "accept a listing that is shorter than the service's count, with a warning")
 
@@ -221,7 +227,6 @@ class EvaluationLMSettings(_Group, frozen=True):
         "trie", "engine of a transformers model: shared tokens once, padded batches, or one text at a time"
     )
     token_budget: int | None = _field(None, "tokens of one forward pass (trie, batches); default: by device", ge=64)
-    max_tokens: int | None = _field(None, "longest conversation in tokens; default: the model's limit", ge=8)
     endpoint: str = _field("http://127.0.0.1:8000", "vllm: URL of the server")
     served_model: str | None = _field(None, "vllm: name of the served model; default: the only one")
     revision: str | None = _field(None, "vllm: the model's commit, if folder holds no weights", min_length=1)
@@ -254,7 +259,6 @@ class ScoringSettings(_Group, frozen=True):
         ("gem", "gem_s_abstract", "gem_raw"), "metrics; examiner.NAME for one of examiners", min_length=1
     )
     chance: bool = _field(True, "also score each candidate's reviews of other papers, for the score above chance")
-    chance_seed: int = _field(0, "seed that chooses the reviews to exchange for chance", ge=0, le=2**31 - 1)
     candidates: tuple[str, ...] | None = _field(None, "candidates; default: all known ones")
     writer: str | None = _field(None, "writer of the judgments to score; needed if there are several")
     form: Form = _field("as_written", "judgments unchanged, or stray lines dropped")
@@ -585,6 +589,8 @@ def _line(error: Mapping[str, Any]) -> str:
     setting = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
         return f"setting {setting}: {error['msg'].removeprefix('Value error, ')}"
+    if setting in INSTEAD:
+        return f"setting {setting} is gone; {INSTEAD[setting]}"
     group: type[BaseModel] = Settings
     if error["loc"][:-1]:
         # Deeper than a group there are only the bounds of one model.

@@ -198,18 +198,16 @@ def group_of(total: int) -> Group | None:
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
 
 
-def judge(
-    reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
-) -> list[Quality]:
+def judge(reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]) -> list[Quality]:
     """Returns the points of all reviews of one conference, whose mean date and median length they are compared with.
 
-    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem. *dated*: whether dates count.
+    *verdicts*: (review id, criterion) → the points that an LM gave, or the problem.
     """
-    mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
+    mean, middle = mean_date(reviews), median_length(reviews)
     qualities = []
     for review in reviews:
         points: dict[str, Points] = {
-            "submission_date": Problem("no_date", "no date" if dated else "the dates are unreliable"),
+            "submission_date": Problem("no_date", "no date"),
             "review_length": Problem("no_field", f"no {', '.join(review.lacking(LENGTH_FIELDS))}"),
         }
         if mean is not None and review.written_ms is not None:

@@ -38,7 +38,7 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
 
     if settings.folder is None:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
-    names = ("device", "dtype", "attention", "quantisation", "engine", "token_budget", "max_tokens")
+    names = ("device", "dtype", "attention", "quantisation", "engine", "token_budget")
     return TransformersLM.open(settings.folder, **{name: getattr(settings, name) for name in names})
 
 
@@ -49,7 +49,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
         raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
     if "dtype" not in settings.model_fields_set:
         raise SettingsError("a vLLM server does not report its dtype: state it, --set evaluation_lm.dtype=bfloat16")
-    names = ("revision", "dtype", "quantisation", "max_tokens", "parallel", "key_env")
+    names = ("revision", "dtype", "quantisation", "parallel", "key_env")
     options = {name: getattr(settings, name) for name in names}
     return VLLM.open(settings.endpoint, settings.folder, model=settings.served_model, **options)
 

@@ -126,17 +126,17 @@ def _broken(code: str, problem: str) -> SpanError:
 class ChatBackend(ABC):
     """An evaluation LM that renders each prediction to a chat.
 
-    - *limit*: the most tokens of a conversation; None means no limit. *way_out*: the end of the message beyond it.
+    - *limit*: the most tokens of a conversation; None means no limit.
     - `remarks`: messages for the user about departures from the settings.
     """
 
     reads_chats = True
 
-    def __init__(self, template: ChatTemplate, identity: LMIdentity, limit: int | None, way_out: str = ""):
+    def __init__(self, template: ChatTemplate, identity: LMIdentity, limit: int | None):
         self.template = template
         self.identity = identity
         self.remarks: list[str] = []
-        self._limit, self._way_out = limit, way_out
+        self._limit = limit
 
     @abstractmethod
     def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
@@ -166,5 +166,5 @@ class ChatBackend(ABC):
         length = len(conversation.ids)
         if self._limit is not None and length > self._limit:
             problem = f"the conversation has {length} tokens, the evaluation LM takes {self._limit}"
-            return SpanError("too_long", problem + self._way_out)
+            return SpanError("too_long", problem)
         return conversation

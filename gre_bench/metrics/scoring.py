@@ -152,8 +152,8 @@ def _folded(text: str, settings: ScoringSettings) -> str:
 NOTHING = LMIdentity("none", "none", "none", dtype="none")
 """The identity in signatures of metrics that use no LM and no embedder."""
 
-MOVES = "moved-1"
-"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers."""
+MOVES, CHANCE_SEED = "moved-1", 0
+"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers, and the seed that it draws with."""
 
 _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
@@ -179,7 +179,7 @@ def signature(
         form=settings.form if reads_judgments else "original",
         text_cut=cut if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
-        chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
+        chance=f"{MOVES}, seed {CHANCE_SEED}" if recipe.formula == "specific" else "none",
         **{name: getattr(scorer, name) for name in _OF_SCORER},
     )
 

@@ -22,6 +22,7 @@ from gre_bench.ingest.records.sampling import draw, not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import candidate_of as graded_candidate
 from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
+from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
 from gre_bench.pipeline.learnt import Learnt, learnt_papers
@@ -227,7 +228,7 @@ def plan_pairs(
     recipes = {metric: recipe_of(metric) for metric in metrics}
     # Keyed by what the metrics read: judgments, or original reviews.
     moved: dict[Source, Sequence[Moved]] = {
-        recipe.source: moved_responses(entries, candidates, recipe, writer, scoring.chance_seed)
+        recipe.source: moved_responses(entries, candidates, recipe, writer, CHANCE_SEED)
         for recipe in recipes.values()
         if recipe.formula == "specific"
     }

@@ -145,7 +145,7 @@ def _fetching(
         if histories:
             assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
-        sampled = sample_of(journal, venue, edition, fetch.everything)
+        sampled = sample_of(journal, venue, edition)
         due, papers = needs_of(journal, venue, sampled, fetch.histories)
         requests["notes"] = len(set(lacking(journal)) - journal.forums.keys())
         histories = len(set(due) - journal.histories.keys())

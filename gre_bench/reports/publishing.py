@@ -19,6 +19,7 @@ from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_over
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.lm.catalog import pieces_of
+from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.ranking import reading
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking import published
@@ -168,7 +169,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
         "papers": len({row["paper_id"] for row in store.read(SAMPLE)}),
         "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
-                  "chance": settings.scoring.chance_seed},
+                  "chance": CHANCE_SEED},
         "draw": draw[0] if draw else None,
         "snapshots": [{"digest": row["digest"]} for row in store.read(SNAPSHOT)],
         "imports": store.read(IMPORTED_FILES),

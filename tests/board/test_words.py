@@ -11,7 +11,9 @@ from scipy.stats import t
 from gre_bench.board.words import (
     COLUMNS,
     COVERED,
+    FEWEST_PAPERS,
     answer,
+    at_human_length,
     few_papers,
     headline,
     headline_lacks,
@@ -184,3 +186,10 @@ def test_a_note_holds_cautions_but_not_that_a_control_says_nothing():
     control = row("generic", None, kind="control", unranked="control", surely_above_chance=False)
     assert note(control) == ""
     assert note({**control, "above_chance": 0.0, "above_chance_high": 0.0}) == "one text for all papers"
+
+
+def test_the_score_at_the_human_length_is_none_where_it_would_be_a_guess():
+    row: Any = {"at_length": 2.0, "extrapolated": False, "papers": FEWEST_PAPERS}
+    assert at_human_length(row) == 2.0
+    for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
+        assert at_human_length(row | guess) is None

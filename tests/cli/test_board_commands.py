@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.cli.views.bar import left
-from gre_bench.cli.views.board import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.formats import Format, write
 from gre_bench.core.metrics import METRICS
 from gre_bench.release.release_store import ReleaseStore
@@ -194,13 +193,6 @@ def test_validated_metrics_come_first_in_every_form(state, tmp_path):
         assert rows(call, *more)[0]["metric"] == "gem_raw"
     assert call("leaderboard")[1].startswith(f"{EDITION} · GEM-raw in nats")
     assert next(csv.DictReader(io.StringIO(call("leaderboard", "-f", "csv")[1])))["metric"] == "gem_raw"
-
-
-def test_the_score_at_the_human_length_is_blank_where_it_would_be_a_guess():
-    row = {"at_length": 2.0, "at_length_high": 2.5, "extrapolated": False, "papers": 300}
-    assert _at_length(row) == "+2.00 ±0.50"
-    for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
-        assert _at_length(row | guess) == ""
 
 
 def test_a_reader_who_has_enough_is_no_fault(call, state):

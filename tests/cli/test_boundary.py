@@ -51,7 +51,7 @@ URLS = [f"http://me:{SECRET}@127.0.0.1:9", f"https://{SECRET}@h", f"http://h?key
 @pytest.mark.parametrize("url", URLS)
 def test_an_address_with_an_account_is_refused_and_neither_shown_nor_stored(call, tmp_path, url):
     refused(call("fetch", "ICLR", "2025", "--host", url, "--no-prefect", "--state", "s"), "fetch.host")
-    refused(call("plan", "ICLR", "2025", "--host", url, "--state", "s"), "fetch.host")
+    refused(call("plan", "ICLR", "2025", "--set", f"fetch.host={url}", "--state", "s"), "fetch.host")
     setting = f"evaluation_lm.endpoint={json.dumps(url)}"
     refused(call("refresh", "--no-prefect", "--set", setting, "--state", "s"), "evaluation_lm.endpoint")
     ray = f"run.ray_address=ray://me:{SECRET}@h:1"

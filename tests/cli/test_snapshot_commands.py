@@ -9,7 +9,7 @@ import pytest
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
-from gre_bench.ingest.openreview import fetching
+from gre_bench.ingest.openreview import fetching, transport
 from gre_bench.ingest.openreview.fetching import budget_file
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot import Snapshot
@@ -46,7 +46,7 @@ def loopback():
 
 
 def test_an_edition_is_planned_fetched_and_verified_and_what_changed_is_shown(call, loopback, tmp_path):
-    asked = ("SAMPLE", "2026", "--papers", "8", "--host", loopback.v2)
+    asked = ("SAMPLE", "2026", "--papers", "8", "--set", f"fetch.host={loopback.v2}")
     code, out, _ = call("plan", *asked)
     assert code == DONE and "SAMPLE-2026, at most 8 papers. Already there: nothing" in out
     assert f"fetch: from {loopback.v2.removeprefix('http://')}\nfetch: 1 request for login; " in out
@@ -72,8 +72,9 @@ def test_an_edition_is_planned_fetched_and_verified_and_what_changed_is_shown(ca
     assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err
 
 
-def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call):
-    quick = ("--set", "fetch.attempts=2", "--set", "fetch.backoff_s=0.01", "--no-prefect")
+def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call, monkeypatch):
+    quick = ("--set", "fetch.attempts=2", "--no-prefect")
+    monkeypatch.setattr(transport, "BACKOFF_S", 0.01)
     code, out, err = call("fetch", "SAMPLE", "2026", "--host", "http://127.0.0.1:9", *quick)
     assert code == INCOMPLETE and out.startswith("SAMPLE 2026: incomplete; nothing answers at 127.0.0.1:9: 2 tries of ")
     first, second = err.splitlines()

@@ -103,6 +103,17 @@ def test_a_recorded_setting_that_another_version_had_is_left_out_and_a_given_one
         settings.load_over(stored, ("evaluation_lm.mixture=2",))
 
 
+@pytest.mark.parametrize("gone", settings.INSTEAD)
+def test_a_setting_that_is_gone_says_in_one_line_what_to_use(tmp_path, gone):
+    group, _, name = gone.partition(".")
+    (tmp_path / "mine.toml").write_text(f"[{group}]\n{name} = 1\n")
+    for load in (lambda: settings.load(tmp_path / "mine.toml"), lambda: settings.load(None, (f"{gone}=1",))):
+        with pytest.raises(SettingsError) as error:
+            load()
+        assert str(error.value).endswith(f": setting {gone} is gone; {settings.INSTEAD[gone]}")
+    assert settings.load_over({group: {name: 1}}) == settings.Settings(), "what an earlier version recorded loads"
+
+
 def test_a_new_snapshot_replaces_recorded_notes_and_new_notes_a_recorded_snapshot():
     notes = settings.load(None, ("sources.notes=a.jsonl", "sources.pdfs=pdfs")).model_dump(mode="json")
     chosen = settings.load_over(notes, ("sources.snapshot=fetched",)).sources

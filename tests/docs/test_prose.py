@@ -34,6 +34,14 @@ def test_the_readme_fits_two_hundred_lines():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 200
 
 
+def test_the_site_has_eighteen_pages_and_each_opens_with_the_question_that_it_answers():
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert len(pages) <= 18
+    for page in pages:
+        title, opening = re.search(r"^# (.+)\n\n(.+)", page.read_text(), re.M).groups()
+        assert "?" in title + opening, page.name
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_no_sentence_is_longer_than_it_need_be(path):
     long = [sentence for sentence in prose(path) if len(re.findall(r"[\w`'./-]*\w[\w`'./-]*", sentence)) > MOST_WORDS]

@@ -24,7 +24,6 @@ from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import Store
-from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -49,6 +48,10 @@ def by_rule(tmp_path_factory):
 @pytest.fixture
 def state(by_rule, tmp_path):
     return shutil.copytree(by_rule, tmp_path / "state")
+
+
+def message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
 
 
 class Mock:
@@ -99,7 +102,8 @@ def test_an_evaluation_its_retry_and_its_import_end_on_the_board(state, tmp_path
 
     # What a provider gets is what the pipeline's own writer sends.
     sent = {json.dumps(messages) for messages, _ in mock.asked}
-    assert sent == {json.dumps(_messages(chat_of("review", paper.whole))) for paper in papers}
+    chats = [chat_of("review", paper.whole) for paper in papers]
+    assert sent == {json.dumps([message("system", chat.system), message("user", chat.user)]) for chat in chats}
     config = mock.asked[0][1]
     assert (config.temperature, config.max_tokens) == (Sampling().temperature, Sampling().max_tokens)
 

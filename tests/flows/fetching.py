@@ -6,6 +6,8 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +15,7 @@ import pytest
 
 from gre_bench.core.settings import load
 from gre_bench.flows.fetch import FetchJob, fetch_snapshot
-from gre_bench.ingest.openreview import fetching
+from gre_bench.ingest.openreview import fetching, transport
 from gre_bench.ingest.openreview.journal import Journal
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
@@ -27,10 +29,18 @@ SAMPLE = SIXTEEN
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")
 ACCOUNT = Account("somebody", "a-password-of-somebody")
 LOGIN = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
+QUICK = ("fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
 
 IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
 """16 papers: four pages of five (the count of the first says when all are there), three archives of five and one PDF."""
+
+
+@contextmanager
+def without_waits() -> Iterator[None]:
+    """A request that fails is tried again at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transport, "BACKOFF_S", 0.01)
+        yield
 
 
 def pdf_of(paper_id: str) -> bytes | None:
@@ -53,7 +63,8 @@ def settings(host: str | None, *overrides: str, edition: str = "SAMPLE 2026", pa
 def fetched(host: str | None, state: Path, *overrides: str, again: bool = False, **more) -> dict:
     """The summary of a fetch in a session of its own, as a process of its own has."""
     fetching._opened.cache_clear()
-    return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
+    with without_waits():
+        return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
 
 
 def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

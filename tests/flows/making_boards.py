@@ -19,7 +19,7 @@ from gre_bench.pipeline.validation_records import write_validation_record
 from gre_bench.stats.effects import Verdict
 from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import RuleTextWriter
-from tests.flows.fetching import LOGIN, QUICK
+from tests.flows.fetching import LOGIN, QUICK, without_waits
 from tests.servers.chat import MODEL
 
 ON = date(2026, 6, 1)
@@ -80,7 +80,8 @@ def job(
 
 def made(*asked: Any, **more: Any) -> dict[str, Any]:
     """The summary of a board made without the Prefect engine."""
-    return make_board(job(*asked, **more), steps.undecorated(), plainly)
+    with without_waits():
+        return make_board(job(*asked, **more), steps.undecorated(), plainly)
 
 
 def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[str, ...]) -> None:

@@ -307,7 +307,7 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
             notes if api == "own" else everything, pdf=lambda name: f"%PDF-1.7 {name}\n%%EOF".encode()
         ) as loopback:
             host = loopback.v2 if edition.endswith("2024") else loopback.v1
-            more = ("fetch.page=1000", "fetch.pdf_batch=50", "fetch.everything=true")
+            more = ("fetch.page=1000", "fetch.pdf_batch=50")
             summary = fetched(host, tmp_path, *more, edition=edition, papers=count)
             ideal = {"notes": 1, "attachment": 1} if edition.endswith("2024") else {"notes": 3, "pdf": count}
             assert loopback.counts == summary["requests"] == {"login": 1} | ideal

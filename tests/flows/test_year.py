@@ -259,7 +259,7 @@ def deployment(folder: Path, host: str, named: str, **chosen: dict[str, Any]) ->
     year = next(item for item in kept if item["name"] == "year-iclr")
     year |= {"name": "year-sample", "schedules": [{"interval": 20, "active": True}]}
     settings = year["parameters"]["settings"] | chosen
-    settings["fetch"] |= {"host": host, "backoff_s": 0.01}
+    settings["fetch"] |= {"host": host}
     year["parameters"] |= {
         "venue": "SAMPLE", "roster": named, "settings": settings, "on": ON.isoformat(), "state": str(folder / "state"),
     }  # fmt: skip

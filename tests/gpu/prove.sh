@@ -38,9 +38,7 @@ if [ "$device" = cuda ]; then
 else
     skip kernels "pytest -m gpu needs CUDA"
 fi
-step random 200 bash -c "gre_bench models bench scoring --shape $shape \
-    --set evaluation_lm.device=$device --set evaluation_lm.dtype=$dtype \
-    --candidates $candidates --rounds $rounds --growth --json"
+step random 200 "$python" -m tests.gpu.random_model $shape $device $dtype $candidates $rounds
 if gre_bench models where smollm2-135m >"$out/where" 2>/dev/null; then
     step smollm2 120 bash -c "gre_bench models bench scoring --model smollm2-135m \
         --set evaluation_lm.device=$device --set evaluation_lm.dtype=$dtype \

@@ -45,12 +45,12 @@ def test_the_engine_of_the_settings_is_the_one_that_runs_within_its_token_budget
 
 def test_how_the_model_is_run_reaches_it_too(llama3: Path) -> None:
     settings = EvaluationLMSettings(
-        backend="transformers", folder=llama3, device="cpu", dtype="bfloat16", attention="eager", max_tokens=100
+        backend="transformers", folder=llama3, device="cpu", dtype="bfloat16", attention="eager"
     )
     lm = open_lm(settings)
     assert (lm.identity.dtype, lm.identity.attention) == ("bfloat16", "eager")
-    (refused,) = lm.logprob([Prediction("word " * 200, None, TEXTS[0])])
-    assert "takes 100" in str(refused)
+    (refused,) = lm.logprob([Prediction("word " * 2500, None, TEXTS[0])])
+    assert "takes 2048" in str(refused)
     assert open_lm(settings) is lm
 
 

@@ -44,7 +44,7 @@ def asked_by(script: str, folder: Path, *arguments: Path) -> list[str]:
 
 def test_every_command_that_proves_a_gpu_is_one_of_the_program(tmp_path: Path):
     assert asked_by("prove.sh", tmp_path, tmp_path / "out") == [
-        "models bench scoring", "models where smollm2-135m", "models bench scoring", "models tune lm",
+        "tests.gpu.random_model 60m cpu bfloat16 3 1", "models where smollm2-135m", "models bench scoring", "models tune lm",
     ]  # fmt: skip
     steps = [line.split()[:2] for line in (tmp_path / "out" / "steps").read_text().splitlines()]
     assert steps == [["kernels", "skipped"], ["random", "0"], ["smollm2", "0"], ["training", "0"]]

@@ -61,8 +61,10 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
     once = measurement.report(weights, [PREDICTIONS], half, pairs=4, peak=1e9)
     assert found["trie"]["tokens"] == 2 * once["trie"]["tokens"]
     # A ratio is the median over rounds.
-    assert measurement._ratio([2.0, 3.0, 100.0], [1.0, 1.0, 1.0]) == 3.0
-    assert measurement._ratio(None, [1.0]) is None
+    rounds = {"one-by-one": {"wall": [2.0, 3.0, 100.0]}, "trie": {"wall": [1.0, 1.0, 1.0], "cpu": None}}
+    given = {name: replace(timings[name], **row) for name, row in rounds.items()}
+    found = measurement.report(weights, [PREDICTIONS, PREDICTIONS], given, pairs=4, peak=1e9)
+    assert (found["trie"]["wall_ratio"], found["trie"]["cpu_ratio"]) == (3.0, None)
 
 
 def test_a_model_that_the_engine_cannot_run_is_measured_without_it(tmp_path):

@@ -143,20 +143,22 @@ def test_the_identity_says_what_was_opened_and_how(folders: dict[str, Path], tmp
     assert len(others) == len(TEMPLATES)
 
 
-def test_a_conversation_longer_than_the_context_is_too_long_and_says_both_lengths(folders: dict[str, Path]) -> None:
+def test_a_conversation_longer_than_the_context_is_too_long_and_says_both_lengths(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     whole = opened(folders["llama3"])
     answer = whole.logprob(PREDICTIONS[:1])[0]
     before, _ = written_by_hand("llama3", PREDICTIONS[0])
     length = len(whole.template.tokenizer.encode(before, add_special_tokens=False)) + len(answer.ids)
-    fits = opened(folders["llama3"], max_tokens=length)
+    fits, short = (
+        opened(build_chat_model(tmp_path / str(context), "llama3", context=context)) for context in (length, length - 1)
+    )
     assert fits.logprob(PREDICTIONS[:1]) == [answer]
-    short = opened(folders["llama3"], max_tokens=length - 1)
     refused, _ = short.logprob([PREDICTIONS[0], PREDICTIONS[1]])
     assert isinstance(refused, SpanError)
     assert (refused.code, refused.final, refused.broken) == ("too_long", True, False)
     assert str(length) in str(refused) and str(length - 1) in str(refused)
-    beyond = opened(folders["llama3"], max_tokens=10**9)
-    refused = beyond.logprob([Prediction("word " * 2500, None, Y)])[0]
+    refused = whole.logprob([Prediction("word " * 2500, None, Y)])[0]
     assert refused.code == "too_long" and "2048" in str(refused)
 
 

@@ -268,16 +268,11 @@ def test_tokens_alone_whose_cached_prefix_is_zero_are_asked_for_without_the_cach
 
 
 def test_a_conversation_too_long_for_the_server_and_one_token_more_is_finally_refused(folder: Path) -> None:
-    length = len(expected(folder, PREDICTIONS[0]).ids)
     with serving(folder, "absent", served={"tiny": 2048}) as (server, lm):
         server.script = ["long"]
         (said,) = lm.logprob(PREDICTIONS[:1])
-        count = server.count(WHOLE)
-        (known,) = opened(server, folder, max_tokens=length).logprob(PREDICTIONS[:1])
-        assert server.count(WHOLE) == count + 4, "the trial twice, and two others"
-    for answer in (said, known):
-        assert isinstance(answer, SpanError)
-        assert (answer.code, answer.final, answer.broken) == ("too_long", True, False)
+    assert isinstance(said, SpanError)
+    assert (said.code, said.final, said.broken) == ("too_long", True, False)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     length = len(ChatTemplate.from_tokenizer(tokenizer).encode(render(PREDICTIONS[0])).ids)
     for context, right in ((length + 1, True), (length, False)):

@@ -11,7 +11,6 @@ pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
 import torch
 
-from gre_bench.cli.commands.models import _show_bench
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.lm import measurement
 from gre_bench.lm.measurement import learnt_tokenizer, random_weights
@@ -35,7 +34,7 @@ def model(tmp_path_factory):
     return str(build_chat_model(tmp_path_factory.mktemp("model") / "llama3", context=8192))
 
 
-def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_an_edition(model, capsys):
+def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_an_edition(model):
     code, told = shown("models", "bench", "scoring", "--model", model, *SMALL, "--json", "--growth")
     assert code == 0, told
     found = json.loads(told)
@@ -45,8 +44,7 @@ def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_a
     assert found["pairs"] == 1 * 2 * 2 * 3
     assert found["methods"]["trie"]["work_ratio"] > 1
     assert [row["papers"] for row in found["growth"]] == [1, 2, 4, 8]
-    _show_bench(found)
-    table = capsys.readouterr().out
+    code, table = shown("models", "bench", "scoring", "--model", model, *SMALL, "--growth")
     for words in ("one-by-one", "batches", "trie", "TFLOP/s", "12 pairs", " h", "engine on 8 papers"):
         assert words in table
 
@@ -71,7 +69,6 @@ def test_too_few_reviews_are_refused_with_what_there_is():
     ("options", "why"),
     [
         (["--set", "evaluation_lm.endpoint=http://127.0.0.1:1"], "evaluation_lm.endpoint needs --model, the folder"),
-        (["--model", "m", "--shape", "60m"], "--shape is for a random model and --model for a real one"),
         (["--set", "evaluation_lm.quantisation=nf4"], "evaluation_lm.quantisation needs --model"),
         (["--set", "budget.usd=5"], "--set budget.usd=5: only the LM can be set here, such as evaluation_lm.dtype="),
     ],
@@ -118,17 +115,16 @@ def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatc
     assert weights.model.config._attn_implementation == weights.attention == "eager"
 
 
-def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_empty(model, monkeypatch, capsys):
+def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_empty(model, monkeypatch):
     monkeypatch.setenv("MY_KEY", "secret")
     with scripted_vllm(served={"tiny": 8192}) as server:
         chosen = ("--set", f"evaluation_lm.endpoint={server.url}", "--set", "evaluation_lm.key_env=MY_KEY")
         code, told = shown("models", "bench", "scoring", "--model", model, *SMALL, *chosen, "--json")
         assert code == 0, told
+        table = shown("models", "bench", "scoring", "--model", model, *SMALL, *chosen)[1]
     assert {headers["authorization"] for headers in server.headers} == {"Bearer secret"}
     rows = json.loads(told)["methods"]
     assert rows["vllm"]["peak_fraction"] is None and rows["vllm"]["wall_ratio"] > 0
     assert all(row["peak_fraction"] > 0 for name, row in rows.items() if name != "vllm")
-    _show_bench(json.loads(told))
-    table = capsys.readouterr().out
     (line,) = (line for line in table.splitlines() if line.strip().startswith("vllm"))
     assert "%" not in line and table.count("%") == len(rows) - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ PRINTED_IN = {
     "test-fluency": (24, {"template": "human_test"}, "fluency"),
     "base": (19, {"template": "base", "granularity": "coarse"}, None),
 }
+PARTS = {
+    "criteria/ht_gpt_relevance": 14, "criteria/mt_gpt_relevance": 14, "criteria/ad_relevance": 14,
+    "criteria/ad_gpt_relevance": 14, "steps/human_complex": 15, "steps/model_complex_relevance": 15,
+    "demonstrations/reason_best_relevance": 16,
+}  # fmt: skip
+STANDARD = ("p1", "p2", "p3", "p7", "p8")
 
 
 def kim(table: int) -> str:
@@ -59,38 +66,56 @@ def part(name: str) -> str:
     return load(f"dsba/summary/{name}").user
 
 
-@pytest.mark.shared
-@pytest.mark.parametrize("case", PRINTED_IN)
-def test_a_composed_prompt_is_the_printed_one(case):
-    table, tree, aspect = PRINTED_IN[case]
-    printed = kim(table)
-    assert bare(said(tree, aspect)) in printed
-    assert len(printed) - len(bare(said(tree, aspect))) < 40, "the table prints more than that"
+def stepwise(name: str) -> list[str]:
+    """What the text version damaged is compared elsewhere: forms in brackets, words cut at a line's end."""
+    prompt = load(f"little_giants/summary/{name}")
+    return [prompt.system, *(line for line in prompt.user.split("\n") if "<" not in line and "{" not in line)]
+
+
+def standard(name: str) -> list[str]:
+    opening, _, rest = load(f"little_giants/summary/{name}").user.split("\n\n")[0].partition(" Provide")
+    return [opening, f"Provide{rest}"]
+
+
+def of_pre(name: str) -> list[str]:
+    prompt = load(f"pre/summary/{name}").user
+    for field, own in (("source", "passage"), ("one", "summary1"), ("two", "summary2"), ("text", "summary")):
+        prompt = prompt.replace(f"{{{field}}}", f"{{{own}}}")
+    return [prompt]
+
+
+def printed() -> dict[str, tuple[str, list[str]]]:
+    """Prompt, or part of one → the text that prints it, and its pieces."""
+    found = {name: (kim(table), [said(tree, aspect)]) for name, (table, tree, aspect) in PRINTED_IN.items()}
+    for which, kind in product(("human", "model"), ("expert", "long", "short")):
+        found[f"descriptions/{which}_{kind}"] = kim(13), [part(f"descriptions/{which}_{kind}")]
+    found |= {name: (kim(table), part(name).split("\n")) for name, table in PARTS.items()}
+    found |= {name: (kotonya(), standard(name)) for name in STANDARD}
+    found |= {name: (kotonya(), stepwise(name)) for name in ("p9", "p10", "p11", "p14", "explanation")}
+    pre = bare(paper("000").replace("```", ""))
+    return found | {name: (pre, of_pre(name)) for name in ("pairwise", "five_level", "hundred_level")}
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("which", ["human", "model"])
-@pytest.mark.parametrize("kind", ["expert", "long", "short"])
-def test_a_task_description_is_the_printed_one(which, kind):
-    assert bare(part(f"descriptions/{which}_{kind}")) in kim(13)
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [
-        (14, "criteria/ht_gpt_relevance"), (14, "criteria/mt_gpt_relevance"), (14, "criteria/ad_relevance"),
-        (14, "criteria/ad_gpt_relevance"), (15, "steps/human_complex"), (15, "steps/model_complex_relevance"),
-        (16, "demonstrations/reason_best_relevance"),
-    ],
-)  # fmt: skip
-def test_a_part_is_the_printed_one(table, name):
-    assert load(f"dsba/summary/{name}").kind == "verbatim"
-    words = [bare(line) for line in part(name).split("\n")]
-    printed = kim(table)
-    places = [printed.find(line) for line in words]
-    assert -1 not in places
-    assert places == sorted(places)
+def test_every_prompt_that_a_paper_prints_has_its_words():
+    table = printed()
+    damaged = "co-herently", "coherently"
+    assert [
+        (name, piece)
+        for name, (text, pieces) in table.items()
+        for piece in pieces
+        if bare(piece) not in text and bare(piece) not in text.replace(*damaged)
+    ] == []
+    # A whole prompt leaves out nothing that is printed, and a part has its lines in their order.
+    assert [name for name in PRINTED_IN if len(table[name][0]) - len(bare(table[name][1][0])) >= 40] == []
+    for name in PARTS:
+        text, pieces = table[name]
+        places = [text.find(bare(piece)) for piece in pieces]
+        assert places == sorted(places) and load(f"dsba/summary/{name}").kind == "verbatim", name
+    for name in STANDARD:
+        prompt = load(f"little_giants/summary/{name}")
+        assert prompt.kind == "completed" and "Completed: the last two lines" in tomlnote(prompt.name), name
+        assert prompt.user.split("\n\n")[1] == "News article: {source}\nSummary: {text}", name
 
 
 @pytest.mark.shared
@@ -99,31 +124,6 @@ def test_the_rationale_and_filtering_prompts_are_the_printed_ones():
     assert rationale in printed.replace('summary."', "summary.")
     filtering = filter_chat(Examiner(template="human", item="summary", filtering=True), NOTHING)
     assert bare(filtering.user) in kim(18)
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("name", ["p1", "p2", "p3", "p7", "p8"])
-def test_a_standard_prompt_is_the_printed_one_but_for_its_input(name):
-    prompt = load(f"little_giants/summary/{name}")
-    text, added = prompt.user.split("\n\n")
-    opening, _, rest = text.partition(" Provide")
-    assert prompt.kind == "completed"
-    assert "Completed: the last two lines" in tomlnote(prompt.name)
-    assert added == "News article: {source}\nSummary: {text}"
-    assert bare(f"Provide{rest}") in kotonya()
-    assert bare(opening) in kotonya()
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("name", ["p9", "p10", "p11", "p14", "explanation"])
-def test_a_stepwise_prompt_is_the_printed_one(name):
-    printed = kotonya()
-    prompt = load(f"little_giants/summary/{name}")
-    assert bare(prompt.system) in printed
-    # What the text version damaged is compared line by line elsewhere: forms in brackets, words cut at a line's end.
-    lines = [line for line in prompt.user.split("\n") if "<" not in line and "{" not in line]
-    mended = printed.replace("co-herently", "coherently")
-    assert not [line for line in lines if bare(line) not in printed and bare(line) not in mended]
 
 
 @pytest.mark.shared
@@ -140,26 +140,17 @@ def test_the_damaged_prompts_are_mended_from_their_twins():
     assert [int(each) for each in re.findall(r"\d+", p5[p5.index("scores are") :])] == list(range(101))
 
 
-@pytest.mark.shared
-@pytest.mark.parametrize("name", ["pairwise", "five_level", "hundred_level"])
-def test_the_prompts_of_pre_are_the_printed_ones(name):
-    printed = bare(paper("000").replace("```", ""))
-    prompt = load(f"pre/summary/{name}").user
-    for field, own in (("source", "passage"), ("one", "summary1"), ("two", "summary2"), ("text", "summary")):
-        prompt = prompt.replace(f"{{{field}}}", f"{{{own}}}")
-    assert bare(prompt) in printed
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_prompt_states_its_source_and_what_was_changed(name):
-    prompt = load(name)
-    assert prompt.kind in ("verbatim", "completed", "derived")
-    assert ("derived" in prompt.source) == (prompt.kind == "derived") or "without its explanation" in prompt.source
-    assert (prompt.kind == "completed") == ("Completed:" in tomlnote(name))
-    assert any(word in prompt.source for word in ("Table", "Appendix", "P9"))
-    if "/review/" in name or name.endswith("_review"):
-        assert prompt.kind == "derived"
-        assert not re.search(r"\b(summar|news|article)", prompt.user, re.IGNORECASE), prompt.user
+def test_every_prompt_states_its_source_and_what_was_changed():
+    for name in OURS:
+        prompt = load(name)
+        assert prompt.kind in ("verbatim", "completed", "derived"), name
+        derived = "derived" in prompt.source
+        assert derived == (prompt.kind == "derived") or "without its explanation" in prompt.source, name
+        assert (prompt.kind == "completed") == ("Completed:" in tomlnote(name)), name
+        assert any(word in prompt.source for word in ("Table", "Appendix", "P9")), name
+        if "/review/" in name or name.endswith("_review"):
+            assert prompt.kind == "derived", name
+            assert not re.search(r"\b(summar|news|article)", prompt.user, re.IGNORECASE), name
 
 
 def tomlnote(name: str) -> str:
@@ -184,9 +175,8 @@ def test_texts_are_never_read_as_fields():
     assert "Paper: {text} {criteria} \\1\nReview: {source} {aspect}\nScore:" in chat.user
 
 
-@pytest.mark.parametrize(
-    ("template", "granularity", "summary", "review"),
-    [
+def test_a_prompt_is_the_one_that_signatures_name():
+    for template, granularity, *digests in (
         ("human", "fine", "5d88c71bb09d853d", "51c0d80638ab47bf"),
         ("model", "fine", "1883c18ebd92e413", "51d3b1809ebfe0c1"),
         ("human_test", "fine", "017477a3d8e477b8", "2e981055c0b4c269"),
@@ -195,11 +185,10 @@ def test_texts_are_never_read_as_fields():
         ("p1", "coarse", "eec3311a74c2d261", "d7a4fbdb0a466ef2"),
         ("p9", "coarse", "2e3eceb06b9c1fc7", "bc380c845c9c6eeb"),
         ("five_level", "coarse", "23ef5e894be2c42d", "496dd4d144ee38ca"),
-    ],
-)
-def test_a_prompt_is_the_one_that_signatures_name(template, granularity, summary, review):
-    for item, digest in (("summary", summary), ("review", review)):
-        assert sha256(Examiner(template=template, granularity=granularity, item=item)).startswith(digest)
+    ):
+        for item, digest in zip(("summary", "review"), digests, strict=True):
+            examiner = Examiner.model_validate({"template": template, "granularity": granularity, "item": item})
+            assert sha256(examiner).startswith(digest), (template, item)
 
 
 @pytest.mark.parametrize("item", ["summary", "review"])

@@ -17,7 +17,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.reports.verifying import _near, make_again
+from gre_bench.reports.verifying import make_again
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
 from gre_bench.tasks import steps
@@ -177,15 +177,23 @@ def test_columns_that_only_earlier_versions_filled_are_not_compared(release, tmp
     assert make_again(folder, manifest.verify(folder))["to_the_last_digit"]
 
 
-def test_claims_and_contrasts_of_a_manifest_may_differ_in_their_last_digits_and_no_more():
-    stated = [{"p": 0.011372450338407482, "names": ["a", None], "papers": 30, "at": {"low": -5.228215400858003}}]
-    near = json.loads(json.dumps(stated).replace("338407482", "338407492").replace("58003", "58004"))
-    assert _near(stated, near) and stated != near and _near(stated, stated)
+def test_claims_of_a_manifest_may_differ_in_their_last_digits_and_no_more(release):
+    about = manifest.verify(release)
+    told = next(claim for claim in about["claims"] if claim["p"] is not None)
+    low = told["comparisons"][0]["low"]
+
+    def made(**changed):
+        claims = [claim | (changed if claim is told else {}) for claim in about["claims"]]
+        return make_again(release, about | {"claims": claims})
+
+    assert made()["to_the_last_digit"]
+    assert not made(p=told["p"] * (1 + 1e-13))["to_the_last_digit"]
     for other in (
-        [{**stated[0], "p": 0.0113725}], [{**stated[0], "papers": 31}], [{**stated[0], "names": ["a"]}],
-        [{**stated[0], "more": 1}], [{**stated[0], "at": {"low": None}}], [], stated * 2,
+        {"p": told["p"] * (1 + 1e-6)}, {"p": None}, {"tests": told["tests"] + 1}, {"more": 1}, {"comparisons": []},
+        {"comparisons": [told["comparisons"][0] | {"low": low - 1e-5}, *told["comparisons"][1:]]},
     ):  # fmt: skip
-        assert not _near(stated, other)
+        with pytest.raises(SourceError, match=r"claims of its manifest\.json are others"):
+            made(**other)
 
 
 def test_a_release_is_made_again_from_itself_alone_and_says_what_it_took_as_stated(release, tmp_path):

@@ -122,7 +122,22 @@ def test_who_waits_for_a_turn_is_stopped_at_once_by_a_bound(tmp_path):
         assert server.count == 2 and time.monotonic() - began < 100, "two hundred turns would take as many seconds"
 
 
-SENT = st.lists(st.tuples(st.integers(0, 3), st.integers(-50, 500), st.floats(0, 90)), max_size=12)
+class Waited(threading.Event):
+    """Lets a request start at once, and says how long it would have waited."""
+
+    def wait(self, timeout=None):
+        self.seconds = timeout
+        return False
+
+
+def turn(rate_limiter: RateLimiter, tokens: int = 0) -> float:
+    """The seconds that a request with *tokens* has to wait."""
+    with rate_limiter.passing(tokens, over := Waited()) as may:
+        assert may
+    return over.seconds
+
+
+SENT = st.lists(st.tuples(st.integers(0, 500), st.integers(-50, 500), st.floats(0, 90)), max_size=12)
 
 
 @given(SENT, st.floats(1, 6000), st.floats(100, 1e6))
@@ -131,36 +146,37 @@ def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factor
     folder, moment = tmp_path_factory.mktemp("gate"), 1e9
     requests = tokens = 0.0
     with pytest.MonkeyPatch.context() as clock:
-        for count, size, passed in sent:
+        for size, more, passed in sent:
             moment += passed
             clock.setattr(time, "time", partial(float, moment))
             requests, tokens = max(0.0, requests - passed), max(0.0, tokens - passed)
             rate_limiter = RateLimiter("http://host/v1", limits, folder, 8)  # a new one: nothing is kept in memory
-            assert rate_limiter._owe(count, size) == pytest.approx(max(requests, tokens), abs=1e-5)
-            requests, tokens = requests + count * 60 / per_minute, max(0.0, tokens + size * 60 / tokens_per_minute)
+            assert turn(rate_limiter, size) == pytest.approx(max(requests, tokens), abs=1e-5)
+            rate_limiter.add(more)
+            requests, tokens = requests + 60 / per_minute, max(0.0, tokens + (size + more) * 60 / tokens_per_minute)
 
 
 @pytest.mark.parametrize("ahead", [-86_400.0, 86_400.0])
 def test_a_clock_that_jumps_neither_stops_the_gate_nor_breaks_it(tmp_path, monkeypatch, ahead):
     rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=600), tmp_path, 8)
-    rate_limiter._owe(1, 0)
+    turn(rate_limiter)
     moment = time.time()
     monkeypatch.setattr(time, "time", lambda: moment + ahead)
-    assert rate_limiter._owe(1, 0) <= 0.1
+    assert turn(rate_limiter) <= 0.1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"at": 1}', '{"at": "x", "requests": 0, "tokens": 0}'])
 def test_a_torn_pace_is_none(tmp_path, content):
     rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=60), tmp_path, 8)
-    rate_limiter._owe(1, 0)
+    turn(rate_limiter)
     (rate_limiter.folder / "pace.json").write_text(content)
-    assert rate_limiter._owe(0, 0) == 0.0
+    assert turn(rate_limiter) == 0.0
 
 
 def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="the rate limiter .* cannot be used: Not a directory"):
-        RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
+        turn(RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8))
 
 
 def test_limits_are_no_part_of_who_a_model_is(tmp_path):

@@ -68,7 +68,7 @@ def fetch(
 
 def venue_settings(
     venue: str, year: int, papers: str | None, file: Path | None, override: list[str] | None,
-    host: str | None,
+    host: str | None = None,
 ) -> Settings:  # fmt: skip
     """Returns the settings for fetching *venue* and *year*: those of *file*, overridden by all other parameters."""
     pairs = [f'edition.venue="{venue}"', f"edition.year={year}"]
@@ -147,7 +147,6 @@ def plan(
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
-    host: Host = None,
     rates: Path | None = option(
         "--rates FILE", "Output of models bench scoring --json on the machine that will score.", None
     ),
@@ -158,7 +157,7 @@ def plan(
     """
     from gre_bench.preflight.plan_ahead import plan_ahead
 
-    chosen = venue_settings(venue, year, papers, settings, override, host)
+    chosen = venue_settings(venue, year, papers, settings, override)
     return Answer(plan_ahead(chosen, state, rates), _show_plan)
 
 
@@ -168,7 +167,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
     papers = f"{counted(plan['papers'], 'paper')}" if plan["drawn"] else f"at most {counted(plan['papers'], 'paper')}"
     say(f"{plan['edition']}, {papers}. Already there: {held or 'nothing'}")
     if plan["fetch"] is None:
-        say("fetch: no host is known for it; name one with --host")
+        say("fetch: no host is known for it; name one with --set fetch.host=URL")
     elif not plan["fetch"]["requests"]:
         say(f"fetch: nothing is left to request from {plan['fetch']['host']}")
     else:

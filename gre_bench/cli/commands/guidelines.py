@@ -94,7 +94,6 @@ def quality(
     judge: str | None = option(
         "--judge NAME", "Model that judges references and consistency; default: rules only.", None
     ),
-    without_dates: bool = option("--without-dates", "Do not use the dates of the notes.", False),
     models_file: options.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
     bounds: options.Budget = None,
@@ -112,7 +111,7 @@ def quality(
     from gre_bench.tasks import steps
 
     job = QualityJob(
-        f"quality-{edition}", notes, edition, judge, not without_dates, models_file=models_file,
+        f"quality-{edition}", notes, edition, judge, models_file=models_file,
         unverified_venue=unverified_venue, again=again, state=state.resolve(), budget=study_budget(bounds),
     )  # fmt: skip
     if dry_run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer, Commands
@@ -270,9 +270,8 @@ def _show_training(report: dict[str, Any]) -> None:
 @benches.command("scoring")
 def scoring(
     *,
-    model: Path | None = option("--model NAME", "Model to measure, a folder or name; default: random.", None),
-    shape: Literal["60m", "llama-3.1-8b"] | None = option(
-        "--shape", "Shape of the random model; default: 60m. The other needs a GPU.", None
+    model: Path | None = option(
+        "--model NAME", "Model to measure, a folder or name; default: a random one of 60 million parameters.", None
     ),
     judgments: Path | None = option(
         "--judgments FILE", "Judgments to score, in the format of import reviews; default: the sample edition.", None
@@ -298,8 +297,6 @@ def scoring(
 
     lm = evaluation_lm_of(tuple(override or ()))
     with_server = "endpoint" in lm.model_fields_set
-    if model is not None and shape is not None:
-        raise SettingsError("--shape is for a random model and --model for a real one: leave one of the two out")
     if model is None and lm.quantisation != "none":
         raise SettingsError("evaluation_lm.quantisation needs --model: a random model is not quantised")
     if model is None and with_server:
@@ -310,7 +307,7 @@ def scoring(
         placement["quantisation"] = lm.quantisation
         weights = open_weights(located(placed(model, Path.cwd()), "lm"), **placement)
     else:
-        weights = random_weights(shape or "60m", learnt_tokenizer(inputs.texts), **placement)
+        weights = random_weights("60m", learnt_tokenizer(inputs.texts), **placement)
     server = None
     if with_server:
         served: dict[str, Any] = {"dtype": weights.dtype, "quantisation": weights.quantisation}

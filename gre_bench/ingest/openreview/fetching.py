@@ -146,9 +146,9 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
     with Journal(request.folder, request.origin) as journal:
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
             confirm_form(request.venue, read_notes(received(journal), request.venue))
-        sampled = sample_of(journal, request.venue, edition, fetch.everything)
+        sampled = sample_of(journal, request.venue, edition)
         due, papers = needs_of(journal, request.venue, sampled, fetch.histories)
-        journal.drop_damaged(sampled.wanted)
+        journal.drop_damaged(sampled.papers)
         if not _due(journal, "history", due, began) and not _due(journal, "pdf", papers, began):
             return FetchOutcome()
         runs = journals.earlier(request.folder, request.origin)
@@ -396,23 +396,17 @@ def _fetch_pdfs(
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The ids of the sampled *papers*, and of those whose versions and PDFs are *wanted*; *notes* for the user."""
+    """The ids of the sampled *papers*; *notes* for the user."""
 
     papers: frozenset[str]
-    wanted: frozenset[str]
     notes: tuple[str, ...]
 
 
-def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
-    """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn.
-
-    *everything*: want the versions and PDFs of all papers, not only of the sampled ones.
-    """
+def sample_of(journal: Journal, venue: Venue, edition: EditionSettings) -> Sampled:
+    """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn."""
     records = read_notes(received(journal), venue)
     drawn = draw(records.papers, records.reviews, edition)
-    papers = frozenset(role.paper_id for role in drawn.roles)
-    wanted = frozenset(paper.paper_id for paper in records.papers) if everything else papers
-    return Sampled(papers, wanted, tuple(drawn.notes))
+    return Sampled(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) -> tuple[list[str], dict[str, Stated]]:
@@ -422,7 +416,7 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool) 
     """
     due_notes, papers = list[str](), dict[str, Stated]()
     for note in received(journal):
-        if note.get("forum") not in sampled.wanted:
+        if note.get("forum") not in sampled.papers:
             continue
         due = kind_at(note, venue) in venue.reviews and versions.is_due(note, venue.rebuttal_ms)
         if note["id"] == note["forum"]:
@@ -443,7 +437,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
     with Journal(request.folder, request.origin) as journal:
-        sampled = sample_of(journal, venue, edition, request.settings.fetch.everything)
+        sampled = sample_of(journal, venue, edition)
         remarks = list(_remarks(request, journal, sampled))
         sealed = journal.sealed or [
             digest for run in journals.earlier(request.folder, request.origin) for digest in run.sealed
@@ -451,7 +445,7 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
         notes = list(received(journal))
         note_ids = {note["id"] for note in notes}
         reviews, papers = list(_reviews(notes, journal, venue)), _papers(notes, journal, venue, sampled)
-        shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.wanted}
+        shas = {name: fetched.sha256 for name, fetched in journal.pdfs.items() if name in sampled.papers}
         try:
             root.mkdir(parents=True, exist_ok=True)
             made = make_snapshot(
@@ -559,9 +553,9 @@ def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Note]
 ) -> dict[str, int]:
     outcomes = read_notes(notes, venue).counts
-    mine = [papers[name] for name in sampled.wanted]
+    mine = [papers[name] for name in sampled.papers]
     listed = [listed_of(journal, name) for name in venue.listings]
-    rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
+    rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.papers)
     statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
     return {
         **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},

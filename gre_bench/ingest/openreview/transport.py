@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gre_bench.core.settings import FetchSettings
 
 FAULTS = (500, 502, 503, 504)
-BACKOFF_MOST_S = 60.0
+BACKOFF_S, BACKOFF_MOST_S = 2.0, 60.0
 CONNECT_S, UNREACHED_S, SILENT_S = 10.0, 45.0, 20.0
 """Seconds after which a connection fails, an unreached host is given up, and one that never answered is reported."""
 WHOLE = 15
@@ -93,7 +93,7 @@ class Transport(HTTPAdapter):
             NOTICES.info(f"contacting {parts.scheme}://{host} {how}")
         for attempt in range(self.policy.attempts):
             if attempt:
-                wait = min(BACKOFF_MOST_S, self.policy.backoff_s * 2 ** (attempt - 1))
+                wait = min(BACKOFF_MOST_S, BACKOFF_S * 2 ** (attempt - 1))
                 if lost and time.monotonic() - began + wait > UNREACHED_S:
                     break
                 state = "gives no usable answer" if host in self.answered else "does not answer"

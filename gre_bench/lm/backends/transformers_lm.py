@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class TransformersLM(ChatBackend):
     """An evaluation LM that runs on this machine; open one with `open`."""
 
-    def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine, max_tokens: int | None = None):
+    def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine):
         identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
@@ -30,9 +30,7 @@ class TransformersLM(ChatBackend):
             attention=weights.attention,
             template_digest=template.digest,
         )
-        limit = min((size for size in (weights.context, max_tokens) if size is not None), default=None)
-        way_out = "; raise evaluation_lm.max_tokens and run with --retry-failed" if limit != weights.context else ""
-        super().__init__(template, identity, limit, way_out)
+        super().__init__(template, identity, weights.context)
         self.weights, self.engine = weights, engine
         self.remarks = getattr(engine, "remarks", [])
 
@@ -47,12 +45,11 @@ class TransformersLM(ChatBackend):
         quantisation: Quantisation = "none",
         engine: EngineName = "trie",
         token_budget: int | None = None,
-        max_tokens: int | None = None,
     ) -> TransformersLM:
         """Opens the evaluation LM in *folder*; raises `LMError` if that fails.
 
         If *engine* cannot run the model, a slower engine does, and `remarks` says so. *token_budget* is the most tokens
-        in one forward pass, *max_tokens* that of a conversation if fewer than the model's context allows.
+        in one forward pass.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         from gre_bench.lm.engine.engines import engine_for  # which imports torch
@@ -61,7 +58,7 @@ class TransformersLM(ChatBackend):
             template = ChatTemplate.from_tokenizer(weights.tokenizer)
         with blamed(weights.folder, "it cannot be run"):
             chosen, remark = engine_for(weights, template, engine, token_budget)
-        lm = cls(weights, template, chosen, max_tokens)
+        lm = cls(weights, template, chosen)
         lm.remarks += [remark] if remark else []
         return lm
 

@@ -89,7 +89,6 @@ class VLLM(ChatBackend):
         revision: str | None = None,
         dtype: DType,
         quantisation: str = "none",
-        max_tokens: int | None = None,
         parallel: int = 16,
         key_env: str | None = None,
         retry_policy: RetryPolicy | None = None,
@@ -100,7 +99,6 @@ class VLLM(ChatBackend):
         - *model*: the name under which the server serves the model; may be None if the server has only one model.
         - *revision*: identifies the model; required if *folder* holds no weights.
         - *dtype*, *quantisation*: how the server runs the model; the server does not report them.
-        - *max_tokens*: the most tokens in a conversation, if fewer than the server allows.
         - *parallel*: the most requests in flight at once.
         - *key_env*: the name of the environment variable that holds the server's API key.
 
@@ -139,8 +137,7 @@ class VLLM(ChatBackend):
             template_digest=template.digest,
         )
         # The server needs room for one more token than the request holds.
-        limit = min((size for size in (context and context - 1, max_tokens) if size), default=None)
-        lm = cls(client, name, template, identity, limit)
+        lm = cls(client, name, template, identity, context and context - 1)
         # The nonce keeps an earlier trial out of the server's cache.
         nonce = secrets.token_hex(8)
         trials = [replace(chat, user=chat.user.format(nonce=nonce)) for chat in (_TRIAL, _STRANGER, _NEIGHBOUR)]

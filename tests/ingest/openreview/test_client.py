@@ -30,8 +30,16 @@ NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
-QUICK = FetchSettings(timeout_s=60.0, attempts=3, backoff_s=0.01)
+QUICK = FetchSettings(timeout_s=60.0, attempts=3)
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+
+
+@pytest.fixture(autouse=True)
+def without_waits():
+    """A request that fails is tried again at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transport, "BACKOFF_S", 0.01)
+        yield
 
 
 def pdf(paper_id):
@@ -242,12 +250,14 @@ def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, ki
 )
 def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says, monkeypatch):
     monkeypatch.setattr(transport, "WHOLE", 2)
-    hurried = FetchSettings(timeout_s=0.3, attempts=2, backoff_s=0.01)
+    hurried = FetchSettings(timeout_s=0.3, attempts=2)
     with answering(**how) as (host, _), pytest.raises(ServiceDown, match=says):
         OpenReview(2, host, budget, settings=hurried if "pause_s" in how else QUICK).forum("x")
 
 
-def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given_up_within_a_minute(budget, caplog):
+def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given_up_within_a_minute(
+    budget, caplog, monkeypatch
+):
     caplog.set_level("INFO", "gre_bench.fetch")
     with pytest.raises(ServiceDown) as error:
         OpenReview(2, "http://127.0.0.1:9", budget, settings=QUICK).forum("x")
@@ -263,7 +273,8 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given
         f"127.0.0.1:9 does not answer ({fault}); try 3 of 3 in 0.02 s; {stop}",
     ]
     waits = []
-    patient = OpenReview(2, "http://127.0.0.1:9", budget, settings=FetchSettings(attempts=20, backoff_s=25.0))
+    monkeypatch.setattr(transport, "BACKOFF_S", 25.0)
+    patient = OpenReview(2, "http://127.0.0.1:9", budget, settings=FetchSettings(attempts=20))
     patient.transport.sleep = waits.append
     with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
         patient.forum("x")
@@ -274,7 +285,7 @@ def test_a_host_that_never_answers_is_reported_before_the_try_ends_and_one_that_
     budget, caplog, monkeypatch
 ):
     monkeypatch.setattr(transport, "SILENT_S", 0.05)
-    hurried = FetchSettings(timeout_s=0.4, attempts=2, backoff_s=0.0)
+    hurried = FetchSettings(timeout_s=0.4, attempts=2)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(ServiceDown, match=f"nothing answers at {host}: 2 tries"):
