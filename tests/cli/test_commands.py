@@ -136,7 +136,6 @@ def test_an_option_of_the_program_stands_before_or_after_the_name_of_the_command
     assert call(*arguments)[2].startswith(f"no editions in {tmp_path / 'named'}")
 
 
-@pytest.mark.parametrize("arguments", [("--wait", "5", "status"), ("--json", "models", "where")])
 @pytest.mark.parametrize(
     ("by_position", "by_option"),
     [
@@ -161,6 +160,7 @@ def test_an_edition_and_a_year_stand_by_position_and_by_option_alike(by_position
     assert read(by_position) == read(by_option)
 
 
+@pytest.mark.parametrize("arguments", [("--wait", "5", "status"), ("--json", "models", "where")])
 def test_an_option_of_the_program_that_a_command_does_not_take_is_refused(arguments):
     code, out, err = call(*arguments)
     assert (code, out) == (2, "") and err.endswith(f"takes no {arguments[0]}")
