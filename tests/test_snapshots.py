@@ -38,7 +38,7 @@ UNASKED = re.compile(
 COMMANDS = (
     ("leaderboard", EDITION, "--all"), ("status",), ("refresh", "--edition", EDITION, "--no-prefect"),
     ("refresh", "--edition", EDITION, "--dry-run"), ("publish", EDITION), ("publish", EDITION, "--again"),
-    ("verify", f"{EDITION}-r1"), ("compare", f"{EDITION}-r1", f"{EDITION}-r2"), ("study", "claims", EDITION),
+    ("verify", f"{EDITION}-r1"), ("compare", f"{EDITION}-r1", f"{EDITION}-r2"),
     ("import", "undo", EDITION),
 )  # fmt: skip
 

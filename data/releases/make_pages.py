@@ -25,7 +25,6 @@ from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows, v
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load
-from gre_bench.reports.publishing import claim_rows
 from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
@@ -35,12 +34,12 @@ STATISTICS = ("rank_statistics", "differences")
 
 
 def renew(release: Path, about: dict[str, Any]) -> None:
-    """Makes the `STATISTICS` of *release*, and claims and contrasts of its manifest *about*, again."""
+    """Makes the `STATISTICS` of *release*, and the contrasts of its manifest *about*, again."""
     with opened(release) as connection:
         kept: list[Any] = table_rows(connection, "signatures")
         store = ReleaseTables(about["edition"], connection)
         store_rank_statistics(store, Job(Settings(), Path()), kept, "")
-        about["claims"] = claim_rows(store, about["signatures"])
+        about.pop("claims", None)
         if tested := about.get("contrasts"):
             file = load(resource("deployments", "contrasts", tested["file"]))
             tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]

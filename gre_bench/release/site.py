@@ -54,7 +54,6 @@ TEXTS = {True: "all: not to be passed on", False: "where their licence allows it
 MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 """A minus sign, and no hyphen of a name."""
 SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
-VERDICTS = ("holds", "does not hold", "cannot be told")
 _TABLES = {
     "scores": "every score, with the keys of its log-probabilities",
     "spans": "log-probabilities, token by token",
@@ -114,7 +113,6 @@ def write_site(
         "remarks": tuple(remarks),
         "validations": _validations(connection),
         "histories": about.get("histories", ()),
-        "claims": _claims(about, shown_boards),
         "contrasts": about.get("contrasts"),
         "correctness": about.get("correctness"),
         "strata": _strata(connection),
@@ -262,16 +260,6 @@ def _strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             tables.setdefault(row["title"], {}).setdefault(row["candidate"], {})[row["value"]] = row
         sections.append({"name": name, "sizes": sizes, "tables": tables})
     return sections
-
-
-def _claims(about: Mapping[str, Any], shown_boards: Sequence[Board]) -> list[list[dict[str, Any]]]:
-    """Returns the manifest's tests of each published claim under the metrics shown, those that hold somewhere first."""
-    titles = {board.metric: board.title for board in shown_boards}
-    tests: dict[str, list[dict[str, Any]]] = {}
-    for row in about.get("claims", ()):
-        if row["metric"] in titles:
-            tests.setdefault(row["claim"], []).append({**row, "title": titles[row["metric"]]})
-    return sorted(tests.values(), key=lambda own: min(VERDICTS.index(row["verdict"]) for row in own))
 
 
 def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:

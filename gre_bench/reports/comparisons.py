@@ -1,7 +1,6 @@
-"""Compares two boards or sets of effects: editions, files, releases, published tables; reads the record of a study.
+"""Compares two boards or sets of effects: editions, files, releases, published tables.
 
 Each side is read as a list of figures: a figure is one number, such as a candidate's mean score or a change's effect.
-In a study's record, each LM has its name of ``data/models.toml``.
 
 Releases are compared as far as their scores may be: with the same edition and signature by scores, ranks and pairs;
 with another year or sample by differences from the human baseline; with different signatures by ranks alone.
@@ -11,9 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +21,6 @@ from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, n
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
-from gre_bench.examiners.results import layout
 from gre_bench.ranking import published
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.ranking.published import Figure
@@ -35,7 +32,6 @@ from gre_bench.stats.intervals import Moment, change
 from gre_bench.stats.ranks import consistency
 from gre_bench.store import Row, Store, fetch, no_edition
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
-from gre_bench.studies.guidelines import RECORD
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 
@@ -197,64 +193,6 @@ def _json(path: Path) -> Any:
         return load_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None
-
-
-GUIDELINES = ("002_table1", "002_table2")
-
-
-def run_study(name: str, table: str, state: Path) -> Side:
-    """Returns the results of a study, given by name, folder or ``study.json``, for the cells of *table*.
-
-    Raises `SettingsError` without such a study or cell, `SourceError` for a file that is no record of a study.
-    """
-    study = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
-    try:
-        figures = tuple(_of_guidelines(study) if table in GUIDELINES else _of_examiners(study, table))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
-    if not figures:
-        raise SettingsError(f"{name} has no cell of {table}; a study of examiners needs it among its layouts")
-    return Side(name, "effects", figures)
-
-
-def _of_examiners(study: Mapping[str, Any], table: str) -> Iterator[Figure]:
-    rows = study["rows"].get(table, {})
-    for row in layout(table).rows:
-        for outcome in study["outcomes"]:
-            if row in rows and outcome["name"] == rows[row] and outcome["kind"] == "examiner" and outcome["kendall"]:
-                tau = outcome["kendall"]
-                yield Figure(_lm(outcome["by"] or "none"), row, tau["value"], tau["low"], tau["high"], table=table)
-
-
-def _of_guidelines(study: Mapping[str, Any]) -> Iterator[Figure]:
-    for outcome in study["outcomes"]:
-        close = outcome["closeness"]
-        if close:
-            rmse = close["rmse"]
-            yield Figure(_lm(outcome["model"]), outcome["condition"], rmse["value"], rmse["low"], rmse["high"])
-
-
-def study_file(name: str, state: Path, kind: str) -> Path | None:
-    """Returns the record of the study *name*, its name, folder or file; None if there is no such study of *kind*."""
-    given = Path(name)
-    places = [given, given / RECORD, state / "studies" / kind / name / RECORD]
-    return next((file for file in places if file.is_file()), None)
-
-
-def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
-    path = study_file(name, state, kind)
-    if path is None:
-        raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
-    return _json(path)
-
-
-def _lm(name: str) -> str:
-    return _known().get(name.lower(), name)
-
-
-@cache
-def _known() -> dict[str, str]:
-    return known_as()
 
 
 _STATES = ("only_first", "only_second", "other_state", "other_score")

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.catalogs import models
-from gre_bench.catalogs.claims import claims
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.changes.flaws import HARMLESS, MARK
 from gre_bench.core.errors import SettingsError, UnfinishedError
@@ -34,7 +33,6 @@ from gre_bench.release.publishing import DATABASE, Publication, Published, publi
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS, boards, write_site
 from gre_bench.reports import contrasts
-from gre_bench.reports.claims import claims_on
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen, now
@@ -178,24 +176,10 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "validations": {
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
-        "claims": claim_rows(store, signatures),
         "contrasts": contrasts_of(store, settings.board.contrasts, signatures),
         "correctness": correctness_of(store),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
-
-
-def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
-    """Tests the claims of published papers under *signatures*, and returns a row for each claim and metric."""
-    metrics = {row["metric"] for row in signatures}
-    named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "p", "tests", "why", "deciding")
-    return [
-        {name: row[name] for name in named}
-        | {"comparisons": [{name: contrast[name] for name in ("name", "value", "low", "high", "n")}
-                           for contrast in row["contrasts"]]}
-        for row in claims_on(store, signatures, claims())
-        if row["metric"] in metrics
-    ]  # fmt: skip
 
 
 def contrasts_of(store: Store, path: Path | None, signatures: Sequence[SignatureRow]) -> dict[str, Any] | None:

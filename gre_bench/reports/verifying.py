@@ -38,7 +38,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY
 from gre_bench.reports.board_rows import release_store_of
 from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
-from gre_bench.reports.publishing import claim_rows, lm_id, of_program
+from gre_bench.reports.publishing import lm_id, of_program
 from gre_bench.stats.intervals import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
 from gre_bench.store.queries import SignatureRow
@@ -93,7 +93,7 @@ STATISTICS = {
 OF_CATALOGUE = {"usd", "conflict"}
 """Columns of ``profiles`` that depend on prices and families of models."""
 NOT_COMPUTED = {"likely_low", "likely_high", "more_papers", "needed"}
-"""Columns of ``rank_statistics``, and a field of claims, that earlier versions filled, and nothing reads."""
+"""Columns of ``rank_statistics`` that earlier versions filled, and nothing reads."""
 OF_TEXTS = {"covered"}
 """Columns of ``profiles`` that depend on the texts themselves, not on their number of words alone."""
 STATED = (
@@ -135,7 +135,7 @@ class ReleaseTables(Store):
 def make_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Makes what can be made of a release again, from its own tables alone; returns what is equal.
 
-        scores ← log-probabilities      statistics ← scores      boards, claims, pages, figures ← both
+        scores ← log-probabilities      statistics ← scores      boards, contrasts, pages, figures ← both
 
     *about*: its manifest; both must be verified before. Nothing is believed that can be made again. What cannot, is
     named: *stated* is taken as the release states it, and *left_out* was not made here. *to_the_last_digit*: whether
@@ -182,8 +182,6 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
         store = ReleaseTables(about["edition"], connection)
         exact &= _of_program(connection, shown, about["settings"]["board"]["headline"])
-        claims = [{key: row[key] for key in row.keys() - NOT_COMPUTED} for row in about.get("claims", ())]
-        exact &= _of_manifest("claims", claims, claim_rows(store, about["signatures"]))
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
             exact &= _of_manifest("contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept))

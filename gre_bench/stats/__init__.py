@@ -7,7 +7,6 @@ samples      checks of the numbers that a statistic takes; the bootstrap, which 
 intervals    confidence intervals of a mean, Student's and Welch's tests, scores above chance
 auc          how well a score separates two samples
 effects      standardised mean difference of paired scores, Holm's correction, verdicts on changes
-claims       whether a claim about several differences holds
 association  Pearson, Spearman and Kendall coefficients of many resamples at once
 correlation  correlations with grades, their comparison, and the symmetry of an evaluation LM
 length       scores as if every review were as long as a human one

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from gre_bench.catalogs.claims import claims
 from gre_bench.release.database import opened
 from gre_bench.release.pages.board import page_of
 from gre_bench.release.pages.board_data import by_paper, comparisons, leads
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.claims import edition_claims
 from gre_bench.reports.contrasts import compare_candidates
 from gre_bench.reports.publishing import publish_edition, write_edition_pages
 from gre_bench.store import Store
@@ -246,33 +244,3 @@ def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, 
     tab.open(page)
     chosen(tab, "#group", "quis")
     assert len(column(tab, "table-1", 1)) == 10 and "group=quis" in tab.ask("location.hash")
-
-
-def test_the_papers_claims_stand_with_their_verdicts_sources_and_comparisons(tab, made):
-    """As ``study claims`` gives them; those that the board answers stand first."""
-    state, release = made
-    told = edition_claims("ICLR-2025", state, claims())["claims"]
-    tab.open(release / "index.html")
-    rows = tab.ask(
-        "[...document.querySelectorAll('.claims tbody tr')].map(row => [row.cells[0].firstChild.textContent, "
-        "row.querySelector('.sub').textContent, [...row.querySelectorAll('td > div > span:first-child')]"
-        ".map(e => e.textContent.slice(2)), row.querySelectorAll('details li').length])"
-    )
-    titles = {"gem", "gem_s_abstract", "gem_s_assw"}
-    by_words = {words: [row for row in told if row["says"] == words and row["metric"] in titles] for words, *_ in rows}
-    assert by_words.keys() == {row["says"] for row in told if row["metric"] in titles}
-    for words, source, verdicts, listed in rows:
-        mine = by_words[words]
-        assert set(verdicts) == {row["verdict"] for row in mine}
-        assert source.startswith(f"{mine[0]['paper']}, {mine[0]['where']}")
-        assert listed == sum(len(row["contrasts"]) for row in mine)
-    order = [
-        min(("holds", "does not hold", "cannot be told").index(one) for one in verdicts) for _, _, verdicts, _ in rows
-    ]
-    assert order == sorted(order) and order[0] < 2
-    opened = "document.querySelector('.claims details').open"
-    assert tab.ask(opened) is False
-    click(tab, ".claims summary")
-    assert tab.ask(opened) is True
-    click(tab, "#claims button.word")
-    assert "Else the board cannot tell" in text(tab, "#tip")

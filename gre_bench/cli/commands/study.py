@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from gre_bench.cli.commands import examiners, guidelines, options
 from gre_bench.cli.commands.flaws import flaws
 from gre_bench.cli.commands.groups import Answer, Commands
-from gre_bench.cli.commands.options import argument, option
+from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.running import code_of, folder_to_write
 from gre_bench.cli.views.bar import following
 from gre_bench.cli.views.screen import grid, say
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.reports.signatures import shown_signatures, the_edition
-from gre_bench.store import Row, Store, find_editions
+from gre_bench.store import Row, Store
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job
@@ -198,33 +198,6 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
 
         summary = measure_points(job, run)
     return Answer(summary, show_points, code_of(summary))
-
-
-@app.command()
-def claims(
-    *,
-    state: Path,
-    name: str | None = argument(
-        "EDITION", "Edition, such as ICLR-2025; or a study: its name, folder or study.json.", None
-    ),
-    details: bool = option("--details", "Show every comparison behind a verdict.", False),
-) -> Answer:
-    """Test the papers' claims on what was scored.
-
-    The verdict on each claim is: holds, does not hold, or cannot be told. The claims and their sources are in
-    data/claims.toml. P-values are Holm-corrected over all claims and metrics that are tested.
-    """
-    from gre_bench.catalogs.claims import claims as load
-    from gre_bench.cli.views.studies import show_claims
-    from gre_bench.reports.claims import edition_claims, study_claims
-    from gre_bench.reports.comparisons import study_file
-
-    kinds = () if name is None or name in find_editions(state) else ("examiners", "guidelines")
-    if any(study_file(name or "", state, kind) for kind in kinds):
-        report = study_claims(name or "", state, load())
-    else:
-        report = edition_claims(the_edition(name, state), state, load())
-    return Answer(report, lambda report: show_claims(report, details))
 
 
 app.add_typer(guidelines.app, name="guidelines")

@@ -1,13 +1,11 @@
-"""Prints the results of ``gre-bench study``: validations, correlations with people's grades and labels, and claims."""
+"""Prints the results of ``gre-bench study``: validations, correlations with people's grades and labels."""
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from rich.box import HEAVY_HEAD
 
-from gre_bench.board.words import p_value
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, grid, say
 from gre_bench.core.metrics import in_order, recipe_of
@@ -18,7 +16,6 @@ LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
 _COLOUR = {"pass": "green", "fail": "red", "undecided": "yellow"}
 _MARK = {"pass": "✓", "fail": "✗", "undecided": "?"}
 _NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "Pearson's r"}
-_CLAIMS = ("holds", "does not hold", "cannot be told")
 SYMMETRIES = {
     "joint": "log P(x) + log P(y|x) against log P(y) + log P(x|y)",
     "printed": "as printed: log P(x) + log P(x|y) against log P(y) + log P(y|x)",
@@ -204,37 +201,3 @@ def shown_auc(row: Row, start: str) -> str:
         return f"{row[f'{start}auc']:.3f}".removeprefix("0") + ", no interval"
     auc, low, high = (f"{row[start + part]:.3f}".removeprefix("0") for part in ("auc", "low", "high"))
     return f"{auc} ({low}, {high})"
-
-
-def show_claims(report: dict[str, Any], details: bool) -> None:
-    """Prints each claim's verdict under each metric; *details*: and all comparisons behind it."""
-
-    def key(row: dict[str, Any]) -> tuple[int, str, str]:
-        return _CLAIMS.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]
-
-    for _, group in groupby(sorted(report["claims"], key=key), key=key):
-        rows = list(group)
-        first = rows[0]
-        if not first["contrasts"]:
-            metrics = ", ".join(row["metric"] for row in rows)
-            say(f"{first['verdict']}: {first['claim']} ({metrics}): {first['why']}")
-            rows = []
-        else:
-            say(f"{first['verdict']}: {first['claim']}")
-        if details:
-            say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())
-        for row in rows:
-            count, deciding = len(row["contrasts"]), row["contrasts"][row["deciding"]]
-            among = f", of {count}" if count > 1 else ""
-            why = f"; {row['why']}" if row["why"] else ""
-            say(f"  {row['metric']}: {_difference(deciding)}{among}; p {p_value(row['p'])}{why}")
-            for contrast in row["contrasts"] if details and count > 1 else ():
-                say(f"    {_difference(contrast)}")
-    tests = max((row["tests"] for row in report["claims"] if row["contrasts"]), default=0)
-    say(f"p: Holm-corrected over {tests} tests, of claims and metrics; 95% intervals are not corrected")
-    say(f"{report['of']}: {report['line']}")
-
-
-def _difference(contrast: dict[str, Any]) -> str:
-    n = f", n {contrast['n']}" if contrast["n"] else ""
-    return f"{contrast['name']} {contrast['value']:+.3f} ({contrast['low']:+.3f}, {contrast['high']:+.3f}){n}"

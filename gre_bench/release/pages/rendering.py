@@ -36,7 +36,7 @@ from gre_bench.store import Row
 FOLDER = Path(__file__).parent / "templates"
 STATES = ("scored", "excluded", "failed", "missing")
 SECTIONS = (
-    "facts", "lead", "remarks", "validations", "histories", "claims", "contrasts", "correctness", "strata", "papers",
+    "facts", "lead", "remarks", "validations", "histories", "contrasts", "correctness", "strata", "papers",
     "errata", "provenance", "outcomes", "downloads", "rights", "citation",
 )  # fmt: skip
 """Parts of the page of boards that it may lack."""
@@ -111,7 +111,7 @@ def _environment() -> Environment:
     filters = (
         named, number, plain, bare, p_value, billions, count, percent, across, breadth, ticks, spoken, present, kinds,
         verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
-        alike, counted, few_in_years, few_of, other_signature,
+        counted, few_in_years, few_of, other_signature,
         board_picture,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
@@ -250,14 +250,6 @@ def states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
     for outcome in outcomes:
         by_board.setdefault(outcome["title"], dict.fromkeys(STATES, 0))[outcome["state"]] += outcome["pairs"]
     return by_board
-
-
-def alike(tests: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Groups the *tests* of one claim by (verdict, reason), so that metrics with the same outcome share one line."""
-    outcomes: dict[tuple[str, str], list[Row]] = {}
-    for test in tests:
-        outcomes.setdefault((test["verdict"], test["why"]), []).append(test)
-    return outcomes
 
 
 def few_in_years(history: Row) -> str:

@@ -97,11 +97,6 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "The metric, with this evaluation LM and writer, fell when reviews were made worse and did not rise when "
         "they were dressed up. Where it is not, read its board as an experiment.",
     ),
-    "holds": (
-        "Holds, does not hold, cannot be told",
-        "A claim holds, or does not, where its p-value is below 5% after correction over all claims and metrics. A "
-        "claim about all of its comparisons is as sure as the least sure of them. Else the board cannot tell.",
-    ),
     "pdf_version": (
         "Version of a PDF",
         "OpenReview gives the latest PDF of a paper, and reviewers may have read another. Submitted: the one that was "

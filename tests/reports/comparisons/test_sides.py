@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.ranking.published import Figure, beside
 from gre_bench.reports.comparisons import from_run
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
@@ -134,3 +135,20 @@ def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(
     twice.write_text(json.dumps(tree | {"rows": tree["rows"][:1] * 2}))
     with pytest.raises(SettingsError, match="gem has two numbers for m"):
         from_run(str(twice), "board", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("printed", "found", "within"),
+    [
+        ((0.40, 0.35, 0.45), (0.42, 0.38, 0.46), True),
+        # The run's value lies in the printed interval, the printed one not in the run's.
+        ((0.40, 0.35, 0.45), (0.44, 0.42, 0.46), False),
+        ((0.40, None, None), (0.42, 0.38, 0.46), True),
+        ((0.40, None, None), (0.52, 0.48, 0.56), False),
+        ((0.40, None, None), (0.42, None, None), None),
+    ],
+)
+def test_a_cell_agrees_where_each_interval_holds_the_other_value(printed, found, within):
+    (row,) = beside([Figure("m", "i", *printed)], [Figure("m", "i", *found)])
+    assert row.within is within
+    assert row.difference == pytest.approx(found[0] - printed[0])
