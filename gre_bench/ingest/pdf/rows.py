@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gre_bench.ingest.pdf.text import Box, Fate
 
 if TYPE_CHECKING:
-    from gre_bench.ingest.pdf.audit.hidden import Sight
+    from gre_bench.ingest.pdf.hidden import Sight
 
 
 NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
@@ -231,7 +231,8 @@ def _piece(line: _Line, number: int, turn: Direction, page: tuple[float, float])
     size = sizes.most_common(1)[0][0]
     corners = turned(*box[:2]), turned(*box[2:])
     (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
-    spans = [replace(span, origin=turned(*span.origin)) for span in spans]
+    if turn != "right":
+        spans = [replace(span, origin=turned(*span.origin)) for span in spans]
     baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).origin[1]
     y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
     first = next(span for span in spans if span.text.strip())

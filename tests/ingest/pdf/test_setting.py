@@ -9,8 +9,8 @@ from functools import cache
 import pymupdf
 import pytest
 
-from gre_bench.ingest.pdf.audit.glyphs import copies, glyphs_of
 from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.hidden import copies, glyphs_of
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.paragraphs import Type, joined, prose, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
@@ -120,7 +120,7 @@ def piecewise(pieces: str, *shifts: float) -> PdfText:
 def test_text_whose_every_word_is_drawn_twice_before_the_next_is_read_once(shift):
     once, twice = piecewise(r"\S+", 0), piecewise(r"\S+", 0, shift)
     assert (twice.title, twice.abstract, twice.text) == (once.title, once.abstract, once.text)
-    assert twice.status == once.status == "ok"
+    assert (twice.status, totals(twice.words), twice.findings) == ("ok", totals(once.words), ())
 
 
 def test_text_whose_every_letter_is_drawn_thrice_before_the_next_is_read_once():
