@@ -48,8 +48,8 @@ LEAST_CONTRAST = 1.06
 FINE, MARGIN, LARGEST = 3.0, 6.0, 6e6
 """Pixels per point of the second look, the points around it, and the most pixels of a picture."""
 COVERS = ("fill-path", "fill-image", "fill-shade")
-LEAST_COVER = (30.0, 4.0)
-"""Smallest width and height, in points, of an object that can cover a passage."""
+LEAST_COVER, MOST = (30.0, 4.0), 200
+"""Smallest width and height, in points, of an object that can cover a passage, and how many of a page are checked."""
 SCAN = 0.6
 """The share of a page that pictures cover if it is a scan."""
 CLOSE, SHIFTED = 0.15, 3
@@ -365,15 +365,16 @@ def _tiny(glyphs: Glyphs, log: list[Any]) -> Mask:
 
 
 def _covers(log: list[Any]) -> list[tuple[int, Any]]:
-    """Returns the large objects drawn over earlier text, as (number in the order of drawing, box in points)."""
+    """Returns the `MOST` largest objects drawn over earlier text, as (number in the order of drawing, box)."""
     texts = np.array([box for kind, box, *_ in log if kind.endswith("-text")], dtype=float).reshape(-1, 4)
     before = np.cumsum([kind.endswith("-text") for kind, *_ in log])
-    return [
+    large = [
         (number, box)
         for number, (kind, box, *_) in enumerate(log)
-        if kind in COVERS and box[2] - box[0] > LEAST_COVER[0] and box[3] - box[1] > LEAST_COVER[1]
-        and _meets(texts[: before[number]], box).any()
-    ]  # fmt: skip
+        if kind in COVERS and box[2] - box[0] > LEAST_COVER[0] and box[3] - box[1] > LEAST_COVER[1] and before[number]
+    ]
+    large.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
+    return [(number, box) for number, box in large[:MOST] if _meets(texts[: before[number]], box).any()]
 
 
 def _overprinted(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
