@@ -305,16 +305,16 @@ def _named(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
     stems = {_stem(word) for word in _WORD.findall(review)}
     shared: dict[str, float] = defaultdict(float)
     lacking: dict[str, float] = defaultdict(float)
-    for found in _WORD.finditer(text):
-        opening = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    for match in _WORD.finditer(text):
+        opening = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         if opening in ("", "The ", "The reviewer "):
             continue
-        own = tokens[bisect_right(ends, found.start()) : bisect_left(ends, found.end()) + 1]
+        own = tokens[bisect_right(ends, match.start()) : bisect_left(ends, match.end()) + 1]
         surprise = -math.fsum(row["alone"] for row in own)
-        if _stem(found[0]) not in stems:
-            lacking[found[0]] += surprise
+        if _stem(match[0]) not in stems:
+            lacking[match[0]] += surprise
         elif surprise >= LEAST_SURPRISE:
-            shared[found[0]] += math.fsum(row["gain"] for row in own)
+            shared[match[0]] += math.fsum(row["gain"] for row in own)
     shared = {word: gain for word, gain in shared.items() if gain >= LEAST_GAIN}
     most = [sorted(words, key=lambda word: -words[word])[:NAMED] for words in (shared, lacking)]
     return dict(zip(("shared", "lacking"), most, strict=True))

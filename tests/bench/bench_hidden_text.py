@@ -12,14 +12,11 @@ import difflib
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-
-import pymupdf
 
 from gre_bench.ingest.pdf.reader import PdfReader
 from tests.conftest import ROOT, SHARED
-from tests.ingest.pdf.hiding import FURTHER, PHRASE, UNSEEN, WAYS, with_hidden
+from tests.ingest.pdf.hiding import PHRASE, WAYS, with_hidden
 
 
 def recall(reader: PdfReader, papers: list[Path]) -> None:
@@ -37,24 +34,6 @@ def recall(reader: PdfReader, papers: list[Path]) -> None:
         print(f"  {way:32} {found}/{len(papers)} found, {left_out}/{len(papers)} left out")
         total += found
     print(f"  recall {total / len(WAYS) / len(papers):.4f}")
-
-
-def further(reader: PdfReader, name: str, ways: dict[str, Callable[[pymupdf.Page, str], None]], paper: Path) -> None:
-    """Prints for each of *ways* whether a finding has the passage, and whether words of it are left in the text."""
-
-    def hidden(way: str) -> bytes:
-        with pymupdf.open(paper) as document:
-            ways[way](document[0], PHRASE)
-            return document.tobytes()
-
-    found, passed = [], []
-    for way, read in reader.read_all(list(ways), hidden):
-        letters = "".join(filter(str.isalpha, f"{read.title}{read.abstract}{read.text}".lower()))
-        if any(word in letters for word in ("referee", "merits", "outstanding")):
-            passed.append(way)
-        if any(finding.hidden for finding in read.findings):
-            found.append(way)
-    print(f"  {name:32} {len(ways)} tried, {len(found)} found, {len(passed)} passed {', '.join(passed)}")
 
 
 def clean(reader: PdfReader, name: str, papers: list[Path]) -> None:
@@ -90,9 +69,6 @@ if __name__ == "__main__":
     samples = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
     with PdfReader() as pdf_reader:
         recall(pdf_reader, samples)
-        further(pdf_reader, "ways", WAYS, samples[4])
-        further(pdf_reader, "further ways", FURTHER, samples[4])
-        further(pdf_reader, "ways of the rendering model", UNSEEN, samples[4])
         clean(pdf_reader, "sample papers", samples)
         if folders[0].is_dir():
             clean(pdf_reader, folders[0].name, sorted(folders[0].glob("*.pdf")))

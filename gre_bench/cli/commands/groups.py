@@ -108,12 +108,7 @@ class Command(TyperCommand):
             args = _by_position(args, ("--edition", "-e"), first=True)
             if "venue" in arguments:
                 args = _by_position(args, ("--year",), first=False)
-                split = [_VENUE_YEAR.fullmatch(word) for word in args]
-                args = [
-                    part
-                    for word, found in zip(args, split, strict=True)
-                    for part in (found.groups() if found else [word])
-                ]
+                args = [part for word in args for part in _parts(word)]
         elif any(param.name == "edition" for param in self.params):
             given, extra, _ = self.make_parser(ctx).parse_args(list(args))
             word = next((word for word in args if _EDITION.fullmatch(word)), None)
@@ -173,6 +168,11 @@ class Commands(typer.Typer):
 
 _EDITION = re.compile(r"[A-Za-z][\w.]*-(?:19|20)\d\d(?:-[\w.-]+)?")
 _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
+
+
+def _parts(word: str) -> tuple[str, ...]:
+    both = _VENUE_YEAR.fullmatch(word)
+    return both.groups() if both else (word,)
 
 
 def _by_position(args: list[str], names: tuple[str, ...], first: bool) -> list[str]:

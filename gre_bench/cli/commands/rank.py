@@ -191,11 +191,11 @@ def _papers(papers: list[Row]) -> str | None:
     if not papers:
         return None
     papers = [row for row in papers if row["lead"] is not None] or papers
-    of = "score" if papers[0]["lead"] is None else "lead over human"
+    by = "score" if papers[0]["lead"] is None else "lead over human"
     each = [f"{row['paper_id']} {row['mean'] if row['lead'] is None else row['lead']:+.1f}" for row in papers]
     if len(each) <= 2 * SHOWN_PAPERS:
-        return f"papers by {of}: {', '.join(each)}"
-    return f"papers by {of}: best {', '.join(each[:SHOWN_PAPERS])}; worst {', '.join(each[: -SHOWN_PAPERS - 1 : -1])}"
+        return f"papers by {by}: {', '.join(each)}"
+    return f"papers by {by}: best {', '.join(each[:SHOWN_PAPERS])}; worst {', '.join(each[: -SHOWN_PAPERS - 1 : -1])}"
 
 
 def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:

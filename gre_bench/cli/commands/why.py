@@ -131,8 +131,14 @@ def _named(detail: Row) -> str:
     """Returns which words of a reference the review lacks, and which it shares; empty without tokens."""
     lacks = f"names {_joined(detail['lacking'])}, which this review does not" if detail["lacking"] else ""
     both = f"both name {_joined(detail['shared'])}" if detail["shared"] else ""
-    said = "; ".join(filter(None, (lacks, both)))
-    return f"{detail['reference_id']} {said}." if lacks else f"{detail['reference_id']}: {said}." if said else ""
+    sentence = "; ".join(filter(None, (lacks, both)))
+    return (
+        f"{detail['reference_id']} {sentence}."
+        if lacks
+        else f"{detail['reference_id']}: {sentence}."
+        if sentence
+        else ""
+    )
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -71,7 +71,6 @@ def show_leaderboard(
     """Prints the board of the headline metric, and one line for each other metric and group.
 
     - *brief*: the answer, the table and whether the metric is validated, without notes and other boards.
-
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
@@ -94,14 +93,14 @@ def show_leaderboard(
     first = headline(rows, wanted)
     if lacking := headline_lacks(rows, wanted):
         say(lacking, style="yellow")
-    told: set[str] = set()
+    printed: set[str] | None = None if brief else set()
     for name in (first, *(other for other in boards if every and other != first)):
         own, signature = boards[name], by_id[name]
         if name != first:
             say("")
         for group, members in groupby(own, key=lambda row: row["group_name"]):
             if group is None or every or len({row["group_name"] for row in own}) == 1:
-                _table(edition, list(members), signature, group, None if brief else told)
+                _table(edition, list(members), signature, group, printed)
         _cautions(own, signature, exposures, gap.get(name))
         if details:
             _ties(own)
@@ -110,21 +109,24 @@ def show_leaderboard(
     if not every and not brief:
         _others(boards, first)
     if details:
-        legend = _legend(boards[first])
-        if any(row["metric"].startswith("gem_s_assw") for row in rows):
-            legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
-        say("; ".join(legend), style="dim")
+        say("; ".join(_legend(boards[first], {row["metric"] for row in rows})), style="dim")
 
 
-def _legend(rows: Sequence[LeaderboardRow]) -> list[str]:
-    """Returns what each column of the board *rows* means; of scores above chance only if it has any."""
+def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
+    """Returns what each column of the board *rows* means; of scores above chance only if it has any.
+
+    *metrics*: those of all boards, of which an abbreviation is explained.
+    """
     rank, _, score, *others = COLUMNS[:6]
     in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
     legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
     legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
     chance = any(row["above_chance"] is not None for row in rows)
     others = [column for column in others if chance or column.head != "above chance"]
-    return legend + [f"{column.head}: {column.meaning}" for column in others]
+    legend += [f"{column.head}: {column.meaning}" for column in others]
+    if any(metric.startswith("gem_s_assw") for metric in metrics):
+        legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
+    return legend
 
 
 def show_sentence(store: Store) -> None:
@@ -183,9 +185,9 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
 
 
 def _table(
-    edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None, told: set[str] | None
+    edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None, printed: set[str] | None
 ) -> None:
-    """Prints one board. *told*: the notes printed before, which are not repeated; None: no notes and no controls."""
+    """Prints one board. *printed*: the notes printed before, which are not repeated; None: no notes and no controls."""
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
@@ -193,7 +195,7 @@ def _table(
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
     say(answer([{**row, "group_name": None} for row in rows]))
     say("")
-    controls = [] if told is None else [row for row in rows if row["kind"] == "control"]
+    controls = [] if printed is None else [row for row in rows if row["kind"] == "control"]
     rows = [*(row for row in rows if row["kind"] != "control"), *controls]
     first_control = next((index for index, row in enumerate(rows) if row["kind"] == "control"), None)
     columns = []
@@ -206,12 +208,10 @@ def _table(
     breaks = {} if first_control is None else {first_control: "controls"}
     show("", columns, styles, breaks=breaks)
     notes = [f"{row['candidate']}: {text}" for row in rows if (text := note(row)) and row["kind"] != "control"]
-    if told is not None:
-        screen.say_all([line for line in notes if line not in told])
-        told.update(notes)
-        if _a_copier_leads(rows) and CONTROLS not in told:
-            say(CONTROLS)
-            told.add(CONTROLS)
+    if printed is not None:
+        notes += [CONTROLS] if _a_copier_leads(rows) else []
+        screen.say_all([line for line in notes if line not in printed])
+        printed.update(notes)
     screen.say_all([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
 
 

@@ -137,10 +137,10 @@ def show_releases(report: Row, details: bool = False) -> None:
     first, second = report["compared"]
     if not details:
         say(f"{first} → {second}", style="bold")
-        said: dict[str, list[str]] = {}
+        by_line: dict[str, list[str]] = {}
         for row in report["metrics"]:
-            said.setdefault(_what_changed(row), []).append(_title(row["metric"]))
-        for line, metrics in said.items():
+            by_line.setdefault(_what_changed(row), []).append(_title(row["metric"]))
+        for line, metrics in by_line.items():
             say(f"{', '.join(metrics)}: {line}")
         for name, key in ((first, "only_first"), (second, "only_second")):
             if report[key]:

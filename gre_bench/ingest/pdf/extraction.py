@@ -17,7 +17,7 @@ from typing import Any
 
 import pymupdf
 
-from gre_bench.ingest.pdf.audit.pages import audit_page, conform, judged, layers
+from gre_bench.ingest.pdf.audit import audit_page, judged, layers
 from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, front, title_of
 from gre_bench.ingest.pdf.paragraphs import CAPTION, drop_debris, joined, paragraphs, type_of, words_of
 from gre_bench.ingest.pdf.rows import Page, Row, decide, extent, is_note_mark, read_page, undecided
@@ -76,15 +76,9 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             if not document.is_pdf:
                 return PdfText("not_a_pdf", notes=("the file is of another format",))
             count = document.page_count
-            noted, expressed = [], False
-            try:
-                expressed = conform(document)
-            except faults as error:
-                noted.append(f"memberships of layers cannot be looked at: {_plain(error)}")
             read = _read(document, min(count, max_pages), faults)
-            read.notes += noted
             try:
-                read.findings += [judged(finding) for finding in layers(data, document, max_pages, expressed)]
+                read.findings += [judged(finding) for finding in layers(data, document, max_pages)]
             except faults as error:
                 read.notes.append(f"layers cannot be looked at: {_plain(error)}")
             status = _status(document, count, max_pages, read, cut)
@@ -112,15 +106,14 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
     for number in range(1, count + 1):
         try:
             page = document[number - 1]
-            empty = not page.get_bboxlog()
-            warnings = pymupdf.TOOLS.mupdf_warnings().splitlines()
             sight, findings, notes = audit_page(page, number, faults)
+            warnings = pymupdf.TOOLS.mupdf_warnings().splitlines()
             rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
             read.notes.append(f"page {number} cannot be read: {_plain(error)}")
             read.lost += 1
             continue
-        if (loss := next(filter(_LOST.search, warnings), None)) or (empty and document.is_repaired):
+        if (loss := next(filter(_LOST.search, warnings), None)) or (sight.empty and document.is_repaired):
             read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
             read.lost += 1
         elif error := next(filter(_WRONG.search, warnings), None):

@@ -147,7 +147,7 @@ def load() -> Callable[[dict[str, Any], bytes], Message]:
         read = read_pdf(data, max_pages=request["max_pages"])
         pictures = []
         if request.get("folder"):
-            from gre_bench.ingest.pdf.audit.pages import draw
+            from gre_bench.ingest.pdf.audit import draw
 
             pictures = draw(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
         return {"read": read.to_json(), "pictures": pictures}, b""

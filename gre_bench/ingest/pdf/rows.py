@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from gre_bench.ingest.pdf.text import Fate
+from gre_bench.ingest.pdf.text import Box, Fate
 
 if TYPE_CHECKING:
-    from gre_bench.ingest.pdf.audit.hidden import Sight
+    from gre_bench.ingest.pdf.hidden import Sight
 
 
 NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
@@ -105,18 +105,22 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = sight.glyphs.words_by_line(sight.hidden, sight.copies)
-    turned = start = number_of_line = 0
-    pieces = []
+    repeated = bool(sight.copies.any())
+    start = number_of_line = 0
+    lines: list[_Line] = []
     for block_number, block in enumerate(sight.glyphs.blocks):
         for line in block["lines"]:
             spans, start = _seen_spans(line, sight, start)
             words, number_of_line = int(seen[number_of_line]), number_of_line + 1
             if not any(span.text.strip() for span in spans):
                 continue
-            if _direction(line) != turn:
-                turned += words
-            else:
-                pieces.append(_piece(line, spans, index, block_number, words, turn, size))
+            whole = sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"])
+            box = line["bbox"] if whole else _around([span.box for span in spans])
+            part = _Line(spans, box, line["dir"], block_number, words)
+            if not (repeated and lines and lines[-1].continued(part)):
+                lines.append(part)
+    pieces = [_piece(line, index, turn, size) for line in lines if line.runs == turn]
+    turned = sum(line.words for line in lines if line.runs != turn)
     width, height = size if turn == "right" else size[::-1]
     return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
 
@@ -124,9 +128,9 @@ def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) 
 Direction = Literal["right", "up", "down", "other"]
 
 
-def _direction(line: dict[str, Any]) -> Direction:
-    """Returns the direction in which PyMuPDF's *line* runs on the page as shown."""
-    across, along = line["dir"]
+def _direction(line: tuple[float, float]) -> Direction:
+    """Returns the direction in which a line with PyMuPDF's direction *line* runs on the page as shown."""
+    across, along = line
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
 
@@ -135,7 +139,7 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
-            letters[_direction(line)] += sum(len(span["chars"]) for span in line["spans"])
+            letters[_direction(line["dir"])] += sum(len(span["chars"]) for span in line["spans"])
     side: Direction = "up" if letters["up"] >= letters["down"] else "down"
     return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
 
@@ -148,7 +152,48 @@ class _Span:
     size: float
     bold: bool
     origin: tuple[float, float]
-    box: tuple[float, float, float, float]
+    box: Box
+
+
+WORD_SPACE, LINE_SPACE = 0.15, 0.8
+"""The widest gap within a word and within a line, in units of the font size, as MuPDF joins letters."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """The visible *spans* of a line in *block*, with the line's *box*, *direction* (a vector) and number of *words*."""
+
+    spans: list[_Span]
+    box: Box
+    direction: tuple[float, float]
+    block: int
+    words: int
+
+    @property
+    def runs(self) -> Direction:
+        return _direction(self.direction)
+
+    def continued(self, part: _Line) -> bool:
+        """Appends *part* and returns True if it goes on where this line ends, else returns False.
+
+        MuPDF breaks a line wherever a word is drawn again, because the second copy begins left of where the first ends.
+        """
+        last, first = self.spans[-1], part.spans[0]
+        if part.block != self.block or part.direction != self.direction:
+            return False
+        (along, down), size = self.direction, max(last.size, first.size)
+        ends = (along * last.box[side] + down * last.box[side + 1] for side in (0, 2))
+        starts = (along * first.box[side] + down * first.box[side + 1] for side in (0, 2))
+        gap = min(starts) - max(ends)
+        moved = (first.origin[0] - last.origin[0]) * -down + (first.origin[1] - last.origin[1]) * along
+        if abs(moved) > 0.5 * size or not -WORD_SPACE * size < gap < LINE_SPACE * size:
+            return False
+        if gap > WORD_SPACE * size and not (last.text[-1:].isspace() or first.text[:1].isspace()):
+            self.spans[-1] = replace(last, text=f"{last.text} ")
+        self.spans += part.spans
+        self.box = _around([self.box, part.box])
+        self.words += part.words
+        return True
 
 
 def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
@@ -168,32 +213,26 @@ def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_S
     return spans, start
 
 
-def _around(boxes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
+def _around(boxes: Sequence[Sequence[float]]) -> Box:
     left, top, right, bottom = zip(*boxes, strict=True)
     return min(left), min(top), max(right), max(bottom)
 
 
-def _piece(
-    line: dict[str, Any], spans: list[_Span], number: int, block: int, words: int, turn: Direction,
-    page: tuple[float, float],
-) -> Row:  # fmt: skip
+def _piece(line: _Line, number: int, turn: Direction, page: tuple[float, float]) -> Row:
     def turned(x: float, y: float) -> tuple[float, float]:
         """Returns where (*x*, *y*) lies after a *page*, whose letters run towards *turn*, is set upright."""
         return (x, y) if turn == "right" else (page[1] - y, x) if turn == "up" else (y, page[0] - x)
 
+    spans, box = line.spans, line.box
     sizes: Counter[float] = Counter()
     for span in spans:
         sizes[round(span.size, 1)] += len(span.text.strip())
     letters = sizes.total()
-    bold = sum(len(span.text.strip()) for span in spans if span.bold)
     size = sizes.most_common(1)[0][0]
-    if sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"]):
-        box = line["bbox"]
-    else:
-        box = _around([span.box for span in spans])
     corners = turned(*box[:2]), turned(*box[2:])
     (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
-    spans = [replace(span, origin=turned(*span.origin)) for span in spans]
+    if turn != "right":
+        spans = [replace(span, origin=turned(*span.origin)) for span in spans]
     baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).origin[1]
     y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
     first = next(span for span in spans if span.text.strip())
@@ -205,7 +244,8 @@ def _piece(
             continue
         opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())
         text += f" {span.text}" if opens and span.text[:1].isalpha() else span.text
-    return Row(text, x0, y0, x1, y1, size, max(sizes), bold > 0.8 * letters, raised, number, block, words=words)
+    bold = sum(len(span.text.strip()) for span in spans if span.bold) > 0.8 * letters
+    return Row(text, x0, y0, x1, y1, size, max(sizes), bold, raised, number, line.block, words=line.words)
 
 
 def is_note_mark(text: str, before: str) -> bool:

@@ -45,7 +45,7 @@ WHAT_IS_FOUND: dict[Kind, str] = {
     "annotation": "text of an annotation or form field",
     "zero_width": "characters without width (zero-width, direction or tag characters)",
     "packed": "many characters in the place of one",
-    "illegible": "letters squeezed, skewed, set on one another, or in noise",
+    "illegible": "letters that cannot be read (only in texts of earlier versions)",
     "actual_text": "text said to stand for what is shown",
     "instruction": "a passage in plain sight that instructs reviewers or models",
 }

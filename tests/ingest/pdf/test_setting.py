@@ -9,12 +9,13 @@ from functools import cache
 import pymupdf
 import pytest
 
-from gre_bench.ingest.pdf.audit.glyphs import copies, glyphs_of
 from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.hidden import copies, glyphs_of
 from gre_bench.ingest.pdf.matter import body_of
 from gre_bench.ingest.pdf.paragraphs import Type, joined, prose, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
 from gre_bench.ingest.pdf.text import PdfText, count_words, totals
+from tests.conftest import SIXTEEN
 
 GREY, BLACK = (0.6, 0.6, 0.6), (0.0, 0.0, 0.0)
 ONCE = ((0.0, 0.0, BLACK, 0),)
@@ -97,6 +98,34 @@ def test_text_that_is_drawn_twice_to_look_bold_is_read_once(drawn, parts):
         read = read_pdf(paper(drawn, drawn if part == "all" else ONCE))
         assert (read.title, read.abstract, read.text) == (plain().title, plain().abstract, plain().text)
         assert (read.status, totals(read.words), read.findings) == ("ok", totals(plain().words), ())
+
+
+@cache
+def piecewise(pieces: str, *shifts: float) -> PdfText:
+    """A sample paper set again: each of the *pieces* of a line, a pattern, is drawn at all *shifts* before the next."""
+    with pymupdf.open(SIXTEEN / "pdfs" / "s03.pdf") as paper, pymupdf.open() as again:
+        for page in paper:
+            shape = again.new_page(width=612, height=792).new_shape()
+            for block in page.get_text("rawdict", flags=pymupdf.TEXTFLAGS_TEXT)["blocks"]:
+                for span in (span for line in block["lines"] for span in line["spans"]):
+                    for piece in re.finditer(pieces, "".join(char["c"] for char in span["chars"])):
+                        x, y = span["chars"][piece.start()]["origin"]
+                        for shift in shifts:
+                            shape.insert_text((x + shift, y), piece[0], fontsize=span["size"], fontname="tiro")
+            shape.commit()
+        return read_pdf(again.tobytes())
+
+
+@pytest.mark.parametrize("shift", [0, 0.2, 0.4, 0.6, 0.8])
+def test_text_whose_every_word_is_drawn_twice_before_the_next_is_read_once(shift):
+    once, twice = piecewise(r"\S+", 0), piecewise(r"\S+", 0, shift)
+    assert (twice.title, twice.abstract, twice.text) == (once.title, once.abstract, once.text)
+    assert (twice.status, totals(twice.words), twice.findings) == ("ok", totals(once.words), ())
+
+
+def test_text_whose_every_letter_is_drawn_thrice_before_the_next_is_read_once():
+    once, thrice = piecewise(r"\S", 0), piecewise(r"\S", 0, 0.4, 0.8)
+    assert (thrice.title, thrice.abstract, thrice.text) == (once.title, once.abstract, once.text)
 
 
 def test_a_page_that_is_drawn_twice_is_read_once():

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.extraction import in_reading_order, read_pdf
+from gre_bench.ingest.pdf.hidden import look_at
 from gre_bench.ingest.pdf.matter import front
 from gre_bench.ingest.pdf.paragraphs import Paragraph, Type, drop_debris, joined, reads_as_prose, type_of, words_of
 from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.audit.glyphs import glyphs_of
 from gre_bench.ingest.pdf.extraction import read_pdf
+from gre_bench.ingest.pdf.hidden import glyphs_of
 from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, doubts, ranges, totals
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden

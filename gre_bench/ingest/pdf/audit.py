@@ -16,11 +16,11 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymupdf
 
 from gre_bench.core.resources import patterns
-from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, text_page
-from gre_bench.ingest.pdf.audit.hidden import Sight, look_at
+from gre_bench.ingest.pdf.hidden import Glyphs, Sight, glyphs_of, look_at, text_page
 from gre_bench.ingest.pdf.text import Finding, readable, rounded
 
 LONGEST = 2000
@@ -73,24 +73,30 @@ def _running(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | None]]:
     """
     text: list[str] = []
     places: list[int | None] = []
-    line = None
-    for index in (index for index in range(len(glyphs.text)) if not unread[index]):
-        if line is not None and glyphs.line[index] != line:
+    line, lines = None, glyphs.line.tolist()
+    for index in np.flatnonzero(~unread).tolist():
+        letter = glyphs.text[index]
+        if line is not None and lines[index] != line:
             if len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha():
                 text.pop()
                 places.pop()
             else:
                 text.append(" ")
                 places.append(None)
-        line = glyphs.line[index]
-        if not (glyphs.text[index].isspace() and text and text[-1] == " "):
-            text.append(" " if glyphs.text[index].isspace() else glyphs.text[index])
+        line = lines[index]
+        if not letter.isspace():
+            text.append(letter)
+            places.append(index)
+        elif not text or text[-1] != " ":
+            text.append(" ")
             places.append(index)
     return "".join(text), places
 
 
 LEAST = 12
 """The fewest letters that a reported replacement adds; ligatures and hyphens are replaced by fewer."""
+REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
+"""Marked content with a replacement text, or with properties that another object holds."""
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
@@ -111,6 +117,9 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
     The page, whose characters are *glyphs*, does not show them, but programs that extract text read them.
     """
+    streams = [page.read_contents(), *(page.parent.xref_stream(form[0]) or b"" for form in page.get_xobjects())]
+    if not any(REPLACED.search(stream) for stream in streams):
+        return []
     texts = glyphs.joined(range(len(glyphs.text))), str(text_page(page, followed=True).extractText())
     plain, followed = (re.findall(r"[^\W\d_]+", text) for text in texts)
     if not Counter(followed) - Counter(plain):
@@ -121,12 +130,12 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     return [_finding("actual_text", number, page.rect, text)] if text else []
 
 
-def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> list[Finding]:
+def layers(data: bytes, document: Any, most: int) -> list[Finding]:
     """Returns a finding for each of the first *most* pages with text in layers that are off when the file is opened.
 
-    *document* is the PDF *data* after `conform`, which says if layers are *conditional* on several others.
+    *document* is the PDF *data*.
     """
-    if not conditional and all(layers_on(document).values()):
+    if all(layers_on(document).values()):
         return []
     findings = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:
@@ -151,37 +160,6 @@ def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
     return Finding(kind, number, rounded(box), readable(text.strip()))
 
 
-NONE = re.compile(r"/Separation\s*/None(?![\w.-])|/DeviceN\s*\[((?:\s*/None(?![\w.-]))+)\s*\]")
-TOKEN = re.compile(r"\[|\]|/And|/Or|/Not|(\d+) \d+ R")
-DEEPEST = 20
-"""How deeply nested arrays of a visibility expression are read."""
-
-
-def conform(document: Any) -> bool:
-    """Changes the PyMuPDF *document*, in memory only, so that MuPDF draws it as ISO 32000-2 says.
-
-    - A layer membership (``/OCMD``) makes its content depend on layers. If its expression (``/VE``) or its policy
-      (``/P``, 8.11.2.2) hides the content, MuPDF will no longer show that content.
-    - The colorant ``/None`` (8.6.6.4, 8.6.6.5) leaves no mark on paper. Paint in it becomes white.
-
-    Returns whether any layer membership hides its content.
-    """
-    on = layers_on(document)
-    hidden = False
-    white: dict[int, int] = {}
-    for xref in range(1, document.xref_length()):
-        text = document.xref_object(xref, compressed=True)
-        if on and "/OCMD" in text and not _shows(document, xref, on):
-            group, shown = next(iter(on.items()))
-            document.xref_set_key(xref, "VE", "null")
-            document.xref_set_key(xref, "OCGs", f"{group} 0 R")
-            document.xref_set_key(xref, "P", "/AllOff" if shown else "/AnyOn")
-            hidden = True
-        if "/None" in text and NONE.search(text):
-            document.update_object(xref, NONE.sub(lambda match: _white(document, match, white), text))
-    return hidden
-
-
 def layers_on(document: Any) -> dict[int, bool]:
     """Returns {object number of a layer: whether the layer is on when *document* is opened}."""
     groups = document.get_ocgs()
@@ -190,62 +168,6 @@ def layers_on(document: Any) -> dict[int, bool]:
     given = document.get_layer(-1)
     base = given.get("basestate") != "OFF"
     return {xref: (base or xref in given.get("on", ())) and xref not in given.get("off", ()) for xref in groups}
-
-
-def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
-    """Whether the layer membership (``/OCMD``) *xref* shows its content, given which layers are *on*."""
-    kind, expression = document.xref_get_key(xref, "VE")
-    if kind in ("array", "xref"):
-        return _visible(document, expression, on)
-    members = [on[int(number)] for number in re.findall(r"(\d+) \d+ R", document.xref_get_key(xref, "OCGs")[1] or "")
-               if int(number) in on]  # fmt: skip
-    policy = document.xref_get_key(xref, "P")[1]
-    by_policy = {"/AllOn": all(members), "/AnyOff": not all(members), "/AllOff": not any(members)}
-    return not members or by_policy.get(policy, any(members))
-
-
-def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
-    """Whether the visibility *expression* (``/VE``) shows its content, as malformed ones do; *on* is as in `_shows`."""
-    tokens = [(match.group(), match.group(1)) for match in TOKEN.finditer(expression)]
-
-    def read(index: int, depth: int) -> tuple[bool, int]:
-        token, number = tokens[index]
-        if number is not None:
-            group = int(number)
-            if group in on:
-                return on[group], index + 1
-            inner = document.xref_object(group, compressed=True) if 0 < group < document.xref_length() else ""
-            nested = inner.startswith("[") and depth < DEEPEST
-            return (_visible(document, inner, on) if nested else True), index + 1
-        if token != "[" or depth >= DEEPEST:
-            raise ValueError
-        operator, parts, index = tokens[index + 1][0], [], index + 2
-        while tokens[index][0] != "]":
-            part, index = read(index, depth + 1)
-            parts.append(part)
-        if operator == "/Not":
-            return not all(parts), index + 1
-        return (all(parts) if operator == "/And" else any(parts)), index + 1
-
-    try:
-        return read(0, 0)[0]
-    except (IndexError, ValueError, RecursionError):
-        return True
-
-
-def _white(document: Any, match: re.Match[str], functions: dict[int, int]) -> str:
-    """Returns the text of a colour space that begins as *match*, a match of `NONE`, and paints only white.
-
-    The function that turns its colorants into white is one of *functions* ({number of colorants: object number}), to
-    which, as to *document*, a missing one is added.
-    """
-    inks = len(re.findall("/None", match.group(1))) if match.group(1) else 1
-    if inks not in functions:
-        functions[inks] = document.get_new_xref()
-        domain = " ".join(["0 1"] * inks)
-        document.update_object(functions[inks], f"<</FunctionType 4/Domain[{domain}]/Range[0 1]>>")
-        document.update_stream(functions[inks], ("{" + "pop " * inks + "1}").encode())
-    return f"{match.group()}/DeviceGray {functions[inks]} 0 R"
 
 
 HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)

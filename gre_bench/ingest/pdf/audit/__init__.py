@@ -1,1 +1,0 @@
-"""Finds content of a PDF's pages that no human reader sees."""
