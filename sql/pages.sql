@@ -11,13 +11,14 @@ select
     l.vs_human_high as high,
     (l.vs_human_high - l.vs_human) / t.q90 as se,
     l.vs_human_papers as papers,
+    l.vs_human_units as units,
     l.above_chance,
     l.above_chance_high
 from leaderboard l
 join signatures s using (signature_id)
 join signatures_shown w using (signature_id)
 left join metrics m on m.metric = s.metric
-left join student_t t on t.df = least(l.vs_human_papers - 1, 1000)
+left join student_t t on t.df = least(l.vs_human_units - 1, 1000)
 where l.vs_human is not null
 order by w.place, l.candidate;
 

@@ -30,7 +30,7 @@ from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, Words, at_human_length, rank_statistics
-from gre_bench.stats.intervals import AboveChance, above_chance, paired_test
+from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
 
@@ -184,14 +184,20 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. A candidate has no row if it has fewer than two papers, or if its
-    difference is the same on all papers.
+    The test is Student's t-test, paired by paper. If chance is in the score, papers that either of the two exchanges
+    reviews with depend on each other (`exchange_error`). A candidate has no row if it has fewer than two independent
+    papers, or if its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
-        differences = [row["difference"] for row in group]
-        if len(differences) > 1 and not math.isnan(p := paired_test(differences).p):
+        papers = list(group)
+        differences, own, human = ([row[key] for row in papers] for key in ("difference", "own", "human"))
+        try:
+            p = (exchange_test(differences, own, human) if own[0] else paired_test(differences)).p
+        except ValueError:
+            continue
+        if not math.isnan(p):
             tested.append({"candidate_id": name, "p": p, "papers": len(differences)})
     return tested
 

@@ -121,6 +121,19 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     return PairedTest(mean, low, high, p if error else math.nan, len(values))
 
 
+def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
+    """Tests as `paired_test` does, if the *differences* of papers that share an exchange of reviews are dependent.
+
+    *first*, *second*: for each paper, the exchange of either candidate. `exchange_error` has formula and errors.
+    A contrast in which the score by chance cancels, such as two scores of one review against one reference, does not
+    depend on exchanges: for it, `paired_test` is right.
+    """
+    error, units = exchange_error(differences, first, second)
+    mean = float(np.mean(differences))
+    low, high, p = student_test(mean, error, units - 1, level)
+    return PairedTest(mean, low, high, p if error else math.nan, units)
+
+
 @cache
 def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
     """Returns a table of Student's t with one row for each number of degrees of freedom *df* from 1 to *most*.

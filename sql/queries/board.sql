@@ -138,6 +138,8 @@ order by candidate_id, paper_id;
 
 -- name: anchored
 -- one row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair
+-- A metric with chance in its score has the interval of the board if the human baseline is the only anchor, else none:
+-- papers depend on each other by the exchanges of all anchors.
 with anchor as (
     select signature_id, paper_id, reference_id, avg(value order by value) as value
     from pairs
@@ -170,10 +172,20 @@ select
     f.candidate_id as candidate,
     l.kind,
     f.papers,
+    case when s.chance = 'none' then f.papers else l.vs_human_units end as units,
     f.difference,
-    f.difference - t.q90 * f.se as low,
-    f.difference + t.q90 * f.se as high,
-    f.se,
+    case
+        when s.chance = 'none' then f.difference - t.q90 * f.se
+        when $anchors::varchar[] = ['human'] then l.vs_human_low
+    end as low,
+    case
+        when s.chance = 'none' then f.difference + t.q90 * f.se
+        when $anchors::varchar[] = ['human'] then l.vs_human_high
+    end as high,
+    case
+        when s.chance = 'none' then f.se
+        when $anchors::varchar[] = ['human'] then (l.vs_human_high - l.vs_human) / t.q90
+    end as se,
     l.score as mean,
     l.above_chance,
     l.above_chance_high,
@@ -183,7 +195,7 @@ select
 from found f
 join signatures s using (signature_id)
 join leaderboard l on l.signature_id = f.signature_id and l.candidate = f.candidate_id
-left join student_t t on t.df = least(f.papers - 1, 1000)
+left join student_t t on t.df = least(case when s.chance = 'none' then f.papers else l.vs_human_units end - 1, 1000)
 order by s.metric, f.signature_id, f.candidate_id;
 
 -- name: strata
@@ -205,6 +217,7 @@ order by stratum <> 'PDF version', stratum, papers desc, value;
 -- name: clean_gap
 -- one row per requested signature that has both in one group: contaminated candidates against the others of their group,
 -- paired by paper and reference
+-- No interval for a metric with chance in its score: papers depend on each other by the exchanges of all candidates.
 with models as (
     select c.candidate_id, c.group_name, x.status is not distinct from 'contaminated' as contaminated
     from candidates c
@@ -249,7 +262,7 @@ select
 from gaps g
 join signatures s using (signature_id)
 join named n using (signature_id)
-left join student_t t on t.df = least(g.papers - 1, 1000)
+left join student_t t on s.chance = 'none' and t.df = least(g.papers - 1, 1000)
 order by s.metric;
 
 -- name: exposures
@@ -259,11 +272,21 @@ order by role, name;
 
 -- name: human_differences
 -- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
-select p.candidate_id, p.paper_id, avg(p.value - h.value order by p.value - h.value) as difference
+-- own, human: the exchanges of reviews that this depends on, the candidate's and the human baseline's; null unless the
+-- metric has chance in its score
+select
+    p.candidate_id,
+    p.paper_id,
+    avg(p.value - h.value order by p.value - h.value) as difference,
+    any_value(case when g.chance <> 'none' then coalesce(a.swap, p.paper_id) end) as own,
+    any_value(case when g.chance <> 'none' then coalesce(b.swap, p.paper_id) end) as human
 from pairs p
+join signatures g using (signature_id)
 join pairs h on h.signature_id = p.signature_id and h.paper_id = p.paper_id and h.reference_id = p.reference_id
     and h.candidate_id = 'human' and h.state = 'scored'
 join candidates c on c.candidate_id = p.candidate_id and c.kind in ('model', 'control')
+left join moved a on a.writer = g.writer and a.candidate_id = p.candidate_id and a.paper_id = p.paper_id
+left join moved b on b.writer = g.writer and b.candidate_id = 'human' and b.paper_id = p.paper_id
 where p.signature_id = $signature_id and p.state = 'scored'
-group by all
+group by p.candidate_id, p.paper_id
 order by all;

@@ -7,6 +7,8 @@
 -- Expected pairs: the (paper, reference) pairs that any candidate has under the signature. With under 98%: no rank.
 -- The human baseline is not expected against itself, where its review is a reference of the models.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
+-- Where scores have the score by chance in them, papers that exchange reviews depend on each other: a mean is then by
+-- exchange, and a difference by the exchanges of both candidates (exchange_error in gre_bench/stats/intervals.py).
 create or replace view boards as
 with known as materialized (
     select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
@@ -98,6 +100,59 @@ human_differences as (
     where difference is not null
     group by all
 ),
+exchange_sums as (
+    select
+        p.signature_id,
+        p.candidate_id,
+        grouping(coalesce(a.swap, p.paper_id), coalesce(b.swap, p.paper_id)) as side,
+        sum(p.difference - d.mean order by p.difference) as total
+    from papers_of p
+    join signatures s on s.signature_id = p.signature_id and s.chance <> 'none'
+    join human_differences d on d.signature_id = p.signature_id and d.candidate_id = p.candidate_id
+    left join moved a on a.writer = s.writer and a.candidate_id = p.candidate_id and a.paper_id = p.paper_id
+    left join moved b on b.writer = s.writer and b.candidate_id = 'human' and b.paper_id = p.paper_id
+    where p.difference is not null
+    group by grouping sets (
+        (p.signature_id, p.candidate_id, coalesce(a.swap, p.paper_id)),
+        (p.signature_id, p.candidate_id, coalesce(b.swap, p.paper_id)),
+        (p.signature_id, p.candidate_id, coalesce(a.swap, p.paper_id), coalesce(b.swap, p.paper_id))
+    )
+),
+exchange_sides as (
+    select
+        signature_id,
+        candidate_id,
+        side,
+        count(*) as units,
+        count(*) / (count(*) - 1) * sum(total ** 2 order by total) as square
+    from exchange_sums
+    group by all
+    having count(*) > 1
+),
+exchange_errors as (
+    select
+        signature_id,
+        candidate_id,
+        min(units) as units,
+        sqrt(greatest(
+            sum(case when side = 0 then -square else square end order by side), max(square) filter (side = 0)
+        )) as error
+    from exchange_sides
+    group by all
+    having count(*) = 3
+),
+differences_to_human as (
+    select
+        d.signature_id,
+        d.candidate_id,
+        d.papers,
+        d.mean,
+        case when s.chance = 'none' then d.papers else e.units end as units,
+        case when s.chance = 'none' then d.se else e.error / d.papers end as se
+    from human_differences d
+    join signatures s using (signature_id)
+    left join exchange_errors e using (signature_id, candidate_id)
+),
 boards_of as (select unnest(['clean', 'all']) as board),
 judged as (
     select
@@ -151,6 +206,7 @@ select
     st.difference_p_holm as p,
     dp.p as p_alone,
     d.papers as vs_human_papers,
+    d.units as vs_human_units,
     ch.above as above_chance,
     ch.above_low as above_chance_low,
     ch.above_high as above_chance_high,
@@ -221,9 +277,9 @@ select
 from judged j
 join signatures s using (signature_id)
 left join validations v using (signature_id)
-left join human_differences d using (signature_id, candidate_id)
+left join differences_to_human d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.units - 1, 1000)
-left join student_t u on u.df = least(d.papers - 1, 1000)
+left join student_t u on u.df = least(d.units - 1, 1000)
 left join chance ch using (signature_id, candidate_id)
 left join differences dp using (signature_id, candidate_id)
 left join rank_statistics st using (board, signature_id, candidate_id)
