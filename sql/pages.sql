@@ -138,7 +138,15 @@ order by candidate, writer;
 
 -- name: strata
 -- one row per stratum, its value, board shown and candidate: scores there, the most papers first; PDF versions first
-with sizes as (
+with kinds_of_papers as (
+    select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
+    from papers
+    left join paper_sources s using (paper_id)
+    where exists (from snapshots)
+    union all
+    select paper_id, stratum, value from paper_strata
+),
+sizes as (
     select stratum, value, count(*) as sampled
     from kinds_of_papers
     where paper_id in (select paper_id from sample)

@@ -1,6 +1,6 @@
 """Computes and stores what a board shows besides mean scores and ranks: exposures, rank statistics, lengths and costs.
 
-Mean scores and ranks themselves are computed by the view ``sql/views/boards.sql``.
+Mean scores and ranks themselves are computed by ``sql/queries/fill.sql``, which fills the table ``board``.
 
 An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
 order of the candidates is: a refresh deletes them before it changes scores, and computes them again at its end.
@@ -110,6 +110,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     judged: dict[str, dict[str, Row]] = {}
     texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
+    store.fill_board()
     for row in store.rows(queries.RANKED, signature_ids=ids):
         ranked = boards[row["signature_id"], row["board"]]
         ranked.setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
@@ -142,7 +143,9 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
                 rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
     tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
-    clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
+    with store.transaction():
+        clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
+        store.fill_board()
 
 
 def _group_by_group(

@@ -1,6 +1,6 @@
 """Confidence intervals of a mean, Student's paired test, scores above chance, and Welch's test of a change.
 
-``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
+``sql/queries/fill.sql`` computes the same quantities; a test compares its results with those of this module.
 
 A candidate scores above chance as far as its score lies above the *score by chance*. That is the score of its review of
 another paper, against the same reference.

@@ -19,10 +19,11 @@ from gre_bench.store.database import connect, interrupted, lacks, of_statement, 
 from gre_bench.store.edition import INCLUDED_EDITION, Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import kept_open
-from gre_bench.store.schema import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
+from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill
 from gre_bench.store.statements import statement
 
 __all__ = [
+    "EARLIEST",
     "INCLUDED_EDITION",
     "NEW_FILE",
     "SCHEMA_VERSION",
@@ -35,6 +36,7 @@ __all__ = [
     "connect",
     "fetch",
     "fetch_columns",
+    "fill",
     "find_editions",
     "frozen",
     "interrupted",

@@ -8,7 +8,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +37,8 @@ def find_editions(state: Path) -> list[str]:
     return own + [path.name for path in folders if path.name not in own and (path / LOADED).is_file()]
 
 
+BESIDE = ("start_run", "end_run")
+"""Queries that change nothing which a board depends on."""
 LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
@@ -106,6 +108,7 @@ class Store:
         self.copy = CopyForReaders(key, self.read_file)
         self._database = Database(key, self.file, self.read_file)
         self._copied_at = self._copy_s = 0.0
+        self._filled = False
 
     @property
     def exists(self) -> bool:
@@ -142,6 +145,7 @@ class Store:
                 with self._database.transaction() as run:
                     schema.check_version(run, self.key)
                     schema.define(run)
+                self._filled = False
                 yield
 
     @contextmanager
@@ -184,16 +188,34 @@ class Store:
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 
-    def transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction, as `Database.transaction` does."""
-        return self._database.transaction()
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yields a connection to the store itself inside one transaction, as `Database.transaction` does.
+
+        The board may depend on what the block changes; see `fill_board`.
+        """
+        self._filled = False
+        try:
+            with self._database.transaction() as run:
+                yield run
+        except BaseException:
+            self._filled = False
+            raise
+
+    def fill_board(self) -> None:
+        """Fills the tables ``board`` and ``strata``, unless nothing has changed since this was last done."""
+        if not self._filled:
+            with self._database.transaction() as run:
+                schema.fill(run)
+            self._filled = True
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs several queries in one transaction, each of *steps* being (name of a query, values).
 
         A mapping holds the query's parameters. A list of records is its table ``incoming``; an empty list does nothing.
         """
-        with self.transaction() as run:
+        beside = all(query in BESIDE for query, _ in steps)
+        with self._database.transaction() if beside else self.transaction() as run:
             for query, values in steps:
                 text = statement("queries", query)
                 if isinstance(values, Mapping):
@@ -205,12 +227,12 @@ class Store:
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""
-        with self.transaction() as run:
+        with self._database.transaction() as run:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
         """Returns the result of *query* as one list per column, faster than `rows`. No column may hold a null."""
-        with self.transaction() as run:
+        with self._database.transaction() as run:
             return fetch_columns(run, query, **parameters)
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
@@ -286,7 +308,11 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with all committed transactions, to *beside*. The caller must hold the lock."""
+        """Copies the store's file, with all committed transactions and a filled board, to *beside*.
+
+        The caller must hold the lock.
+        """
+        self.fill_board()
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 

@@ -1,6 +1,6 @@
 -- name: leaderboard
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
--- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not: see boards.
+-- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not.
 with planned as (
     select
         signature_id,
@@ -10,7 +10,7 @@ with planned as (
     group by all
 )
 select l.* exclude (board), p.papers as plan_papers, p.expected_papers, (select count(distinct paper_id) from sample) as sampled
-from boards l
+from board l
 left join planned p using (signature_id)
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.score desc nulls last, l.candidate;
@@ -18,14 +18,14 @@ order by not starts_with(l.validation, 'validated'), l.metric, l.group_name null
 -- name: ranked
 -- one row per requested signature, board and ranked candidate: group by group, best first
 select signature_id, board, group_name, candidate, rank
-from boards
+from board
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
 -- name: stale_ranks
 -- one row per rank of the requested signatures that only their boards or only their rank statistics have
 with on_boards as (
-    select signature_id, board, candidate, rank from boards where rank is not null
+    select signature_id, board, candidate, rank from board where rank is not null
 ),
 stated as (
     select signature_id, board, candidate_id as candidate, rank from rank_statistics
@@ -208,6 +208,14 @@ order by signature_id, stratum, max(papers) over (partition by signature_id, str
 
 -- name: sampled_strata
 -- one row per stratum of the sampled papers and value: how many papers, by version of the PDF first
+with kinds_of_papers as (
+    select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
+    from papers
+    left join paper_sources s using (paper_id)
+    where exists (from snapshots)
+    union all
+    select paper_id, stratum, value from paper_strata
+)
 select stratum, value, count(*) as papers
 from kinds_of_papers
 where paper_id in (select paper_id from sample)

@@ -297,6 +297,7 @@ def test_a_stratum_of_scores_above_chance_has_the_intervals_of_the_swap_graph_wi
     with store.lock("test"), store.transaction() as run:
         run.execute("insert into paper_strata select paper_id, 'half', paper_id < 's11' from papers")
         run.execute("insert into snapshots values ('digest', 'folder', now())")
+        store.fill_board()
         rows = run.execute(
             "select candidate, score, low, high, vs_human, vs_human_low, vs_human_high from strata "
             "join signatures using (signature_id) where metric = 'gem_specific' and stratum = 'half' and value = 'true'"

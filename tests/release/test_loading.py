@@ -145,7 +145,8 @@ def test_a_damaged_table_under_its_own_digest_is_one_line_or_a_wrong_number_that
 
 
 def test_a_release_of_another_schema_leaves_neither_edition_nor_release(state, tmp_path, monkeypatch):
-    monkeypatch.setattr("gre_bench.release.loading.SCHEMA_VERSION", 99)
+    for name in ("SCHEMA_VERSION", "EARLIEST"):
+        monkeypatch.setattr(f"gre_bench.release.loading.{name}", 99)
     with pytest.raises(StoreError, match="has schema version .*, this program reads 99"):
         load_release(state / "releases" / RELEASE, tmp_path / "elsewhere")
     assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
