@@ -23,7 +23,7 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
-from gre_bench.store.database import Database, of_statement, reader
+from gre_bench.store.database import Database, interrupted, of_statement, reader
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
@@ -101,14 +101,18 @@ class Store:
         self.key = key
         self.folder = Path(state) / "editions" / key
         self.file = self.folder / "edition.duckdb"
-        self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
         self.release_file = self.folder / LOADED
-        self.copy = CopyForReaders(key, self.read_file)
-        self._database = Database(key, self.file, self.read_file)
+        self.copy = CopyForReaders(key, self.folder)
+        self._database = Database(key, self.file, lambda: self.copy.file)
         self._copied_at = self._copy_s = 0.0
         self._filled = False
+
+    @property
+    def read_file(self) -> Path:
+        """The copy for readers; there is none before something was committed."""
+        return self.copy.file
 
     @property
     def exists(self) -> bool:
@@ -203,11 +207,20 @@ class Store:
             raise
 
     def fill_board(self) -> None:
-        """Fills the tables ``board`` and ``strata``, unless nothing has changed since this was last done."""
-        if not self._filled:
+        """Fills the tables ``board`` and ``strata``, unless nothing has changed since this was last done.
+
+        Raises `StoreError` if they cannot be filled from the other tables.
+        """
+        if self._filled:
+            return
+        try:
             with self._database.transaction() as run:
                 schema.fill(run)
-            self._filled = True
+        except duckdb.Error as error:
+            if interrupted(error):
+                raise
+            raise self.fault(error) from None
+        self._filled = True
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs several queries in one transaction, each of *steps* being (name of a query, values).
@@ -265,7 +278,7 @@ class Store:
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
-            private = Path(folder) / self.read_file.name
+            private = Path(folder) / "read.duckdb"
             self.copy.copy_to(private)
             return ask(self.key, private, text, bounds or QuerySettings())
 
@@ -274,7 +287,12 @@ class Store:
         """Yields one read-only connection to the copy for readers, so that several queries read the same copy."""
         self._check_there()
         with self.copy.opened() as connection:
-            yield connection
+            try:
+                yield connection
+            except duckdb.Error as error:
+                if of_statement(error):
+                    raise
+                raise self.copy.fault(error) from None
 
     def _check_there(self) -> None:
         """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
@@ -377,11 +395,8 @@ class Frozen(ReadCopy):
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
     """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
 
-    Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
-    changed the copy for readers, or left a database log beside it.
+    Raises `LockedError` if a run is still writing after *wait_s* seconds.
     """
-    if store.read_file.exists():
-        store.copy.check()
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         file = Path(folder) / store.file.name
         with store.lock(command, wait_s), putting(store.key, file, file):

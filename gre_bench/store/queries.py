@@ -46,8 +46,8 @@ def plain(*names: str) -> Iterator[Query[Plain]]:
 
 # fmt: off
 # runs.sql
-VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, FOREIGN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain(
-    "version", "definitions", "locked", "own_views", "foreign_views", "last_settings", "runs_of_rows", "parsed_query"
+VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain(
+    "version", "definitions", "locked", "own_views", "last_settings", "runs_of_rows", "parsed_query"
 )
 
 # ingest.sql

@@ -66,10 +66,10 @@ def test_the_release_lies_among_those_of_the_state_and_is_verified_and_loading_a
 
 @pytest.mark.parametrize("command", [("refresh", "--edition", EDITION), ("publish", EDITION)])
 def test_nothing_writes_a_loaded_edition(loaded, call, command):
-    digest = (loaded / "editions" / EDITION / "read.sha256").read_text()
+    digest = (loaded / "editions" / EDITION / "current").read_text()
     code, _, said = call(*command, "--state", loaded)
     assert code == 2 and "loaded from a release and can only be read" in said and said.count("\n") == 1
-    assert (loaded / "editions" / EDITION / "read.sha256").read_text() == digest
+    assert (loaded / "editions" / EDITION / "current").read_text() == digest
 
 
 def test_neither_an_edition_of_ones_own_nor_another_release_of_the_same_name_is_replaced(state, loaded, tmp_path):

@@ -172,7 +172,7 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     for damaged in (b"no database", whole[: len(whole) // 2]):
         source.write_bytes(damaged)
         with pytest.raises(
-            StoreError, match="edition.duckdb is damaged or no DuckDB file.*copy read.duckdb to edition.duckdb"
+            StoreError, match="edition.duckdb is damaged or no DuckDB file.*copy read.* to edition.duckdb"
         ):
             publish_edition(store_of(own), release_store_of(own))
     assert manifest.verify(release_store_of(own).latest)["release"] == f"{EDITION}-r1"
