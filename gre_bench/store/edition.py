@@ -115,13 +115,18 @@ class Store:
         return self.copy.file
 
     @property
+    def is_readable(self) -> bool:
+        """Whether there is a copy for readers. Its file may be replaced at any time, so ask for no path."""
+        return self.copy.exists
+
+    @property
     def exists(self) -> bool:
         return self.file.is_file() or self.is_loaded
 
     @property
     def is_loaded(self) -> bool:
         """Whether the edition was loaded from a release, so that it has the copy for readers alone."""
-        return self.release_file.is_file() and self.read_file.is_file()
+        return self.release_file.is_file() and self.is_readable
 
     def refuse_loaded(self) -> None:
         """Raises `SettingsError` if the edition was loaded from a release, so that nothing can be written into it."""
@@ -265,7 +270,7 @@ class Store:
         try:
             return self.read(query, **parameters)
         except StoreError:
-            if not (self.exists and self.read_file.is_file()):
+            if not (self.exists and self.is_readable):
                 raise
             with self.lock("mending the copy for readers"):
                 self.copy_for_readers()
@@ -296,7 +301,7 @@ class Store:
 
     def _check_there(self) -> None:
         """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
-        if self.read_file.is_file():
+        if self.is_readable:
             return
         if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)

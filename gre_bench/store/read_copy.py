@@ -74,6 +74,10 @@ class CopyForReaders:
             name = ""
         return self.folder / (name if re.fullmatch(r"read-[0-9a-f]{16}\.duckdb", name) else EARLIER)
 
+    @property
+    def exists(self) -> bool:
+        return (self.folder / CURRENT).is_file() or (self.folder / EARLIER).is_file()
+
     def put(self, beside: Path) -> None:
         """Makes the file *beside*, a new copy of the store, the current one; only the writer may call this.
 
