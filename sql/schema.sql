@@ -610,7 +610,10 @@ create table if not exists board (
     guideline           varchar,
     group_name          varchar,
     note                varchar,
-    signature_id        varchar not null
+    signature_id        varchar not null,
+    plan_papers         bigint,
+    expected_papers     bigint,
+    sampled             bigint not null
 );
 
 -- name: strata

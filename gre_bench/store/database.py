@@ -19,7 +19,7 @@ import duckdb
 from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE, Clash, Stopped, StoreError
 from gre_bench.core.incoming import check_name
 from gre_bench.store.files import FULL, KEPT
-from gre_bench.store.schema import NEW_FILE, VIEWS
+from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
 
 _CLOSED = {
@@ -79,18 +79,9 @@ def connect(
 def reader(file: Path) -> duckdb.DuckDBPyConnection:
     """Returns a closed connection that reads *file*, the database of an edition, which never changes.
 
-    Views are this program's own, never the file's. Raises `duckdb.Error` if the file cannot be opened, or lacks a table
-    that a view reads.
+    Its views are those of the program that wrote it. Raises `duckdb.Error` if the file cannot be opened.
     """
-    connection = connect(file, config={"threads": "1"}, read_only=True)
-    try:
-        for name in VIEWS:
-            text = statement("views", name)
-            connection.execute(text.replace("create or replace", "create or replace temp"))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return connect(file, config={"threads": "1"}, read_only=True)
 
 
 def lacks(error: duckdb.Error) -> str | None:

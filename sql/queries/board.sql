@@ -1,17 +1,8 @@
 -- name: leaderboard
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
 -- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not.
-with planned as (
-    select
-        signature_id,
-        count(distinct paper_id) as papers,
-        count(distinct paper_id) filter (state <> 'excluded') as expected_papers
-    from plan
-    group by all
-)
-select l.* exclude (board), p.papers as plan_papers, p.expected_papers, (select count(distinct paper_id) from sample) as sampled
+select l.* exclude (board)
 from board l
-left join planned p using (signature_id)
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.score desc nulls last, l.candidate;
 

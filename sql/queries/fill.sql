@@ -156,6 +156,14 @@ differences_to_human as (
     join signatures s using (signature_id)
     left join exchange_errors e using (signature_id, candidate_id)
 ),
+planned as (
+    select
+        signature_id,
+        count(distinct paper_id) as papers,
+        count(distinct paper_id) filter (state <> 'excluded') as expected_papers
+    from plan
+    group by all
+),
 boards_of as (select unnest(['clean', 'all']) as board),
 judged as (
     select
@@ -276,8 +284,12 @@ select
     j.guideline,
     j.group_name,
     j.note,
-    j.signature_id
+    j.signature_id,
+    pl.papers as plan_papers,
+    pl.expected_papers,
+    (select count(distinct paper_id) from sample) as sampled
 from judged j
+left join planned pl using (signature_id)
 join signatures s using (signature_id)
 left join validations v using (signature_id)
 left join differences_to_human d using (signature_id, candidate_id)
