@@ -11,13 +11,14 @@ select
     l.vs_human_high as high,
     (l.vs_human_high - l.vs_human) / t.q90 as se,
     l.vs_human_papers as papers,
+    l.vs_human_units as units,
     l.above_chance,
     l.above_chance_high
 from leaderboard l
 join signatures s using (signature_id)
 join signatures_shown w using (signature_id)
 left join metrics m on m.metric = s.metric
-left join student_t t on t.df = least(l.vs_human_papers - 1, 1000)
+left join student_t t on t.df = least(l.vs_human_units - 1, 1000)
 where l.vs_human is not null
 order by w.place, l.candidate;
 
@@ -137,7 +138,15 @@ order by candidate, writer;
 
 -- name: strata
 -- one row per stratum, its value, board shown and candidate: scores there, the most papers first; PDF versions first
-with sizes as (
+with kinds_of_papers as (
+    select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
+    from papers
+    left join paper_sources s using (paper_id)
+    where exists (from snapshots)
+    union all
+    select paper_id, stratum, value from paper_strata
+),
+sizes as (
     select stratum, value, count(*) as sampled
     from kinds_of_papers
     where paper_id in (select paper_id from sample)

@@ -1,7 +1,8 @@
 """Sets editions side by side: each candidate's difference to the anchors, and how far it has moved.
 
-A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*, and
-*papers*. Rows of one series come in the order of their editions.
+A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference*, its standard error *se*,
+*papers*, and *units*: the independent ones among these papers, or exchanges of reviews. Rows of one series come in the
+order of their editions.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
             errors = earlier["se"], later["se"]
             if earlier["kind"] == "control" or None in errors or not sum(errors) > 0:
                 continue
-            before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (earlier, later))
+            before, after = (Moment(row["difference"], row["se"], row["units"]) for row in (earlier, later))
             found_changes.append(
                 {**{name: earlier[name] for name in ("metric", "signature_id", "candidate")},
                  "from": earlier["edition"], "to": later["edition"], **asdict(change(before, after))}

@@ -157,12 +157,11 @@ def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
     store = Store(Path(state).resolve(), edition)
     if not store.exists:
         raise no_edition(Path(state), store.key)
-    written = store.read_file.stat().st_mtime_ns if store.read_file.is_file() else 0
-    return _opened(Path(state).resolve(), store.key, written)
+    return _opened(Path(state).resolve(), store.key, store.read_file.name)
 
 
 @lru_cache(maxsize=2)
-def _opened(state: Path, key: str, written: int) -> ReviewBoard:
+def _opened(state: Path, key: str, copy: str) -> ReviewBoard:
     return ReviewBoard(state, key)
 
 

@@ -339,7 +339,7 @@ def in_domain(job: Job) -> Job:
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
-    if "domain" not in edition.model_fields_set and store.read_file.is_file():
+    if "domain" not in edition.model_fields_set and store.is_readable:
         imported = [row["domain"] for row in store.read_mended(queries.IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
     domain = domain_of(edition.domain)

@@ -117,7 +117,7 @@ def _compared(settings: Settings, writer: str | None, papers: Sequence[PaperText
 def learnt_here(settings: Settings, state: Path) -> Learnt:
     """Returns `learnt_papers` of the edition's copy for readers under *state*; without one no paper is compared."""
     store = ReadCopy(state, settings.edition.edition)
-    return learnt_papers(store, settings) if store.read_file.is_file() else _compared(settings, None, [])
+    return learnt_papers(store, settings) if store.is_readable else _compared(settings, None, [])
 
 
 def texts_of(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:

@@ -1,6 +1,6 @@
 """Computes and stores what a board shows besides mean scores and ranks: exposures, rank statistics, lengths and costs.
 
-Mean scores and ranks themselves are computed by the view ``sql/views/boards.sql``.
+Mean scores and ranks themselves are computed by ``sql/queries/fill.sql``, which fills the table ``board``.
 
 An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
 order of the candidates is: a refresh deletes them before it changes scores, and computes them again at its end.
@@ -30,7 +30,7 @@ from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, Words, at_human_length, rank_statistics
-from gre_bench.stats.intervals import AboveChance, above_chance, paired_test
+from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
 
@@ -110,6 +110,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     judged: dict[str, dict[str, Row]] = {}
     texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
+    store.fill_board()
     for row in store.rows(queries.RANKED, signature_ids=ids):
         ranked = boards[row["signature_id"], row["board"]]
         ranked.setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
@@ -142,7 +143,9 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
                 rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
     tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
-    clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
+    with store.transaction():
+        clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
+        store.fill_board()
 
 
 def _group_by_group(
@@ -184,14 +187,20 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. A candidate has no row if it has fewer than two papers, or if its
-    difference is the same on all papers.
+    The test is Student's t-test, paired by paper. If chance is in the score, papers that either of the two exchanges
+    reviews with depend on each other (`exchange_error`). A candidate has no row if it has fewer than two independent
+    papers, or if its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
-        differences = [row["difference"] for row in group]
-        if len(differences) > 1 and not math.isnan(p := paired_test(differences).p):
+        papers = list(group)
+        differences, own, human = ([row[key] for row in papers] for key in ("difference", "own", "human"))
+        try:
+            p = (exchange_test(differences, own, human) if own[0] else paired_test(differences)).p
+        except ValueError:
+            continue
+        if not math.isnan(p):
             tested.append({"candidate_id": name, "p": p, "papers": len(differences)})
     return tested
 

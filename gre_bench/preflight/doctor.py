@@ -198,7 +198,7 @@ def store(settings: Settings, state: Path) -> Iterator[Finding]:
         trial.read(LAST_SETTINGS)
     yield Finding("duckdb", "ok", f"{_version('duckdb')}: a store can be made, written and read")
     own = Store(state, settings.edition.edition)
-    if own.read_file.is_file():
+    if own.is_readable:
         own.read(LAST_SETTINGS)
         writing = ", being written now" if own.is_being_written() else ""
         yield Finding("edition", "ok", f"{own.key} can be read{writing}")

@@ -43,7 +43,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
-    if original.read_file.is_file():
+    if original.is_readable:
         copy.folder.mkdir(parents=True)
         original.copy.copy_to(copy.file)
     run, bill, trial = steps.undecorated(), Bill(named_lms(job.settings).judge), replace(job, state=scratch)

@@ -171,7 +171,7 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """Returns what the folder *state* holds for the edition: numbers of records by kind, and the paths of snapshots."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
-    readable = store.read_file.is_file()
+    readable = store.is_readable
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
     sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if readable else []
     return {
@@ -186,7 +186,7 @@ def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Asking]:
     """Returns the texts that LMs, not rules, would write for *papers* papers, those that exist already included."""
-    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.read_file.is_file() else []
+    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.is_readable else []
     tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
     if not texts:
         assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")

@@ -4,6 +4,9 @@ All three look at a candidate's lead: its score less the human baseline's score 
 of references that are easy or hard for everybody cancel in a lead. Intervals are 90%, by Student's t, and treat all
 pairs of one paper as dependent. Means are over papers, as on the board, each the mean of its pairs.
 
+If chance is in the scores, intervals are by exchange of reviews, as on the board (`exchange_error`). The score by
+chance does not cancel in a shift: it depends on the reference, which changes.
+
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
 - *swap*: how far each lead would move if a tenth of the references were reviews by one candidate. That candidate's own
   lead is then measured against its own reviews, so its shift is the most that it could gain.
@@ -13,15 +16,16 @@ pairs of one paper as dependent. Means are over papers, as on the board, each th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.stats.intervals import paired_test, student_test
+from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
+from gre_bench.stats.length import by_paper
 from gre_bench.stats.ranks import ranks
 
 TENTH = 0.1
@@ -69,8 +73,8 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
             shifts.append(
-                Shift(f"without reviewer {position}", name, lead, float(np.mean(change)), *_ends(change),
-                      before.get(name), after.get(name), len(change))
+                Shift(f"without reviewer {position}", name, lead, float(np.mean(change)),
+                      *_ends(pairs, name, rest, change), before.get(name), after.get(name), len(change))
             )  # fmt: skip
     return shifts
 
@@ -84,12 +88,13 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
     shifts = []
     for name in against:
         before, after = _paper_means(full.get(name, {})), _paper_means(against[name])
-        change = [TENTH * (after[paper] - before[paper]) for paper in after if paper in before]
+        papers = [paper for paper in after if paper in before]
+        change = [TENTH * (after[paper] - before[paper]) for paper in papers]
         if change:
-            lead = float(np.mean([before[paper] for paper in after if paper in before]))
+            lead = float(np.mean([before[paper] for paper in papers]))
             shifts.append(
-                Shift(f"a tenth of the references by {intruder}", name, lead, float(np.mean(change)), *_ends(change),
-                      None, None, len(change), name == intruder)
+                Shift(f"a tenth of the references by {intruder}", name, lead, float(np.mean(change)),
+                      *_ends(pairs, name, papers, change), None, None, len(change), name == intruder)
             )  # fmt: skip
     return shifts
 
@@ -118,19 +123,33 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
                 influence[paper] += sign * (lead - means[-1]) / len(side)
         size, sums = len(influence), np.array(list(influence.values()))
         gap = means[1] - means[0]
-        error = math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else 0.0
-        ends = student_test(gap, error, size - 1, LEVEL)[:2] if size > 1 else (None, None)
+        ends: tuple[float, float] | tuple[None, None] = None, None
+        with suppress(ValueError, ZeroDivisionError):  # fewer than two papers, or exchanges
+            exchanges = _exchanges(pairs, name, influence)
+            error, units = exchange_error(sums * size, *exchanges) if exchanges else (by_paper(sums), size)
+            ends = student_test(gap, error, units - 1, LEVEL)[:2]
         shifts.append(
             Shift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
         )
     return shifts
 
 
-def _ends(change: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
-    if len(change) < 2:
+def _ends(
+    pairs: Pairs, name: str, papers: Iterable[str], change: Sequence[float]
+) -> tuple[float, float] | tuple[None, None]:
+    """Returns the interval of the mean *change*, one per paper, of the lead of *name*; None for too few papers."""
+    try:
+        exchanges = _exchanges(pairs, name, papers)
+        test = exchange_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
+    except ValueError:
         return None, None
-    test = paired_test(change, LEVEL)
     return test.low, test.high
+
+
+def _exchanges(pairs: Pairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
+    """Returns the exchanges that the lead of *name* on *papers* depends on: its own, the human baseline's."""
+    own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
+    return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:

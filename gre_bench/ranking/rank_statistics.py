@@ -57,6 +57,11 @@ class Pairs:
         """The column *units*, if scores depend on exchanges of reviews; else None."""
         return self.units if any(self.units) else None
 
+    def exchanges_of(self, candidate: str) -> dict[str, str]:
+        """Returns paper → the exchange that the scores of *candidate* on it depend on; {} without exchanges."""
+        rows = zip(self.candidates, self.papers, self.units, strict=False)
+        return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
+
     def tests(self, level: float = 0.90) -> list[PairTest]:
         """Returns the `pair_tests` of every two candidates; raises ValueError as it does."""
         return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.exchanges)
@@ -167,8 +172,9 @@ def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str,
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
     The length of a human review is the geometric mean over the human baseline's texts. It is None if the human baseline
-    has no texts. `length_controlled` computes the scores. No candidate has a score if the effect of length cannot be
-    estimated: with a single candidate, or if paper and candidate determine the length.
+    has no texts. `length_controlled` computes the scores, with intervals by exchange if chance is in them. No candidate
+    has a score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate
+    determine the length.
     """
     texts = texts_of(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]
@@ -176,6 +182,7 @@ def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str,
         return None, {}
     at = human_length(human)
     try:
-        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates)
+        units = {name: pairs.exchanges_of(name) for name in set(texts.candidates)}
+        return at, length_controlled(texts.values, texts.words, texts.papers, at, texts.candidates, units)
     except ValueError:
         return at, {}

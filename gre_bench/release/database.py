@@ -21,13 +21,13 @@ import duckdb
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepared
-from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
+from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, fill, lacks, of_statement, quoted, statement
 from gre_bench.store.queries import as_arrow, columns
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
-    "paper_strata", "licences",
+    "paper_strata", "licences", "board", "strata",
 )  # fmt: skip
 REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -35,6 +35,8 @@ REDACTED = (
 )  # fmt: skip
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces", "word_counts")
 """Tables that a release has in addition."""
+FILLED = ("board", "strata")
+"""Tables that are made of the others wherever a release is read. Earlier releases lack them."""
 RECORDS = ("additions", "imports", "points", "runs")
 """Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
@@ -192,6 +194,7 @@ def checked_tables(source: Path) -> dict[str, Path]:
     Raises `SourceError` if a file is missing, or if they unpack to too much.
     """
     files = {table: source / FOLDER / f"{table}.parquet" for table in (*WHOLE, *REDACTED, *ADDED)}
+    files = {table: file for table, file in files.items() if table not in FILLED or file.exists()}
     for table, file in files.items():
         if not file.is_file() or file.is_symlink():
             raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
@@ -200,11 +203,18 @@ def checked_tables(source: Path) -> dict[str, Path]:
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """Makes the views of a release on its Parquet files, which lie in the folder *source*; see `checked_tables`."""
+    """Makes the views of a release on its Parquet files, which lie in the folder *source*; see `checked_tables`.
+
+    The tables `FILLED` are made of the others; those of the release itself have names that begin with ``stated_``.
+    """
     for table, file in checked_tables(source).items():
-        connection.execute(f"create view {table} as from read_parquet({quoted(file)})")
+        name = f"stated_{table}" if table in FILLED else table
+        connection.execute(f"create view {name} as from read_parquet({quoted(file)})")
+    for table in FILLED:
+        connection.execute(statement("schema", table))
     for view in VIEWS:
         connection.execute(statement("views", view))
+    fill(connection)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:

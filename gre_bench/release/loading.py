@@ -14,9 +14,22 @@ from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.resources import resource
 from gre_bench.release import manifest
-from gre_bench.release.database import checked_tables
+from gre_bench.release.database import FILLED, checked_tables
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, Store, connect, fetch, lacks, quoted, statement
+from gre_bench.store import (
+    EARLIEST,
+    NEW_FILE,
+    SCHEMA_VERSION,
+    TABLES,
+    VIEWS,
+    Store,
+    connect,
+    fetch,
+    fill,
+    lacks,
+    quoted,
+    statement,
+)
 from gre_bench.store.queries import VERSION
 
 INCLUDED = resource("data", "releases")
@@ -85,7 +98,8 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
         for table in TABLES:
             connection.execute("use shape")
             connection.execute(statement("schema", table))
-            rows = f" union all by name from read_parquet({quoted(tables[table])})" if table in tables else ""
+            stated = table in tables and table not in FILLED
+            rows = f" union all by name from read_parquet({quoted(tables[table])})" if stated else ""
             connection.execute(f'use "{own}"')
             connection.execute(f"create table {table} as (from shape.{table} limit 0){rows}")
             names = [row[0] for row in connection.execute(f"describe {table}").fetchall()]
@@ -101,8 +115,10 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
         connection.execute(statement("release", "run_of_a_release"), run)
         for view in VIEWS:
             connection.execute(statement("views", view))
+        fill(connection)
         version = next((row["schema_version"] for row in fetch(connection, VERSION)), None)
-        if version != SCHEMA_VERSION:
+        connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
+        if not EARLIEST <= (version or 0) <= SCHEMA_VERSION:
             todo = "update the program" if (version or 0) > SCHEMA_VERSION else "it was made by an older program"
             raise StoreError(f"{folder} has schema version {version}, this program reads {SCHEMA_VERSION}; {todo}")
     except duckdb.Error as error:

@@ -301,7 +301,7 @@ def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], sec
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None
         if all(side and side["se"] for side in sides):
-            before, after = (Moment(side["difference"], side["se"], side["papers"]) for side in sides if side)
+            before, after = (Moment(side["difference"], side["se"], side["units"]) for side in sides if side)
             row["change"] = asdict(change(before, after))
             tested.append(row)
     for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):

@@ -38,7 +38,7 @@ def history(
     left_out: dict[str, str] = {}
     for key in keys:
         store, edition = Store(state, key), edition_of(key)
-        if not store.read_file.is_file():
+        if not store.is_readable:
             left_out[key] = "nothing to read yet"
             continue
         candidates = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]

@@ -68,12 +68,11 @@ def hygiene(
 
 def board_pairs(store: ReadCopy, signature: SignatureRow) -> Pairs:
     """Returns the scored pairs of the human baseline and the models under *signature*."""
-    rows = store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])
-    return as_pairs([(row["candidate_id"], row["paper_id"], row["reference_id"], row["value"]) for row in rows])
+    return as_pairs([tuple(row.values()) for row in store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])])
 
 
-def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
-    """Returns *rows* (candidate, paper, reference, value) as columns."""
+def as_pairs(rows: Sequence[tuple[Any, ...]]) -> Pairs:
+    """Returns *rows* (candidate, paper, reference, value, perhaps unit) as columns."""
     return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
 
 

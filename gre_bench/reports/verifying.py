@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +25,7 @@ from gre_bench.pipeline.runs.job import Job, code_version
 from gre_bench.pipeline.scoring import store_separation
 from gre_bench.release import manifest
 from gre_bench.release.database import (
+    FILLED,
     FOLDER,
     VIEWS_FILE,
     judgment_kinds,
@@ -41,7 +43,7 @@ from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
 from gre_bench.reports.publishing import lm_id, of_program
 from gre_bench.stats.intervals import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
-from gre_bench.store.queries import SignatureRow
+from gre_bench.store.queries import OWN_VIEWS, SignatureRow
 
 
 def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
@@ -88,6 +90,8 @@ STATISTICS = {
     "rank_statistics": ("board", "signature_id", "candidate_id"),
     "lengths": ("signature_id", "candidate_id"),
     "profiles": ("signature_id", "candidate_id"),
+    "board": ("board", "signature_id", "candidate"),
+    "strata": ("signature_id", "stratum", "value", "candidate"),
 }
 """The tables that a refresh computes from scores and texts, with their keys."""
 OF_CATALOGUE = {"usd", "conflict"}
@@ -126,6 +130,12 @@ class ReleaseTables(Store):
 
     def columns(self, query: Any, **parameters: Any) -> list[list[Any]]:
         return fetch_columns(self._connection, query, **parameters)
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return nullcontext(self._connection)
+
+    def fill_board(self) -> None:
+        """Does nothing: the board of an opened release is made of its tables."""
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         for name, values in steps:
@@ -224,19 +234,25 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     """Computes the `STATISTICS`, but those of *withheld* texts; returns whether all are equal to the last digit."""
     store = ReleaseTables(edition, connection)
     ids, exact = {row["signature_id"] for row in signatures}, True
-    stated = {name: [row for row in table_rows(connection, name) if row["signature_id"] in ids]
-              for name in STATISTICS}  # fmt: skip
+    views = {row["view_name"] for row in fetch(connection, OWN_VIEWS)}
+    tables = {name: name if name not in FILLED else f"stated_{name}" for name in STATISTICS}
+    stated = {name: [row for row in table_rows(connection, table) if row["signature_id"] in ids]
+              for name, table in tables.items() if table in views}  # fmt: skip
     store_rank_statistics(store, Job(Settings(), Path()), signatures, "")
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
     for row in signatures:
         if row["signature_id"] not in unseparated:
             store_separation(store, signature_of(row), Learnt(0, {}))
     for name, key in STATISTICS.items():
+        if name not in stated:
+            continue
         skipped = {"run_id"} | NOT_COMPUTED
         if name == "profiles":
             skipped |= OF_CATALOGUE | (OF_TEXTS if withheld else set())
         kept = [row for row in stated[name] if name != "separation" or row["signature_id"] not in unseparated]
         made = store.written[f"put_{name}"]
+        if name in FILLED:
+            made = [row for row in table_rows(connection, name) if row["signature_id"] in ids]
         exact &= _same(name, key, kept, made, skipped, {row["signature_id"]: row["metric"] for row in signatures})
     return exact
 

@@ -47,7 +47,7 @@ class Viewing:
             raise SettingsError(
                 f"no temporary folder can be made: {error.strerror}; make room, or name a folder by TMPDIR"
             ) from None
-        self._made: dict[str, tuple[float, tuple[int, int], Path]] = {}
+        self._made: dict[str, tuple[float, str, Path]] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -89,7 +89,7 @@ class Viewing:
         except GreBenchError as error:
             status = {"state": "fault", "message": str(error)}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
-        return {"edition": key, "writing": store.is_being_written(), "has_pages": store.read_file.is_file(), **known,
+        return {"edition": key, "writing": store.is_being_written(), "has_pages": store.is_readable, **known,
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
@@ -110,10 +110,9 @@ class Viewing:
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            status = store.read_file.stat() if store.read_file.is_file() else None
-            stamp = (status.st_mtime_ns, status.st_size) if status else (0, 0)
+            copy = store.read_file.name
             made = self._made.get(key)
-            if made and (made[1] == stamp or time.monotonic() - made[0] < FRESH_S):
+            if made and (made[1] == copy or time.monotonic() - made[0] < FRESH_S):
                 return made[2]
             folder = Path(self._folder.name) / f"{key}-{time.monotonic_ns()}"
             folder.mkdir()
@@ -122,7 +121,7 @@ class Viewing:
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            self._made[key] = (time.monotonic(), stamp, folder)
+            self._made[key] = (time.monotonic(), copy, folder)
             if made:
                 shutil.rmtree(made[2], ignore_errors=True)
             return folder

@@ -1,6 +1,6 @@
 """Confidence intervals of a mean, Student's paired test, scores above chance, and Welch's test of a change.
 
-``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
+``sql/queries/fill.sql`` computes the same quantities; a test compares its results with those of this module.
 
 A candidate scores above chance as far as its score lies above the *score by chance*. That is the score of its review of
 another paper, against the same reference.
@@ -119,6 +119,19 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
     low, high, p = student_test(mean, error, len(values) - 1, level)
     return PairedTest(mean, low, high, p if error else math.nan, len(values))
+
+
+def exchange_test(differences: Values, first: Keys, second: Keys, level: float = 0.90) -> PairedTest:
+    """Tests as `paired_test` does, if the *differences* of papers that share an exchange of reviews are dependent.
+
+    *first*, *second*: for each paper, the exchange of either candidate. `exchange_error` has formula and errors.
+    A contrast in which the score by chance cancels, such as two scores of one review against one reference, does not
+    depend on exchanges: for it, `paired_test` is right.
+    """
+    error, units = exchange_error(differences, first, second)
+    mean = float(np.mean(differences))
+    low, high, p = student_test(mean, error, units - 1, level)
+    return PairedTest(mean, low, high, p if error else math.nan, units)
 
 
 @cache

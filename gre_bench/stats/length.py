@@ -34,12 +34,13 @@ at equal length is told only if both forms tell it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.intervals import Interval, PairedTest, exchange_error, student_test
+from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, exchange_error, student_test
 from gre_bench.stats.samples import Array, Indices, Keys, Values, finite, group_indices
 
 LEAST_OVERLAP = 0.1
@@ -150,11 +151,14 @@ def length_slope(
 
 
 def length_controlled(
-    values: Values, tokens: Values, papers: Keys, at: float, candidates: Sequence[str]
-) -> dict[str, Interval]:
+    values: Values, tokens: Values, papers: Keys, at: float, candidates: Sequence[str],
+    exchanges: Mapping[str, Mapping[Any, str]] | None = None,
+) -> dict[str, Interval]:  # fmt: skip
     """Returns candidate → mean score if its reviews were *at* tokens long, with a 90% interval.
 
     The intervals take the length *at* as known. The sequences are those of `length_slope`, which has the errors.
+    *exchanges*: candidate → paper → the exchange of reviews that its score depends on, as for `contrast_at_length`;
+    without any, papers are independent. A candidate whose papers are all in one exchange has no entry.
     """
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
@@ -169,9 +173,16 @@ def length_controlled(
         mine = kinds == kind
         away = float(logs[mine].mean()) - math.log(at)
         own = np.where(mine, moved - moved[mine].mean(), 0.0) / mine.sum()
-        error = by_paper(np.bincount(owners, weights=own, minlength=size) - away * by_slope)
+        influence = np.bincount(owners, weights=own, minlength=size) - away * by_slope
+        if shared := (exchanges or {}).get(name):
+            if (units := len(set(shared.values()))) < 2:
+                continue
+            labels = [shared.get(paper, (paper,)) for paper in slope.influence]
+            error = clustered_error(influence * size, labels)[0]
+        else:
+            error, units = by_paper(influence), size
         value = float(scores[mine].mean()) - slope.value * away
-        controlled[name] = Interval(value, *student_test(value, error, size - 1, 0.90)[:2], size)
+        controlled[name] = Interval(value, *student_test(value, error, units - 1, 0.90)[:2], units)
     return controlled
 
 

@@ -1,12 +1,12 @@
 """The store of one edition. Only this package and `gre_bench.release` use DuckDB and ``sql/``.
 
-An edition lives in one folder: ``edition.duckdb`` (written and opened only under ``edition.lock``), ``read.duckdb`` (a
-copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), ``status.json``. The store is the
-checkpoint: a run asks the store what is missing and continues from there.
+An edition lives in one folder: ``edition.duckdb`` (written and opened only under ``edition.lock``),
+``read-HASH.duckdb`` (a copy for readers, named by its content), ``current`` (the name of the copy), ``status.json``.
+The store is the checkpoint: a run asks the store what is missing and continues from there.
 
 edition     the store: creates, writes, reads and copies it
 database    the edition's DuckDB file: connections, transactions, error messages
-read_copy   the copy for readers: replaces the copy and checks its digest
+read_copy   the copy for readers: replaces and opens it
 asking      sends a user's own query to a separate process and reads the answer
 sandbox     the program of this separate process
 schema      tables, views and their version
@@ -19,10 +19,11 @@ from gre_bench.store.database import connect, interrupted, lacks, of_statement, 
 from gre_bench.store.edition import INCLUDED_EDITION, Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import kept_open
-from gre_bench.store.schema import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
+from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill
 from gre_bench.store.statements import statement
 
 __all__ = [
+    "EARLIEST",
     "INCLUDED_EDITION",
     "NEW_FILE",
     "SCHEMA_VERSION",
@@ -35,6 +36,7 @@ __all__ = [
     "connect",
     "fetch",
     "fetch_columns",
+    "fill",
     "find_editions",
     "frozen",
     "interrupted",

@@ -10,7 +10,7 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -19,11 +19,9 @@ import duckdb
 from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE, Clash, Stopped, StoreError
 from gre_bench.core.incoming import check_name
 from gre_bench.store.files import FULL, KEPT
-from gre_bench.store.schema import NEW_FILE, VIEWS
+from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
 
-ATTACHED = "edition"
-"""The name by which a reader's connection knows the edition's file."""
 _CLOSED = {
     "allow_community_extensions": "false", "allow_persistent_secrets": "false",
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -40,19 +38,27 @@ def connect(
     config: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     folders: Sequence[Path] = (),
+    read_only: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """Returns a closed connection to the database *file*, or to an empty database in memory.
 
     - *attached*: database files that the connection can read, by the name of their catalogue; None: one in memory.
     - *config*, *settings*: DuckDB's settings, made before and after *file* is open.
     - *folders*: folders whose files statements may read and write, such as Parquet files.
+    - *read_only*: whether *file* can only be read.
 
     Raises `duckdb.Error` if a file cannot be opened. Raises `SourceError` if a path is not UTF-8.
     """
     for path in filter(None, (file, *(attached or {}).values(), *folders)):
         check_name(path)
-    spill = {} if file else {"temp_directory": str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")}
-    connection = duckdb.connect(str(file or ":memory:"), config={**spill, **_CLOSED, **(config or {})})
+    spill = (
+        {}
+        if file and not read_only
+        else {"temp_directory": str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")}
+    )
+    connection = duckdb.connect(
+        str(file or ":memory:"), read_only=read_only, config={**spill, **_CLOSED, **(config or {})}
+    )
     try:
         if connection.execute(statement("queries", "locked")).fetchall() == [(True,)]:
             return connection  # the file is open in this process, and its settings are made
@@ -61,8 +67,8 @@ def connect(
             connection.execute(f"attach {what}")
         if folders:
             connection.execute(f"set allowed_directories = [{', '.join(map(quoted, folders))}]")
-        own = {"global timezone": "'UTC'", "enable_progress_bar": "false", **(settings or {})}
-        for name, value in (own | {"enable_external_access": "false", "lock_configuration": "true"}).items():
+        made = {"global timezone": "'UTC'", "enable_progress_bar": "false", **(settings or {})}
+        for name, value in (made | {"enable_external_access": "false", "lock_configuration": "true"}).items():
             connection.execute(f"set {name} = {value}")
     except BaseException:
         connection.close()
@@ -71,33 +77,11 @@ def connect(
 
 
 def reader(file: Path) -> duckdb.DuckDBPyConnection:
-    """Returns a closed connection that reads the tables of *file*, the database of an edition, attached as ``edition``.
+    """Returns a closed connection that reads *file*, the database of an edition, which never changes.
 
-    Views are this program's own, never the file's. Raises `duckdb.Error` if the file cannot be opened, lacks a table,
-    or has a view where a table belongs.
-
-    The file is attached to a database in memory. DuckDB would take a path that is still open elsewhere in the process
-    for the same database, even after the file was replaced.
+    Its views are those of the program that wrote it. Raises `duckdb.Error` if the file cannot be opened.
     """
-    connection = connect(None, {ATTACHED: file})
-    try:
-        if foreign := connection.execute(statement("queries", "foreign_views"), {"own": VIEWS}).fetchall():
-            raise duckdb.CatalogException(f"{foreign[0][0]} is a view, not a table")
-        look_in_edition(connection)
-        for name in VIEWS:
-            connection.execute(statement("views", name))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def look_in_edition(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes *connection*, from `reader` or its ``cursor()``, look for tables in the edition.
-
-    The program's own views come first and DuckDB's own functions second, so that no file can replace them.
-    """
-    connection.execute(f"set search_path = 'memory.main,system.main,{ATTACHED}.main'")
+    return connect(file, config={"threads": "1"}, read_only=True)
 
 
 def lacks(error: duckdb.Error) -> str | None:
@@ -124,10 +108,10 @@ LOG_SIZE = "128MB"
 class Database:
     """The DuckDB *file* of edition *key*, opened for each transaction; within `held` it stays open between them.
 
-    *copy*: path of the copy for readers, which only error messages name.
+    *copy*: returns the path of the copy for readers, which only error messages name.
     """
 
-    def __init__(self, key: str, file: Path, copy: Path):
+    def __init__(self, key: str, file: Path, copy: Callable[[], Path]):
         self.key = key
         self.file = file
         self.copy = copy
@@ -241,8 +225,8 @@ class Database:
             )
         return StoreError(
             f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; move it and {file.name}.wal to "
-            f"another folder, keep both, copy {self.copy.name} to {file.name}, which holds the store as readers saw it "
-            "last, and give the same command again"
+            f"another folder, keep both, copy {self.copy().name} to {file.name}, which holds the store as readers saw "
+            "it last, and give the same command again"
         )
 
 

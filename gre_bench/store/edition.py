@@ -8,7 +8,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
-from gre_bench.store.database import Database, of_statement, reader
+from gre_bench.store.database import Database, interrupted, of_statement, reader
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
@@ -37,6 +37,8 @@ def find_editions(state: Path) -> list[str]:
     return own + [path.name for path in folders if path.name not in own and (path / LOADED).is_file()]
 
 
+BESIDE = ("start_run", "end_run")
+"""Queries that change nothing which a board depends on."""
 LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
@@ -99,13 +101,23 @@ class Store:
         self.key = key
         self.folder = Path(state) / "editions" / key
         self.file = self.folder / "edition.duckdb"
-        self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
         self.release_file = self.folder / LOADED
-        self.copy = CopyForReaders(key, self.read_file)
-        self._database = Database(key, self.file, self.read_file)
+        self.copy = CopyForReaders(key, self.folder)
+        self._database = Database(key, self.file, lambda: self.copy.file)
         self._copied_at = self._copy_s = 0.0
+        self._filled = False
+
+    @property
+    def read_file(self) -> Path:
+        """The copy for readers; there is none before something was committed."""
+        return self.copy.file
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is a copy for readers. Its file may be replaced at any time, so ask for no path."""
+        return self.copy.exists
 
     @property
     def exists(self) -> bool:
@@ -114,7 +126,7 @@ class Store:
     @property
     def is_loaded(self) -> bool:
         """Whether the edition was loaded from a release, so that it has the copy for readers alone."""
-        return self.release_file.is_file() and self.read_file.is_file()
+        return self.release_file.is_file() and self.is_readable
 
     def refuse_loaded(self) -> None:
         """Raises `SettingsError` if the edition was loaded from a release, so that nothing can be written into it."""
@@ -142,6 +154,7 @@ class Store:
                 with self._database.transaction() as run:
                     schema.check_version(run, self.key)
                     schema.define(run)
+                self._filled = False
                 yield
 
     @contextmanager
@@ -184,16 +197,43 @@ class Store:
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 
-    def transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction, as `Database.transaction` does."""
-        return self._database.transaction()
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yields a connection to the store itself inside one transaction, as `Database.transaction` does.
+
+        The board may depend on what the block changes; see `fill_board`.
+        """
+        self._filled = False
+        try:
+            with self._database.transaction() as run:
+                yield run
+        except BaseException:
+            self._filled = False
+            raise
+
+    def fill_board(self) -> None:
+        """Fills the tables ``board`` and ``strata``, unless nothing has changed since this was last done.
+
+        Raises `StoreError` if they cannot be filled from the other tables.
+        """
+        if self._filled:
+            return
+        try:
+            with self._database.transaction() as run:
+                schema.fill(run)
+        except duckdb.Error as error:
+            if interrupted(error):
+                raise
+            raise self.fault(error) from None
+        self._filled = True
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs several queries in one transaction, each of *steps* being (name of a query, values).
 
         A mapping holds the query's parameters. A list of records is its table ``incoming``; an empty list does nothing.
         """
-        with self.transaction() as run:
+        beside = all(query in BESIDE for query, _ in steps)
+        with self._database.transaction() if beside else self.transaction() as run:
             for query, values in steps:
                 text = statement("queries", query)
                 if isinstance(values, Mapping):
@@ -205,12 +245,12 @@ class Store:
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""
-        with self.transaction() as run:
+        with self._database.transaction() as run:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
         """Returns the result of *query* as one list per column, faster than `rows`. No column may hold a null."""
-        with self.transaction() as run:
+        with self._database.transaction() as run:
             return fetch_columns(run, query, **parameters)
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
@@ -230,7 +270,7 @@ class Store:
         try:
             return self.read(query, **parameters)
         except StoreError:
-            if not (self.exists and self.read_file.is_file()):
+            if not (self.exists and self.is_readable):
                 raise
             with self.lock("mending the copy for readers"):
                 self.copy_for_readers()
@@ -243,7 +283,7 @@ class Store:
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
-            private = Path(folder) / self.read_file.name
+            private = Path(folder) / "read.duckdb"
             self.copy.copy_to(private)
             return ask(self.key, private, text, bounds or QuerySettings())
 
@@ -252,11 +292,16 @@ class Store:
         """Yields one read-only connection to the copy for readers, so that several queries read the same copy."""
         self._check_there()
         with self.copy.opened() as connection:
-            yield connection
+            try:
+                yield connection
+            except duckdb.Error as error:
+                if of_statement(error):
+                    raise
+                raise self.copy.fault(error) from None
 
     def _check_there(self) -> None:
         """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
-        if self.read_file.is_file():
+        if self.is_readable:
             return
         if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)
@@ -286,7 +331,11 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with all committed transactions, to *beside*. The caller must hold the lock."""
+        """Copies the store's file, with all committed transactions and a filled board, to *beside*.
+
+        The caller must hold the lock.
+        """
+        self.fill_board()
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
@@ -351,11 +400,8 @@ class Frozen(ReadCopy):
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
     """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
 
-    Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
-    changed the copy for readers, or left a database log beside it.
+    Raises `LockedError` if a run is still writing after *wait_s* seconds.
     """
-    if store.read_file.exists():
-        store.copy.check()
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         file = Path(folder) / store.file.name
         with store.lock(command, wait_s), putting(store.key, file, file):

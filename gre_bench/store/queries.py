@@ -46,8 +46,8 @@ def plain(*names: str) -> Iterator[Query[Plain]]:
 
 # fmt: off
 # runs.sql
-VERSION, DEFINITIONS, LOCKED, FOREIGN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain(
-    "version", "definitions", "locked", "foreign_views", "last_settings", "runs_of_rows", "parsed_query"
+VERSION, DEFINITIONS, LOCKED, OWN_VIEWS, LAST_SETTINGS, RUNS_OF_ROWS, PARSED_QUERY = plain(
+    "version", "definitions", "locked", "own_views", "last_settings", "runs_of_rows", "parsed_query"
 )
 
 # ingest.sql
@@ -127,9 +127,10 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "metric": str, "rank": int | None, "candidate": str, "kind": str, "score": float | None, "low": float | None,
     "high": float | None, "flat_low": float | None, "flat_high": float | None, "vs_human": float | None,
     "vs_human_low": float | None, "vs_human_high": float | None, "p": float | None, "p_alone": float | None,
-    "vs_human_papers": int | None, "above_chance": float | None, "above_chance_low": float | None,
-    "above_chance_high": float | None, "above_chance_p": float | None, "above_chance_p_holm": float | None,
-    "surely_above_chance": bool | None, "expected": int, "planned": int, "scored": int, "failed": int, "excluded": int,
+    "vs_human_papers": int | None, "vs_human_units": int | None, "above_chance": float | None,
+    "above_chance_low": float | None, "above_chance_high": float | None, "above_chance_p": float | None,
+    "above_chance_p_holm": float | None, "surely_above_chance": bool | None, "expected": int, "planned": int,
+    "scored": int, "failed": int, "excluded": int,
     "missing": int, "papers": int, "unranked": str | None, "validation": str, "rank_low": int | None,
     "rank_high": int | None, "next_candidate": str | None, "next_p": float | None, "tied": bool | None,
     "tests": int | None, "untested": str | None, "words": float | None,

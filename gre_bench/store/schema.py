@@ -8,10 +8,12 @@ from functools import cache
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.store.queries import DEFINITIONS, VERSION, fetch
+from gre_bench.store.queries import DEFINITIONS, OWN_VIEWS, VERSION, fetch
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
+EARLIEST = 9
+"""The earliest schema version that is brought up to date: it lacks the tables ``board`` and ``strata``."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
 """How DuckDB writes the files of editions and releases: the oldest format that readers are likely to use.
 
@@ -20,7 +22,7 @@ The block size, in bytes, is a quarter of DuckDB's own: a small file is 2.7 time
 
 TABLES = tuple(statements("schema"))
 """Names of the tables; a table comes after those that it refers to."""
-VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
+VIEWS = ("words_kept", "pairs", "progress", "leaderboard")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
@@ -31,8 +33,11 @@ def define(connection: duckdb.DuckDBPyConnection) -> None:
     texts, digest = _definitions()
     if fetch(connection, DEFINITIONS) == [{"digest": digest}]:
         return
+    for row in fetch(connection, OWN_VIEWS):
+        connection.execute(f"drop view {row['view_name']}")
     for text in texts:
         connection.execute(text)
+    connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
     connection.execute(f"comment on table meta is '{digest}'")
 
 
@@ -42,13 +47,19 @@ def _definitions() -> tuple[list[str], str]:
     return texts, hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
+def fill(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fills the tables ``board`` and ``strata`` from the other tables; what they held goes."""
+    connection.execute(statement("queries", "fill_board"))
+    connection.execute(statement("queries", "fill_strata"))
+
+
 def check_version(connection: duckdb.DuckDBPyConnection, key: str) -> None:
-    """Raises `StoreError` unless the store of edition *key* states the schema version of this program."""
+    """Raises `StoreError` unless the store of edition *key* states a schema version that this program writes."""
     try:
         version = fetch(connection, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
-    if version != SCHEMA_VERSION:
+    if not EARLIEST <= version <= SCHEMA_VERSION:
         todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition in another --state"
         raise StoreError(
             f"edition {key} has schema version {version}, this program reads and writes {SCHEMA_VERSION}; {todo}"

@@ -1,31 +1,22 @@
 -- name: leaderboard
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
--- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not: see boards.
-with planned as (
-    select
-        signature_id,
-        count(distinct paper_id) as papers,
-        count(distinct paper_id) filter (state <> 'excluded') as expected_papers
-    from plan
-    group by all
-)
-select l.* exclude (board), p.papers as plan_papers, p.expected_papers, (select count(distinct paper_id) from sample) as sampled
-from boards l
-left join planned p using (signature_id)
+-- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not.
+select l.* exclude (board)
+from board l
 where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.score desc nulls last, l.candidate;
 
 -- name: ranked
 -- one row per requested signature, board and ranked candidate: group by group, best first
 select signature_id, board, group_name, candidate, rank
-from boards
+from board
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
 -- name: stale_ranks
 -- one row per rank of the requested signatures that only their boards or only their rank statistics have
 with on_boards as (
-    select signature_id, board, candidate, rank from boards where rank is not null
+    select signature_id, board, candidate, rank from board where rank is not null
 ),
 stated as (
     select signature_id, board, candidate_id as candidate, rank from rank_statistics
@@ -138,6 +129,8 @@ order by candidate_id, paper_id;
 
 -- name: anchored
 -- one row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair
+-- A metric with chance in its score has the interval of the board if the human baseline is the only anchor, else none:
+-- papers depend on each other by the exchanges of all anchors.
 with anchor as (
     select signature_id, paper_id, reference_id, avg(value order by value) as value
     from pairs
@@ -170,10 +163,20 @@ select
     f.candidate_id as candidate,
     l.kind,
     f.papers,
+    case when s.chance = 'none' then f.papers else l.vs_human_units end as units,
     f.difference,
-    f.difference - t.q90 * f.se as low,
-    f.difference + t.q90 * f.se as high,
-    f.se,
+    case
+        when s.chance = 'none' then f.difference - t.q90 * f.se
+        when $anchors::varchar[] = ['human'] then l.vs_human_low
+    end as low,
+    case
+        when s.chance = 'none' then f.difference + t.q90 * f.se
+        when $anchors::varchar[] = ['human'] then l.vs_human_high
+    end as high,
+    case
+        when s.chance = 'none' then f.se
+        when $anchors::varchar[] = ['human'] then (l.vs_human_high - l.vs_human) / t.q90
+    end as se,
     l.score as mean,
     l.above_chance,
     l.above_chance_high,
@@ -183,7 +186,7 @@ select
 from found f
 join signatures s using (signature_id)
 join leaderboard l on l.signature_id = f.signature_id and l.candidate = f.candidate_id
-left join student_t t on t.df = least(f.papers - 1, 1000)
+left join student_t t on t.df = least(case when s.chance = 'none' then f.papers else l.vs_human_units end - 1, 1000)
 order by s.metric, f.signature_id, f.candidate_id;
 
 -- name: strata
@@ -196,6 +199,14 @@ order by signature_id, stratum, max(papers) over (partition by signature_id, str
 
 -- name: sampled_strata
 -- one row per stratum of the sampled papers and value: how many papers, by version of the PDF first
+with kinds_of_papers as (
+    select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
+    from papers
+    left join paper_sources s using (paper_id)
+    where exists (from snapshots)
+    union all
+    select paper_id, stratum, value from paper_strata
+)
 select stratum, value, count(*) as papers
 from kinds_of_papers
 where paper_id in (select paper_id from sample)
@@ -205,6 +216,7 @@ order by stratum <> 'PDF version', stratum, papers desc, value;
 -- name: clean_gap
 -- one row per requested signature that has both in one group: contaminated candidates against the others of their group,
 -- paired by paper and reference
+-- No interval for a metric with chance in its score: papers depend on each other by the exchanges of all candidates.
 with models as (
     select c.candidate_id, c.group_name, x.status is not distinct from 'contaminated' as contaminated
     from candidates c
@@ -249,7 +261,7 @@ select
 from gaps g
 join signatures s using (signature_id)
 join named n using (signature_id)
-left join student_t t on t.df = least(g.papers - 1, 1000)
+left join student_t t on s.chance = 'none' and t.df = least(g.papers - 1, 1000)
 order by s.metric;
 
 -- name: exposures
@@ -259,11 +271,21 @@ order by role, name;
 
 -- name: human_differences
 -- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
-select p.candidate_id, p.paper_id, avg(p.value - h.value order by p.value - h.value) as difference
+-- own, human: the exchanges of reviews that this depends on, the candidate's and the human baseline's; null unless the
+-- metric has chance in its score
+select
+    p.candidate_id,
+    p.paper_id,
+    avg(p.value - h.value order by p.value - h.value) as difference,
+    any_value(case when g.chance <> 'none' then coalesce(a.swap, p.paper_id) end) as own,
+    any_value(case when g.chance <> 'none' then coalesce(b.swap, p.paper_id) end) as human
 from pairs p
+join signatures g using (signature_id)
 join pairs h on h.signature_id = p.signature_id and h.paper_id = p.paper_id and h.reference_id = p.reference_id
     and h.candidate_id = 'human' and h.state = 'scored'
 join candidates c on c.candidate_id = p.candidate_id and c.kind in ('model', 'control')
+left join moved a on a.writer = g.writer and a.candidate_id = p.candidate_id and a.paper_id = p.paper_id
+left join moved b on b.writer = g.writer and b.candidate_id = 'human' and b.paper_id = p.paper_id
 where p.signature_id = $signature_id and p.state = 'scored'
-group by all
+group by p.candidate_id, p.paper_id
 order by all;

@@ -10,11 +10,13 @@ select comment as digest from duckdb_tables() where table_name = 'meta' and data
 -- one row: whether the settings of the database are locked
 select current_setting('lock_configuration')::boolean as locked;
 
--- name: foreign_views
--- one row per view of an attached file that is none of the program's own views, whose names are $own
-select view_name
-from duckdb_views()
-where not internal and database_name <> 'memory' and not list_contains($own::varchar[], view_name);
+-- name: own_views
+-- one row per view of the store
+select view_name from duckdb_views() where not internal and database_name = current_database();
+
+-- name: set_version
+-- states the schema version of a store that was brought up to date
+update meta set schema_version = $version where schema_version <> $version;
 
 -- name: start_meta
 -- the one row that says what a new store is

@@ -1,5 +1,5 @@
--- one row per signature and candidate of the board that ranks no contaminated candidate: see boards, which has both
+-- one row per signature and candidate of the board that ranks no contaminated candidate: see board, which has both
 create or replace view leaderboard as
 select * exclude (board)
-from boards
+from board
 where board = 'clean';

@@ -32,6 +32,7 @@ from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.stats.auc import separation
 from gre_bench.stats.effects import effect
+from gre_bench.store import Store
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.synopsis import assw_of, assw_text
 
@@ -92,8 +93,8 @@ def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None
 
 def of_edition(state: Path, edition: str, metric: str) -> dict[tuple[str, str], np.ndarray]:
     """Returns paper and reference → the scores of a human review of the paper and of another paper, in an edition."""
-    with duckdb.connect(str(state / "editions" / edition / "read.duckdb"), read_only=True) as store:
-        rows = store.execute(SCORES, {"metric": metric}).fetchall()
+    with duckdb.connect(str(Store(state, edition).read_file), read_only=True) as run:
+        rows = run.execute(SCORES, {"metric": metric}).fetchall()
     return {(paper_id, reference): np.array([same, other]) for paper_id, reference, same, other in rows}
 
 

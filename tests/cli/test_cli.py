@@ -34,7 +34,7 @@ def test_a_refresh_prints_the_board_which_is_shown_later_and_takes_a_candidate_w
         "No order: not validated.",
         "other-paper",
         "done: 256 pairs scored now, 16 of 16 papers",
-        "read.duckdb",
+        ".duckdb (DuckDB)",
     ):
         assert part in out
     code, out, _ = call("leaderboard", "--metric", "gem")

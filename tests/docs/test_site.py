@@ -69,7 +69,7 @@ def test_every_deployment_and_settings_file_has_a_row():
 
 def test_every_table_and_view_says_what_a_row_is_and_every_column_has_a_meaning():
     page = reference.tables_page()
-    assert {*TABLES, "leaderboard", "pairs", "boards", "progress"} <= headings(page)
+    assert {*TABLES, "leaderboard", "pairs", "progress"} <= headings(page)
     columns = {}
     for name in headings(page) - {"Tables and views", "Tables", "Views"}:
         section = page.split(f"### {name}\n")[1].split("\n### ")[0]

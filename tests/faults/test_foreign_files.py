@@ -24,7 +24,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import viewing as viewing_module
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.viewing import Viewing, server_of
-from gre_bench.store import statement
+from gre_bench.store import Store, statement
 from tests.faults.endpoints import refused, said
 from tests.release.made_up import EDITION, FREE, make
 from tests.servers.scripted import serving
@@ -198,10 +198,8 @@ def no_page_holds_it(state: Path) -> None:
 def test_a_foreign_edition_runs_nothing_and_reads_no_file(own, before, trial, planting):
     folder, rows = own / "editions" / OTHER, ("leaderboard", OTHER, "--format", "json")
     trial(f"foreign edition: {planting}", UNREAD, 4)
-    for name in ("edition.duckdb", "read.duckdb"):
-        planted(folder / name, PLANTED[planting], own.parent / "secret")
-    seal = hashlib.sha256((folder / "read.duckdb").read_bytes()).hexdigest()
-    (folder / "read.sha256").write_text(f"{seal}  read.duckdb\n")
+    for file in (folder / "edition.duckdb", Store(own, OTHER).read_file):
+        planted(file, PLANTED[planting], own.parent / "secret")
     for asked in (
         rows,
         ("leaderboard", OTHER, "--details"),

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import defaultdict
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from gre_bench.core.controls import GENERIC, OTHER_PAPER
 from gre_bench.core.records import HUMAN
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
+from gre_bench.ranking.hygiene import strata
+from gre_bench.ranking.rank_statistics import Pairs, at_human_length, texts_of
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test
+from gre_bench.stats.length import length_slope
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
-from gre_bench.store.queries import CURRENT_SIGNATURES
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.conftest import SIXTEEN
@@ -238,3 +245,153 @@ def test_chance_can_be_left_out_and_brings_one_text_more_for_each_pair_beside_th
     run(state, "scoring.chance=true", 'scoring.metrics=["gem"]')
     assert 2 * 16 < len(lm.asked) <= 2 * 2 * 16
     assert scores(state, "gem") == before and scores(state, "gem_specific").keys() == before.keys()
+
+
+def swap_graph(values, *labels) -> tuple[float, int]:
+    """The sandwich with plain numpy: two papers depend on each other if they share an exchange of either side."""
+    residual, sides = np.array([*values]) - np.mean([*values]), [list(side) for side in labels]
+    squares, sizes = [], []
+    for side in (*sides, list(zip(*sides, strict=True))):
+        same = np.array([[one == other for other in side] for one in side])
+        sizes.append(len(set(side)))
+        squares.append(sizes[-1] / (sizes[-1] - 1) * residual @ same @ residual)
+    return math.sqrt(max(squares[0] + squares[1] - squares[2], squares[2])) / len(residual), min(sizes[:2])
+
+
+def specific_leads(state, name: str) -> dict[str, float]:
+    specific, by_paper = scores(state, "gem_specific"), defaultdict(list)
+    for (candidate, paper, reference), value in specific.items():
+        if candidate == name and (HUMAN, paper, reference) in specific:
+            by_paper[paper].append(value - specific[HUMAN, paper, reference])
+    return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
+
+
+def labels(state, name: str, papers) -> list[str]:
+    exchanges = moved(state)
+    return [exchanges.get((name, paper), ("", paper))[1] for paper in papers]
+
+
+def test_a_difference_to_the_human_baseline_that_has_chance_in_it_is_tested_by_the_exchanges_of_both(state):
+    said = board(state, "vs_human, vs_human_low, vs_human_high, vs_human_units, p_alone", "gem_specific")
+    assert len(said) == 5
+    for name, (mean, low, high, units, p) in said.items():
+        if name == HUMAN:
+            continue
+        leads = specific_leads(state, name)
+        error, size = swap_graph(leads.values(), labels(state, name, leads), labels(state, HUMAN, leads))
+        assert size < len(leads), "reviews were exchanged"
+        half = stats.t.ppf(0.95, size - 1) * error
+        value = np.mean(list(leads.values()))
+        assert (mean, low, high) == pytest.approx((value, value - half, value + half)), name
+        assert (units, p) == (size, pytest.approx(2 * stats.t.sf(abs(value) / error, size - 1))), name
+    rows = {row["candidate"]: row for row in Store(state, EDITION).read(
+        ANCHORED, anchors=[HUMAN], signature_ids=[id for (id,) in query(state, "select signature_id from signatures")])
+        if row["metric"] == "gem_specific"}  # fmt: skip
+    for name in ("knows", OTHER_PAPER):
+        assert (rows[name]["low"], rows[name]["high"], rows[name]["units"]) == said[name][1:4]
+
+
+def test_a_stratum_of_scores_above_chance_has_the_intervals_of_the_swap_graph_within_it(state, tmp_path):
+    state = shutil.copytree(state, tmp_path / "state")
+    store = Store(state, EDITION)
+    with store.lock("test"), store.transaction() as run:
+        run.execute("insert into paper_strata select paper_id, 'half', paper_id < 's11' from papers")
+        run.execute("insert into snapshots values ('digest', 'folder', now())")
+        store.fill_board()
+        rows = run.execute(
+            "select candidate, score, low, high, vs_human, vs_human_low, vs_human_high from strata "
+            "join signatures using (signature_id) where metric = 'gem_specific' and stratum = 'half' and value = 'true'"
+        ).fetchall()
+    assert {row[0] for row in rows} == {HUMAN, "knows", "knows-nothing"}
+    specific = scores(state, "gem_specific")
+    for name, score, low, high, difference, *ends in rows:
+        by_paper = defaultdict(list)
+        for (candidate, paper, _), value in specific.items():
+            if candidate == name and paper < "s11":
+                by_paper[paper].append(value)
+        means = [np.mean(values) for values in by_paper.values()]
+        own = labels(state, name, by_paper)
+        error, units = swap_graph(means, own, own)
+        half = stats.t.ppf(0.95, units - 1) * error
+        assert (score, low, high) == pytest.approx((np.mean(means), np.mean(means) - half, np.mean(means) + half))
+        if name != HUMAN:
+            leads = {paper: lead for paper, lead in specific_leads(state, name).items() if paper < "s11"}
+            error, units = swap_graph(leads.values(), labels(state, name, leads), labels(state, HUMAN, leads))
+            half = stats.t.ppf(0.95, units - 1) * error
+            assert ends == pytest.approx([difference - half, difference + half])
+
+
+def test_scores_above_chance_at_the_human_length_have_intervals_by_exchange(state):
+    specific, exchanges = scores(state, "gem_specific"), moved(state)
+    rows = [(name, paper, reference, value, exchanges.get((name, paper), ("", paper))[1])
+            for (name, paper, reference), value in specific.items() if name in (HUMAN, "knows")]  # fmt: skip
+    pairs = Pairs(*map(list, zip(*rows, strict=True)))
+    words = {(row[0], row[1]): 20 + 3 * index % 41 for index, row in enumerate(rows)}
+    _, found = at_human_length(pairs, words)
+    _, plain = at_human_length(replace(pairs, units=()), words)
+    for name, interval in found.items():
+        assert interval.value == plain[name].value and interval.units == len(
+            set(labels(state, name, {row[1] for row in rows}))
+        )
+    # With slope and lengths held fixed, the influence of a paper is its mean score's alone.
+    even = dict.fromkeys(words, 50) | {(HUMAN, rows[0][1]): 51, ("knows", rows[0][1]): 50}
+    at, found = at_human_length(pairs, even)
+    texts = texts_of(pairs, even)
+    slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
+    papers = list(slope.influence)
+    for name, interval in found.items():
+        mine = {
+            paper: (value, math.log(count))
+            for candidate, paper, value, count in zip(
+                texts.candidates, texts.papers, texts.values, texts.words, strict=True
+            )
+            if candidate == name
+        }
+        moved_values = np.array([mine[paper][0] - slope.value * mine[paper][1] for paper in papers])
+        away = np.mean([length for _, length in mine.values()]) - math.log(at)
+        influence = moved_values - moved_values.mean() - len(papers) * away * np.array([*slope.influence.values()])
+        error, units = swap_graph(influence, labels(state, name, papers), labels(state, name, papers))
+        half = stats.t.ppf(0.95, units - 1) * error
+        assert (interval.low, interval.high) == pytest.approx((interval.value - half, interval.value + half))
+
+
+def test_hygiene_of_a_metric_above_chance_is_by_exchange(state):
+    use(OverlapLM())
+    asked = ("study", "hygiene", EDITION, "-m", "gem_specific", "--candidate", "knows", "--papers", "8", "--json")
+    code, text = shown(*asked, "--state", state)
+    assert code == 0, text
+    (found,) = json.loads(text)["metrics"]
+    place_of = dict(query(state, "select review_id, place from sample where role = 'reference'"))
+    specific = scores(state, "gem_specific")
+    leads = {key[1:]: value - specific[HUMAN, *key[1:]] for key, value in specific.items() if key[0] == "knows"}
+    full, rest = defaultdict(list), defaultdict(list)
+    for (paper, reference), lead in leads.items():
+        full[paper].append(lead)
+        if place_of[reference] != 1:
+            rest[paper].append(lead)
+    change = [np.mean(rest[paper]) - np.mean(full[paper]) for paper in rest]
+    error, units = swap_graph(change, labels(state, "knows", rest), labels(state, HUMAN, rest))
+    half = stats.t.ppf(0.95, units - 1) * error
+    (row,) = (row for row in found["reviewers"] if (row["what"], row["candidate"]) == ("without reviewer 1", "knows"))
+    assert (row["low"], row["high"]) == pytest.approx((np.mean(change) - half, np.mean(change) + half))
+    assert {row["papers"] for row in found["swap"]} == {8} and all(row["low"] < row["high"] for row in found["swap"])
+
+
+def test_strata_of_references_above_chance_are_by_exchange(state):
+    specific, exchanges = scores(state, "gem_specific"), moved(state)
+    rows = [(*key, value, exchanges.get(key[:2], ("", key[1]))[1]) for key, value in specific.items()
+            if key[0] in (HUMAN, "knows")]  # fmt: skip
+    pairs = Pairs(*map(list, zip(*rows, strict=True)))
+    place_of = dict(query(state, "select review_id, place from sample where role = 'reference'"))
+    likelihood = {name: float(place == 1) for name, place in place_of.items()}
+    (row,) = strata(pairs, likelihood, 0.5)
+    sides = {high: {paper: value - specific[HUMAN, paper, reference]
+                    for (name, paper, reference), value in specific.items()
+                    if name == "knows" and likelihood[reference] == high} for high in (0.0, 1.0)}  # fmt: skip
+    means = {high: np.mean(list(side.values())) for high, side in sides.items()}
+    papers = list(sides[0.0])
+    influence = [(sides[1.0][paper] - means[1.0]) - (sides[0.0][paper] - means[0.0]) for paper in papers]
+    error, units = swap_graph(influence, labels(state, "knows", papers), labels(state, HUMAN, papers))
+    half = stats.t.ppf(0.95, units - 1) * error
+    gap = means[1.0] - means[0.0]
+    assert (row.shift, row.low, row.high) == pytest.approx((gap, gap - half, gap + half))

@@ -87,7 +87,7 @@ def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):
     ((_, rank, unranked, contamination),) = board(state, "rank, unranked, contamination", "candidate = 'late'")
     assert (rank, contamination) == (None, "contaminated")
     assert unranked == "contaminated: learnt until 2025-12-31, reviews of 2025-11-11"
-    whole = query(state, "select candidate, rank, tests from boards where board = 'all' and metric = 'gem' order by 1")
+    whole = query(state, "select candidate, rank, tests from board where board = 'all' and metric = 'gem' order by 1")
     assert {("late", True), ("human", True), ("generic", False)} <= {(name, bool(rank)) for name, rank, _ in whole}
     assert {tests for _, rank, tests in whole if rank} == {3}
     found = dict(board(state, "contamination"))

@@ -171,7 +171,7 @@ def test_a_release_says_how_many_texts_of_each_candidate_go_out_and_under_what_a
     }  # fmt: skip
     for query, count in derived.items():
         assert texts_of(folder, query) == (0, count), query
-    with duckdb.connect(str(tmp_path / "state" / "editions" / "SAMPLE-2026" / "read.duckdb"), read_only=True) as run:
+    with duckdb.connect(str(Store(tmp_path / "state", "SAMPLE-2026").read_file), read_only=True) as run:
         secret = run.sql(
             "select text from reviews where candidate = 'asked' union select text from reviews "
             "where candidate = 'extractive-full' and paper_id = 's01' union select j.text from judgments j join "

@@ -66,10 +66,10 @@ def test_the_release_lies_among_those_of_the_state_and_is_verified_and_loading_a
 
 @pytest.mark.parametrize("command", [("refresh", "--edition", EDITION), ("publish", EDITION)])
 def test_nothing_writes_a_loaded_edition(loaded, call, command):
-    digest = (loaded / "editions" / EDITION / "read.sha256").read_text()
+    digest = (loaded / "editions" / EDITION / "current").read_text()
     code, _, said = call(*command, "--state", loaded)
     assert code == 2 and "loaded from a release and can only be read" in said and said.count("\n") == 1
-    assert (loaded / "editions" / EDITION / "read.sha256").read_text() == digest
+    assert (loaded / "editions" / EDITION / "current").read_text() == digest
 
 
 def test_neither_an_edition_of_ones_own_nor_another_release_of_the_same_name_is_replaced(state, loaded, tmp_path):
@@ -145,7 +145,8 @@ def test_a_damaged_table_under_its_own_digest_is_one_line_or_a_wrong_number_that
 
 
 def test_a_release_of_another_schema_leaves_neither_edition_nor_release(state, tmp_path, monkeypatch):
-    monkeypatch.setattr("gre_bench.release.loading.SCHEMA_VERSION", 99)
+    for name in ("SCHEMA_VERSION", "EARLIEST"):
+        monkeypatch.setattr(f"gre_bench.release.loading.{name}", 99)
     with pytest.raises(StoreError, match="has schema version .*, this program reads 99"):
         load_release(state / "releases" / RELEASE, tmp_path / "elsewhere")
     assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]

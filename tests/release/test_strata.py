@@ -51,7 +51,7 @@ def test_papers_are_counted_by_the_version_of_their_pdf_first(found):
 
 
 def test_a_stratum_has_the_mean_and_the_intervals_of_a_board_of_its_papers_alone(state, found):
-    with duckdb.connect(str(state / "editions" / EDITION / "read.duckdb"), read_only=True) as run:
+    with duckdb.connect(str(Store(state, EDITION).read_file), read_only=True) as run:
         pairs = run.execute(
             "select signature_id, candidate_id, paper_id, reference_id, value from pairs where value is not null"
         ).fetchall()

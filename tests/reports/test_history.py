@@ -83,7 +83,8 @@ def test_another_anchor_is_another_difference(call, state):
     assert rows["model-b"]["difference"] == pytest.approx(leads(state, EDITION, "model-b", "model-a").mean())
 
 
-ROW = {"metric": "gem", "candidate": "a", "kind": "model", "venue": "V", "difference": 1.0, "se": 0.1, "papers": 30}
+ROW = {"metric": "gem", "candidate": "a", "kind": "model", "venue": "V", "difference": 1.0, "se": 0.1,
+       "papers": 30, "units": 30}  # fmt: skip
 
 
 def test_two_signatures_and_two_samples_are_two_histories():

@@ -66,7 +66,7 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
 
 
 def _digest_of_copy(store: Store) -> str:
-    return (store.folder / "read.sha256").read_text().split()[0]
+    return store.read_file.name
 
 
 def _inputs(store: Store, job: Job) -> str | None:

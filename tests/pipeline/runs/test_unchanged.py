@@ -52,7 +52,7 @@ def test_where_nothing_is_due_nothing_is_begun_and_whatever_may_have_changed_mak
         "file": lambda: (tmp_path / "models.toml").write_text("# new\n"),
         "import": lambda: add_reviews(tmp_path / "state", reviews_by("model-a")),
         "store": lambda: os.utime(folder / "edition.duckdb"),
-        "copy": lambda: (folder / "read.sha256").write_text("0" * 64 + "  read.duckdb\n"),
+        "copy": lambda: (folder / "current").write_text("read-0123456789abcdef.duckdb\n"),
         "forged": lambda: said.write_text(json.dumps(json.loads(said.read_text()) | {"inputs": "0" * 64})),
     }
     for runs, (what, change) in enumerate(changes.items(), 2):

@@ -1,3 +1,4 @@
+-- name: fill_board
 -- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
 -- sure its rank is, its length and cost; changed reviews are in effects
 -- Candidates of a group are ranked among themselves, by the tests between them.
@@ -7,7 +8,10 @@
 -- Expected pairs: the (paper, reference) pairs that any candidate has under the signature. With under 98%: no rank.
 -- The human baseline is not expected against itself, where its review is a reference of the models.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
-create or replace view boards as
+-- Where scores have the score by chance in them, papers that exchange reviews depend on each other: a mean is then by
+-- exchange, and a difference by the exchanges of both candidates (exchange_error in gre_bench/stats/intervals.py).
+delete from board;
+insert into board by name
 with known as materialized (
     select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
     from pairs p
@@ -98,6 +102,68 @@ human_differences as (
     where difference is not null
     group by all
 ),
+exchange_sums as (
+    select
+        p.signature_id,
+        p.candidate_id,
+        grouping(coalesce(a.swap, p.paper_id), coalesce(b.swap, p.paper_id)) as side,
+        sum(p.difference - d.mean order by p.difference - d.mean) as total
+    from papers_of p
+    join signatures s on s.signature_id = p.signature_id and s.chance <> 'none'
+    join human_differences d on d.signature_id = p.signature_id and d.candidate_id = p.candidate_id
+    left join moved a on a.writer = s.writer and a.candidate_id = p.candidate_id and a.paper_id = p.paper_id
+    left join moved b on b.writer = s.writer and b.candidate_id = 'human' and b.paper_id = p.paper_id
+    where p.difference is not null
+    group by grouping sets (
+        (p.signature_id, p.candidate_id, coalesce(a.swap, p.paper_id)),
+        (p.signature_id, p.candidate_id, coalesce(b.swap, p.paper_id)),
+        (p.signature_id, p.candidate_id, coalesce(a.swap, p.paper_id), coalesce(b.swap, p.paper_id))
+    )
+),
+exchange_sides as (
+    select
+        signature_id,
+        candidate_id,
+        side,
+        count(*) as units,
+        count(*) / (count(*) - 1) * sum(total ** 2 order by total ** 2) as square
+    from exchange_sums
+    group by all
+    having count(*) > 1
+),
+exchange_errors as (
+    select
+        signature_id,
+        candidate_id,
+        min(units) as units,
+        sqrt(greatest(
+            max(square) filter (side = 1) + max(square) filter (side = 2) - max(square) filter (side = 0),
+            max(square) filter (side = 0)
+        )) as error
+    from exchange_sides
+    group by all
+    having count(*) = 3
+),
+differences_to_human as (
+    select
+        d.signature_id,
+        d.candidate_id,
+        d.papers,
+        d.mean,
+        case when s.chance = 'none' then d.papers else e.units end as units,
+        case when s.chance = 'none' then d.se else e.error / d.papers end as se
+    from human_differences d
+    join signatures s using (signature_id)
+    left join exchange_errors e using (signature_id, candidate_id)
+),
+planned as (
+    select
+        signature_id,
+        count(distinct paper_id) as papers,
+        count(distinct paper_id) filter (state <> 'excluded') as expected_papers
+    from plan
+    group by all
+),
 boards_of as (select unnest(['clean', 'all']) as board),
 judged as (
     select
@@ -151,6 +217,7 @@ select
     st.difference_p_holm as p,
     dp.p as p_alone,
     d.papers as vs_human_papers,
+    d.units as vs_human_units,
     ch.above as above_chance,
     ch.above_low as above_chance_low,
     ch.above_high as above_chance_high,
@@ -217,15 +284,186 @@ select
     j.guideline,
     j.group_name,
     j.note,
-    j.signature_id
+    j.signature_id,
+    pl.papers as plan_papers,
+    pl.expected_papers,
+    (select count(distinct paper_id) from sample) as sampled
 from judged j
+left join planned pl using (signature_id)
 join signatures s using (signature_id)
 left join validations v using (signature_id)
-left join human_differences d using (signature_id, candidate_id)
+left join differences_to_human d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.units - 1, 1000)
-left join student_t u on u.df = least(d.papers - 1, 1000)
+left join student_t u on u.df = least(d.units - 1, 1000)
 left join chance ch using (signature_id, candidate_id)
 left join differences dp using (signature_id, candidate_id)
 left join rank_statistics st using (board, signature_id, candidate_id)
 left join profiles pr using (signature_id, candidate_id)
 left join lengths ln using (signature_id, candidate_id);
+
+-- name: fill_strata
+-- one row per signature, human baseline or model, and stratum of papers, such as the version of the PDF or the decision:
+-- its mean score there, its 90% interval, and its difference to the human baseline, paired by paper
+-- Papers that come from no notes have no strata.
+-- The pairs of one paper are one cluster, and papers weigh alike, as on the boards. Where scores have the score by chance
+-- in them, papers of a stratum that exchange reviews depend on each other, as on the boards too.
+delete from strata;
+insert into strata by name
+with kinds_of_papers as (
+    select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value
+    from papers
+    left join paper_sources s using (paper_id)
+    where exists (from snapshots)
+    union all
+    select paper_id, stratum, value from paper_strata
+),
+known as (
+    select p.signature_id, p.candidate_id, c.kind, p.paper_id, p.reference_id, p.value
+    from pairs p
+    join candidates c using (candidate_id)
+    where c.kind in ('human', 'model') and p.state = 'scored'
+),
+papers_of as (
+    select
+        k.signature_id,
+        k.candidate_id,
+        k.kind,
+        k.paper_id,
+        avg(k.value order by k.value) as mean,
+        avg(k.value - h.value order by k.value - h.value) filter (k.kind <> 'human') as difference
+    from known k
+    left join known h on h.kind = 'human' and h.signature_id = k.signature_id and h.paper_id = k.paper_id
+        and h.reference_id = k.reference_id
+    group by all
+),
+there as (
+    select
+        s.stratum,
+        s.value,
+        p.*,
+        coalesce(a.swap, p.paper_id) as own,
+        coalesce(b.swap, p.paper_id) as human
+    from papers_of p
+    join kinds_of_papers s using (paper_id)
+    join signatures g using (signature_id)
+    left join moved a on g.chance <> 'none' and a.writer = g.writer and a.candidate_id = p.candidate_id
+        and a.paper_id = p.paper_id
+    left join moved b on g.chance <> 'none' and b.writer = g.writer and b.candidate_id = 'human' and b.paper_id = p.paper_id
+),
+means as (
+    select
+        signature_id,
+        candidate_id,
+        kind,
+        stratum,
+        value,
+        count(*) as papers,
+        avg(mean order by mean) as mean,
+        count(difference) as both,
+        avg(difference order by difference) as difference,
+        stddev_samp(difference order by difference) / sqrt(count(difference)) as difference_se
+    from there
+    group by all
+),
+squares as (
+    select
+        t.signature_id,
+        t.candidate_id,
+        t.stratum,
+        t.value,
+        count(*) as papers,
+        sum(t.mean - m.mean order by t.mean - m.mean) ** 2 as square
+    from there t
+    join means m using (signature_id, candidate_id, stratum, value)
+    group by t.signature_id, t.candidate_id, t.stratum, t.value, t.own
+),
+errors as (
+    select
+        signature_id,
+        candidate_id,
+        stratum,
+        value,
+        count(*) as units,
+        sqrt(sum(square order by square) / (count(*) - 1) / sum(u.papers) * (count(*) / sum(u.papers))) as se
+    from squares u
+    group by all
+    having count(*) > 1
+),
+exchange_sums as (
+    select
+        t.signature_id,
+        t.candidate_id,
+        t.stratum,
+        t.value,
+        grouping(t.own, t.human) as side,
+        sum(t.difference - m.difference order by t.difference - m.difference) as total
+    from there t
+    join signatures s on s.signature_id = t.signature_id and s.chance <> 'none'
+    join means m on m.signature_id = t.signature_id and m.candidate_id = t.candidate_id and m.stratum = t.stratum
+        and m.value = t.value
+    where t.difference is not null
+    group by grouping sets (
+        (t.signature_id, t.candidate_id, t.stratum, t.value, t.own),
+        (t.signature_id, t.candidate_id, t.stratum, t.value, t.human),
+        (t.signature_id, t.candidate_id, t.stratum, t.value, t.own, t.human)
+    )
+),
+exchange_sides as (
+    select
+        signature_id,
+        candidate_id,
+        stratum,
+        value,
+        side,
+        count(*) as units,
+        count(*) / (count(*) - 1) * sum(total ** 2 order by total ** 2) as square
+    from exchange_sums
+    group by all
+    having count(*) > 1
+),
+exchange_errors as (
+    select
+        signature_id,
+        candidate_id,
+        stratum,
+        value,
+        min(units) as units,
+        sqrt(greatest(
+            max(square) filter (side = 1) + max(square) filter (side = 2) - max(square) filter (side = 0),
+            max(square) filter (side = 0)
+        )) as error
+    from exchange_sides
+    group by all
+    having count(*) = 3
+),
+differences_to_human as (
+    select
+        m.signature_id,
+        m.candidate_id,
+        m.stratum,
+        m.value,
+        case when s.chance = 'none' then m.both else e.units end as units,
+        case when s.chance = 'none' then m.difference_se else e.error / m.both end as se
+    from means m
+    join signatures s using (signature_id)
+    left join exchange_errors e using (signature_id, candidate_id, stratum, value)
+)
+select
+    m.signature_id,
+    m.stratum,
+    m.value,
+    m.candidate_id as candidate,
+    m.kind,
+    m.papers,
+    m.mean as score,
+    m.mean - t.q90 * e.se as low,
+    m.mean + t.q90 * e.se as high,
+    m.difference as vs_human,
+    m.difference - u.q90 * d.se as vs_human_low,
+    m.difference + u.q90 * d.se as vs_human_high,
+    m.both as vs_human_papers
+from means m
+left join errors e using (signature_id, candidate_id, stratum, value)
+left join differences_to_human d using (signature_id, candidate_id, stratum, value)
+left join student_t t on t.df = least(e.units - 1, 1000)
+left join student_t u on u.df = least(d.units - 1, 1000);
