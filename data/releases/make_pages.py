@@ -21,7 +21,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.database import FOLDER, VIEWS_FILE, opened, table_rows, views_of
+from gre_bench.release.database import FILLED, FOLDER, VIEWS_FILE, opened, table_rows, views_of
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load
@@ -29,8 +29,10 @@ from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
 SEALED = ("files", "signed_by")
-STATISTICS = ("rank_statistics", "differences")
-"""Tables of tests between candidates."""
+STATISTICS = ("rank_statistics", "differences", "profiles")
+"""Tables of tests between candidates, and of their scores at the human length."""
+STATED = ("usd", "conflict", "covered")
+"""Columns of ``profiles`` that depend on more than a release holds; they stay as they are."""
 
 
 def renew(release: Path, about: dict[str, Any]) -> None:
@@ -44,13 +46,27 @@ def renew(release: Path, about: dict[str, Any]) -> None:
             file = load(resource("deployments", "contrasts", tested["file"]))
             tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
             tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
-    for name in STATISTICS:
-        path = release / FOLDER / f"{name}.parquet"
-        made = pyarrow.Table.from_pylist(store.written[f"put_{name}"], parquet.read_schema(path))
-        with duckdb.connect() as connection:
-            connection.register("made", made)
-            options = "format parquet, codec zstd, compression_level 9"
-            connection.execute(f"create table sorted as from made order by all; copy sorted to '{path}' ({options})")
+        written = store.written
+        for name in STATISTICS:
+            path = release / FOLDER / f"{name}.parquet"
+            rows = written[f"put_{name}"]
+            if name == "profiles":
+                stated = {(row["signature_id"], row["candidate_id"]): row for row in table_rows(connection, name)}
+                rows = [row | {key: stated[row["signature_id"], row["candidate_id"]][key] for key in STATED}
+                        for row in rows]  # fmt: skip
+            _write(path, pyarrow.Table.from_pylist(rows, parquet.read_schema(path)))
+    with opened(release) as connection:  # the board is made of the tables above
+        boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
+    for name, table in boards.items():
+        _write(release / FOLDER / f"{name}.parquet", table)
+        about["tables"][name] = table.num_rows
+
+
+def _write(path: Path, made: pyarrow.Table) -> None:
+    with duckdb.connect() as connection:
+        connection.register("made", made)
+        options = "format parquet, codec zstd, compression_level 9"
+        connection.execute(f"create table sorted as from made order by all; copy sorted to '{path}' ({options})")
 
 
 def make(folder: Path) -> str:
@@ -60,8 +76,8 @@ def make(folder: Path) -> str:
         made = Path(beside) / folder.name
         made.mkdir()
         shutil.copytree(folder / FOLDER, made / FOLDER)
-        (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         renew(made, about)
+        (made / VIEWS_FILE).write_text(views_of(sorted(about["tables"])), encoding="utf-8")
         write_pages(made, made, about)
         digest = manifest.seal(made, about)
         if digest == manifest.digest_of(folder):
