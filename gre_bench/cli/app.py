@@ -1,29 +1,22 @@
-"""The command line ``gre-bench``. Each command imports its heavy libraries itself, so that ``--help`` stays fast."""
+"""The command line ``gre-bench``. Only the module of the named command is imported, and it imports what is heavy."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Collection
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
 from gre_bench.cli import stopping
-from gre_bench.cli.commands import imports, models, options, papers, study
-from gre_bench.cli.commands.board import history, leaderboard, view
-from gre_bench.cli.commands.compare import compare
-from gre_bench.cli.commands.fetch import fetch, plan, year
+from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands, TopGroup
-from gre_bench.cli.commands.new import new
-from gre_bench.cli.commands.publish import publish, verify
-from gre_bench.cli.commands.rank import rank, remove
-from gre_bench.cli.commands.refresh import demo, doctor, refresh, status
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
-from gre_bench.cli.commands.sql import PASS_DASHES, sql
-from gre_bench.cli.commands.why import why
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
     MEND,
@@ -48,20 +41,23 @@ EXIT_CODES = (
     "and what to do) · 3 incomplete (work is left or the edition is busy: run it again) · 130 stopped by hand. "
     "Whatever the code, finished work is kept."
 )
-PANELS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
+PANELS: dict[str, dict[str, str]] = {
     "Use": {
-        "demo": demo, "rank": rank, "leaderboard": leaderboard, "why": why, "compare": compare, "history": history,
-        "sql": sql, "view": view,
+        "demo": "refresh", "rank": "rank", "leaderboard": "board", "why": "why", "compare": "compare",
+        "history": "board", "sql": "sql", "view": "board",
     },
     "Run": {
-        "new": new, "fetch": fetch, "refresh": refresh, "year": year, "plan": plan, "import": imports.app,
-        "remove": remove, "status": status, "papers": papers.app,
+        "new": "new", "fetch": "fetch", "refresh": "refresh", "year": "fetch", "plan": "fetch", "import": "imports",
+        "remove": "rank", "status": "refresh", "papers": "papers",
     },
-    "Publish": {"publish": publish, "verify": verify},
-    "Study": {"study": study.app},
-    "Operate": {"models": models.app, "doctor": doctor},
+    "Publish": {"publish": "publish", "verify": "publish"},
+    "Study": {"study": "study"},
+    "Operate": {"models": "models", "doctor": "refresh"},
 }  # fmt: skip
-"""The commands and groups under each heading of ``--help``, in its order."""
+"""The commands and groups under each heading of ``--help``, in its order, each with its module of `cli.commands`.
+
+A module has a command under its name, or the group ``app``.
+"""
 
 
 class Program(TopGroup):
@@ -69,24 +65,19 @@ class Program(TopGroup):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = {name: self.commands[name] for entries in PANELS.values() for name in entries}
-
-
-app = Commands(
-    "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information that "
-    "they give about human reviews (GEM, in nats). No gold standard is needed.",
-    cls=Program,
-    epilog=EXIT_CODES,
-)
+        self.commands = {
+            name: self.commands[name] for entries in PANELS.values() for name in entries if name in self.commands
+        }
 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib.metadata import version
+
         screen.say(f"gre-bench {version('gre-bench')}")
         raise typer.Exit
 
 
-@app.callback()
 def program(
     context: typer.Context,
     show_version: Annotated[
@@ -101,13 +92,44 @@ def program(
     context.obj = {"state": state, "no_prefect": no_prefect, "wait": wait, "as_json": as_json}
 
 
-for _panel, _entries in PANELS.items():
-    for _name, _entry in _entries.items():
-        if isinstance(_entry, typer.Typer):
-            app.add_typer(_entry, name=_name, rich_help_panel=_panel)
-        else:
-            _settings = PASS_DASHES if _entry is sql else None
-            app.command(_name, rich_help_panel=_panel, context_settings=_settings)(_entry)
+def program_of(names: Collection[str] | None = None) -> Commands:
+    """Returns the program with the commands *names*; None: with all. Only the modules of these are imported."""
+    app = Commands(
+        "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information "
+        "that they give about human reviews (GEM, in nats). No gold standard is needed.",
+        cls=Program,
+        epilog=EXIT_CODES,
+    )
+    app.callback()(program)
+    for panel, entries in PANELS.items():
+        for name, module in entries.items():
+            if names is None or name in names:
+                _add(app, name, import_module(f"gre_bench.cli.commands.{module}"), panel)
+    return app
+
+
+def _add(app: Commands, name: str, module: ModuleType, panel: str) -> None:
+    work = getattr(module, name, None)
+    if work is None:
+        app.add_typer(module.app, name=name, rich_help_panel=panel)
+    else:
+        # A query may begin with an SQL comment (--), which looks like an option.
+        settings = {"ignore_unknown_options": True} if name == "sql" else None
+        app.command(name, rich_help_panel=panel, context_settings=settings)(work)
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """Returns the program with all commands as the attribute ``app``."""
+    if name == "app":
+        return program_of()
+    raise AttributeError(name)
+
+
+def _named() -> Collection[str] | None:
+    """Returns the command that the command line names first; None if another word comes first, such as --help."""
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    return (first,) if any(first in entries for entries in PANELS.values()) else None
 
 
 @stopping.listening()
@@ -119,7 +141,7 @@ def main() -> None:
     try:
         screen.settle_encoding()
         try:
-            app()
+            program_of(_named())()
         finally:
             # A full disk shows when the output is flushed.
             if sys.stdout:

@@ -16,8 +16,6 @@ from gre_bench.cli.views.screen import is_number, plain, say, width
 from gre_bench.core.settings import query_of
 from gre_bench.store import Row, Store
 
-PASS_DASHES = {"ignore_unknown_options": True}
-"""A query may begin with an SQL comment (``--``), which looks like an option."""
 SHOWN_ROWS = 200
 GAP = "  "
 
