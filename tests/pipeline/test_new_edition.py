@@ -105,7 +105,7 @@ def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(f
     code, out, line = call(*NEW)
     assert code == BAD_INPUT
     assert "2 rows cannot be used, so nothing was stored" in line
-    assert "refused: 2 rows, first review s99 (row 11): paper s99 is not known" in out
+    assert "12 rows: 10 used · row 11 unknown paper s99 · row 12 empty (s01)" in out
     assert not (files / "state" / "editions").exists()
     report = csv.DictReader((files / "state" / "new-OWN-2026.csv").open())
     refused = [(row["file"], row["row"]) for row in report if row["result"] == "refused"]
@@ -165,7 +165,7 @@ def test_a_folder_with_something_else_names_it(files):
     code, out, line = call(*NEW)
     assert code == BAD_INPUT
     assert "2 rows cannot be used" in line
-    assert "refused: 2 rows, first file notes.docx (row 1): not a paper; expected" in out
+    assert "7 rows: 5 used · row 1 file notes.docx: not a paper; expected" in out
 
 
 def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):
