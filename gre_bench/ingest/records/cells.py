@@ -19,7 +19,9 @@ LARGEST = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 """Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
-_LIST = re.compile(r"""\s*\[\s*(["']).*\1\s*,?\s*\]\s*""", re.DOTALL)
+_LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
+LONGEST_LIST = 1_000_000
+"""The most characters of a cell that is read as a list."""
 NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
 """Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come;
@@ -177,7 +179,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 def _items(text: str) -> Any:
     """Returns the list of texts that *text* spells, in JSON or as Python and pandas print it; else *text*."""
-    if not _LIST.fullmatch(text):
+    if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
         return text
     for parse in (load_json, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

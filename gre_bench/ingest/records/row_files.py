@@ -259,7 +259,8 @@ def _agreed(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
     if stated := _SEPARATOR.fullmatch(first):
         return _quoted_or_not(path, stated[1], quoted, encoding, skip=1)
     usual = "\t" if kind == "tsv" else ","
-    marks = [mark for mark in DELIMITERS if len(next(csv.reader(_texts(path, encoding), delimiter=mark), [])) > 1]
+    headings = {mark: next(filter(None, csv.reader(_texts(path, encoding), delimiter=mark)), []) for mark in DELIMITERS}
+    marks = [mark for mark, heading in headings.items() if len(heading) > 1]
     if len(marks) < 2 or (kind == "tsv" and usual in marks):
         return _quoted_or_not(path, usual if usual in marks else (marks or [usual])[0], quoted, encoding)
     tables: dict[str, Table] = {}
