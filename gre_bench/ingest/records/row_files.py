@@ -397,8 +397,9 @@ def read_xlsx(path: Path) -> dict[str, Any]:
     try:
         unzipped(path, meter).close()
         book = openpyxl.load_workbook(incoming.regular(path), keep_links=False)
+        for sheet in book.worksheets:
+            meter.take(0, sheet.max_row * sheet.max_column, sheet.max_row)
         sheets = [sheet for sheet in book.worksheets if any(any(row) for row in sheet.iter_rows(values_only=True))]
-        meter.take(0, sum(sheet.max_row * sheet.max_column for sheet in sheets), sum(s.max_row for s in sheets))
         cells = [cell for sheet in sheets for row in sheet.iter_rows() for cell in row]
         merged = [str(area) for sheet in sheets for area in sheet.merged_cells.ranges]
     except (MemoryError, SourceError):
