@@ -5,6 +5,7 @@ Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchErro
 
 from __future__ import annotations
 
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ IN_PYTHON = {
     "with --partial": "with partial=True",
     "another name with --as": "another name",
     "--state FOLDER": "state=FOLDER",
+    "--where ": "where ",
 }
 """Words of messages for the command line, and what the same thing is called in Python."""
 
@@ -84,6 +86,10 @@ def _errors_for_python() -> Iterator[None]:
         line = str(error)
         for words, ours in IN_PYTHON.items():
             line = line.replace(words, ours)
+        columns: dict[str, list[str]] = {}
+        for name, header in re.findall(r'--columns (\w+)="([^"]*)"', line):
+            columns.setdefault(name, []).append(header)
+        line = re.sub(r'--columns \w+="[^"]*"(?: --columns \w+="[^"]*")*', lambda _: f"columns={columns}", line)
         error.args = (line, *error.args[1:])
         raise
 
