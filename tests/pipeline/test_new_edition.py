@@ -210,7 +210,7 @@ def test_a_folder_with_something_else_names_it(files):
     code, out, line = call(*NEW)
     assert code == BAD_INPUT
     assert "2 rows cannot be used" in line
-    assert "7 rows: 5 used · row 1 file notes.docx: not a paper; expected" in out
+    assert "7 rows: 5 used · row 1 file notes.docx: not a paper · row 3" in out
 
 
 def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):

@@ -178,7 +178,8 @@ def import_points(
     """Add points of reviews that people judged, for study points.
 
     A point is a single remark of a review. Every further column is a label if it holds numbers, true and false, or yes
-    and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
+    and no, where higher is better; a column that numbers points, such as item_number, is none. --order makes a column
+    of words a label. Give all points of a review, labelled or
     not: what the review loses without a point is measured on them.
     """
     from gre_bench.ingest.records.tables import ordered_labels

@@ -69,7 +69,9 @@ class Refusal:
         }
         item = "" if self.item.endswith(f" {self.number}") else f" {self.item}"
         return (
-            f"row {self.number} {short[self.code]}" if self.code in short else f"row {self.number}{item}: {self.reason}"
+            f"row {self.number} {short[self.code]}"
+            if self.code in short
+            else f"row {self.number}{item}: {self.reason.partition(';')[0]}"
         )
 
 
