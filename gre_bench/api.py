@@ -5,9 +5,10 @@ Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchErro
 
 from __future__ import annotations
 
+import re
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ IN_PYTHON = {
     "with --partial": "with partial=True",
     "another name with --as": "another name",
     "--state FOLDER": "state=FOLDER",
+    "--where ": "where ",
 }
 """Words of messages for the command line, and what the same thing is called in Python."""
 
@@ -84,6 +86,10 @@ def _errors_for_python() -> Iterator[None]:
         line = str(error)
         for words, ours in IN_PYTHON.items():
             line = line.replace(words, ours)
+        columns: dict[str, list[str]] = {}
+        for name, header in re.findall(r'--columns (\w+)="([^"]*)"', line):
+            columns.setdefault(name, []).append(header)
+        line = re.sub(r'--columns \w+="[^"]*"(?: --columns \w+="[^"]*")*', lambda _: f"columns={columns}", line)
         error.args = (line, *error.args[1:])
         raise
 
@@ -193,6 +199,8 @@ def rank(
     replace: bool = False,
     partial: bool = False,
     licence: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     state: str | Path = "state",
 ) -> pandas.DataFrame:
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
@@ -202,6 +210,9 @@ def rank(
     - *replace*: whether to replace all reviews that the candidate already has in the edition.
     - *partial*: whether to leave out rows that cannot be used; otherwise they are an error, and nothing is stored.
     - *licence*: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
+    - *columns*: field → the column that holds it, or the columns, such as ``{"review": ["Summary", "Weaknesses"]}``.
+      Other columns are found by their headers and contents.
+    - *where*: column → the value, or the values, of the rows that count.
     - *state*: the folder that holds the edition.
 
     The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of ranked
@@ -209,6 +220,8 @@ def rank(
     not scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.ingest.records.columns import ColumnNames, conditions
+    from gre_bench.ingest.records.columns import stated as stated_columns
     from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.runs.job import Job, settings_of
@@ -225,11 +238,18 @@ def rank(
             reviews = file
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
         stated = stated_licence(licence)
-        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated, partial=partial)
+        reading = ColumnNames(stated_columns(_pairs(columns)), guess=True, where=conditions(_pairs(where)))
+        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated, reading, partial)
     summary = refresh(job, run)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
     return _frame(one_candidate(store, name)["rows"])
+
+
+def _pairs(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
+    """Returns *options* as the command line writes them, each ``NAME=VALUE``."""
+    listed = {name: [given] if isinstance(given, str) else given for name, given in (options or {}).items()}
+    return [f"{name}={value}" for name, values in listed.items() for value in values]
 
 
 def _known_lms(name: str) -> str:

@@ -71,8 +71,15 @@ def test_errors_name_what_the_caller_gave_in_python(state, tmp_path):
         gre_bench.leaderboard("SAMPLE-2026", state=tmp_path / "none")
     with pytest.raises(SettingsError, match="ICLR-1999"):
         gre_bench.leaderboard("ICLR-1999", state=tmp_path)
-    with pytest.raises(GreBenchError, match="^the data frame has no column paper_id"):
-        gre_bench.rank(pandas.DataFrame({"paper": ["s01"], "text": ["Clear."]}), EDITION, "me", state=state)
+    frame = pandas.DataFrame({"key": ["s01"], "First": ["Clear. " * 20], "Second": ["Short. " * 20]})
+    with pytest.raises(
+        GreBenchError, match="^the data frame: .* which column holds the review: .*; use columns="
+    ) as error:
+        gre_bench.rank(frame, EDITION, "me", state=state)
+    assert str(error.value).endswith("columns={'review': ['First', 'Second']}")
+    columns = {"review": ["First", "Second"]}
+    with pytest.raises(SettingsError, match="where key=.s99.: no row of the data frame has that; its values: s01"):
+        gre_bench.rank(frame, EDITION, "me", columns=columns, where={"key": "s99"}, state=state)
 
 
 def test_importing_the_package_imports_nothing_heavy():

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import time
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -105,6 +106,15 @@ def check_expansion(name: str, packed: int, unpacked: int) -> None:
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
 
+def unzipped(path: Path, meter: Meter) -> zipfile.ZipFile:
+    """Opens the ZIP archive *path*; raises `SourceError` if it unpacks to more than may be read of one file."""
+    archive = zipfile.ZipFile(regular(path))
+    size = sum(entry.file_size for entry in archive.infolist())
+    check_expansion(path.name, path.stat().st_size, size)
+    meter.take(size)
+    return archive
+
+
 def values_in(text: bytes) -> int:
     """Returns how many values the row *text* holds at most: separators and opening brackets, quoted ones included."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
@@ -167,7 +177,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens the regular file *path* for reading bytes; the contents of a .gz file are unpacked.
+    """Opens the regular file *path* for reading bytes; what gzip packed is unpacked, whatever the file's name.
 
     Reading raises `SourceError` beyond `EXPANSION` and ``inputs.seconds``. Raises `SourceError` if there is no file.
     """
@@ -204,7 +214,8 @@ class _Metered(io.RawIOBase):
     def __init__(self, path: Path, file: BinaryIO):
         super().__init__()
         self._file, self._meter = file, Meter(path)
-        self._packed = os.fstat(file.fileno()).st_size if path.suffix == ".gz" else 0
+        packed = path.suffix == ".gz" or os.pread(file.fileno(), 2, 0) == b"\x1f\x8b"
+        self._packed = os.fstat(file.fileno()).st_size if packed else 0
         self._source = gzip.GzipFile(fileobj=io.BufferedReader(file)) if self._packed else file  # pyright: ignore
         self._count = 0
 

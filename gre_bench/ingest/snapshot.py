@@ -36,8 +36,9 @@ from gre_bench.core.incoming import read_bytes
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
+from gre_bench.ingest.records.cells import Row, is_text
 from gre_bench.ingest.records.notes import created_by, fields_of, invitations_of, kind_of
-from gre_bench.ingest.records.row_files import Row, is_text, read_texts
+from gre_bench.ingest.records.row_files import read_texts
 from gre_bench.ingest.records.versions import versions_of
 
 FORMAT = 2

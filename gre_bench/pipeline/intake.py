@@ -25,8 +25,9 @@ from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import Terms, restaurants_from
+from gre_bench.ingest.records.cells import UNKNOWN, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.row_files import UNKNOWN, Imported
+from gre_bench.ingest.records.opening import located
 from gre_bench.ingest.records.tables import Point, papers_from, points_from, reviews_from
 from gre_bench.ingest.snapshot import may_publish
 from gre_bench.pipeline.runs.job import Job
@@ -45,7 +46,7 @@ def import_papers(
     reading: ColumnNames = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
-    known = {paper.paper_id: paper for paper in known_papers(store)}
+    path, known = located(path), {paper.paper_id: paper for paper in known_papers(store)}
     imported = papers_from(path, known, rows, reading)
     reading.check_used()
     return keep(store, run_id, path, "papers", imported, licence=licence)
@@ -66,7 +67,7 @@ def import_reviews(
 
     Raises `SourceError` if every row names a candidate, not all of them are *by*, and *only* is not set.
     """
-    known = known_reviews(store)
+    path, known = located(path), known_reviews(store)
     how: dict[str, Any] = {
         "writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch, "reading": reading,
     }  # fmt: skip
@@ -156,6 +157,7 @@ def keep(
         "unknown_papers": unknown_papers(store, imported),
         "ignored_columns": list(imported.ignored_columns),
         "notes": list(imported.notes),
+        "row_counts": imported.row_counts,
         "refusals_file": refusals_file and str(refusals_file),
         "licence": licence,
         "licence_line": None if licence is None and kind == "notes" else licence_line,
@@ -367,7 +369,7 @@ def import_points(
 
     *orders*: label → the ranks of its values, if they are words (see `ordered_labels`).
     """
-    papers, reviews = known_by_id(store)
+    path, (papers, reviews) = located(path), known_by_id(store)
     points, imported = points_from(path, known_points(store), reviews, papers.keys(), orders, reading)
     reading.check_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]

@@ -22,8 +22,9 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted, csv_table
-from gre_bench.ingest.records.columns import ColumnNames, as_id
-from gre_bench.ingest.records.row_files import TEXTS, Imported, RefusedError, is_name
+from gre_bench.ingest.records.cells import Imported, RefusedError, is_name
+from gre_bench.ingest.records.columns import ColumnNames, Unclear, UnsureError, as_id
+from gre_bench.ingest.records.opening import TEXTS
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.pipeline.intake import file_sha256, keep
@@ -118,28 +119,38 @@ def understand(
     - *writer*: who wrote the judgments, where the files do not say.
 
     Rows that cannot be used are refused, each with its reason. Raises `SourceError` if a whole file cannot be used.
-    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has.
+    Raises `SettingsError` for a candidate with the name of a control, and for a stated header that no file has. Raises
+    one `UnsureError` for all columns of all files that are unclear.
     """
     for name, _ in candidates:
         if name is not None:
             own_name(name)
-    understood = Understood((papers, Imported()))
+    understood, unclear = Understood((papers, Imported())), list[Unclear]()
     if papers.is_dir():
         _read_papers(understood)
     else:
-        understood.papers = (papers, papers_from(papers, {}, reading=reading))
+        try:
+            understood.papers = (papers, papers_from(papers, {}, reading=reading))
+        except UnsureError as unsure:
+            unclear += unsure.unclear
     known: dict[str, Review] = {}
     judged: dict[tuple[str, str], str] = {}
     for by, file in ((HUMAN, human), *candidates):
         if not file.exists():
             raise SourceError(f"no file or folder {file}")
-        imported = reviews_from(
-            file, known, judged, understood.papers[1].paper_ids, by=by, writer=writer, reading=reading,
-            only=by not in (None, HUMAN),
-        )  # fmt: skip
+        try:
+            imported = reviews_from(
+                file, known, judged, understood.papers[1].paper_ids, by=by, writer=writer, reading=reading,
+                only=by not in (None, HUMAN),
+            )  # fmt: skip
+        except UnsureError as unsure:
+            unclear += unsure.unclear
+            continue
         known |= {review.review_id: review for review in imported.reviews}
         judged |= {(item.review_id, item.writer): item.text for item in imported.judgments}
         understood.reviews.append((file, imported))
+    if unclear:
+        raise UnsureError(unclear)
     reading.check_used()
     return understood
 
@@ -259,12 +270,7 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
         lines += [f"  {note}" for note in imported.notes]
         if imported.ignored_columns:
             lines.append(f"  not read: {', '.join(imported.ignored_columns)}")
-        if imported.refusals:
-            first = imported.refusals[0]
-            lines.append(
-                f"  refused: {counted(len(imported.refusals), 'row')}, first {first.item} (row {first.number}): "
-                f"{first.reason}"
-            )
+        lines += [f"  {imported.row_counts}"] if imported.row_counts else []
     counts = understood.human
     enough = [count for count in counts.values() if count >= FEWEST]
     few = sorted(name for name, count in counts.items() if count < FEWEST)

@@ -23,8 +23,9 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.cells import CONFLICT, Imported
 from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
-from gre_bench.ingest.records.row_files import CONFLICT, Imported
+from gre_bench.ingest.records.opening import located
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, rows_of
 from gre_bench.pipeline.intake import (
     EXAMPLES,
@@ -57,7 +58,7 @@ def import_candidate(
     the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of these
     errors the store is as before.
     """
-    inputs = job.settings.inputs
+    file, inputs = located(file), job.settings.inputs
     with (
         store.lock("rank", job.wait_s),
         recorded(store, "rank", job.settings, shown=False) as progress,
@@ -76,10 +77,9 @@ def import_candidate(
                 why = f"{counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
             raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {why}")
         if imported.refusals and not partial:
-            first = imported.refusals[0]
             raise SettingsError(
-                f"{counted(len(imported.refusals), 'row')} of {file.name} cannot be used, so nothing was stored; first "
-                f"{first.item} (row {first.number}): {first.reason}; correct them (reasons: "
+                f"{counted(len(imported.refusals), 'row')} of {file.name} cannot be used, so nothing was stored; "
+                f"{imported.row_counts}; correct them (reasons: "
                 f"{write_refusals(store, progress.run_id, file, imported)}), or leave them out with --partial"
             )
         judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)

@@ -20,8 +20,8 @@ from inspect_ai.scorer import SampleScore, Score
 
 from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.review import gem, mean, open_board, review, stderr
+from gre_bench.ingest.records.cells import UNFINISHED, Imported
 from gre_bench.ingest.records.inspect_logs import read_logs
-from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import Store
 from gre_bench.writing.lm_writer import chat_of

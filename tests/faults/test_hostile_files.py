@@ -14,6 +14,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -85,6 +86,20 @@ def parquet(path: Path, kind: str) -> Path:
     else:
         table = pa.table(row).replace_schema_metadata({"pandas": '{"index_columns": [5], "columns": 7}'})
     pq.write_table(table, path)
+    return path
+
+
+def xlsx(path: Path, kind: str) -> Path:
+    """A workbook of reviews with a cell *far* away, or with a sheet that is a *bomb*."""
+    book = openpyxl.Workbook()
+    book.active.append(("paper_id", "review"))
+    if kind == "far":
+        book.active["XFD1048576"] = "x"
+    book.save(path)
+    if kind == "bomb":
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/more.xml", "w") as file:
+            for _ in range(200):
+                file.write(b"<c></c>" * 150_000)
     return path
 
 
@@ -161,6 +176,8 @@ EXPLODING = {
     "CSV: cells without end": (lambda d: [*REVIEWS, rows(d / "a.csv", "paper_id,review", "," * 60_000_000), *PLAIN], "inputs.memory"),
     "CSV: 2.2 MB that unpack to 2 GB": (lambda d: [*REVIEWS, packed(d / "a.csv.gz", b"paper_id,review\n" * 10_000, 13_000), *PLAIN], "more than 2,000,000 rows"),
     "CSV: a bomb of one line": (lambda d: [*REVIEWS, packed(d / "a.csv.gz", b"x," * 500_000, 2_000), *PLAIN], "is longer than"),
+    "XLSX: a cell at the other end of the sheet": (lambda d: [*REVIEWS, xlsx(d / "a.xlsx", "far"), *PLAIN], "inputs.memory"),
+    "XLSX: 0.2 MB that unpack to 200 MB": (lambda d: [*REVIEWS, xlsx(d / "a.xlsx", "bomb"), *PLAIN], "unpacks to more than 200 times"),
     "Parquet: 50 million rows in a few kB": (lambda d: [*REVIEWS, parquet(d / "a.parquet", "rows"), *PLAIN], "more than 2,000,000 rows"),
     "texts of papers: a bomb": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--texts", packed(d / "t.jsonl.gz", b"{}\n" * 10_000, 40_000)], "more than 2,000,000 rows"),
     "notes: a bomb": (lambda d: ["import", "notes", packed(d / "n.jsonl.gz", b"{}\n" * 10_000, 40_000)], "more than 2,000,000 rows"),
@@ -177,6 +194,7 @@ REFUSED = {
     "JSON lines: a row nested 200,000 deep": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": ' + deep("[", "]") + "}"), *PLAIN], "nested more than"),
     "Parquet: text that is not UTF-8": (lambda d: [*REVIEWS, parquet(d / "a.parquet", "utf8")], "not UTF-8"),
     "Parquet: two columns of one name": (lambda d: [*REVIEWS, parquet(d / "a.parquet", "twice")], "two columns have the same name"),
+    "XLSX: no workbook": (lambda d: [*REVIEWS, rows(d / "a.xlsx", "PK\x03\x04 nothing of it"), *PLAIN], "cannot be read as .xlsx"),
     "Parquet: no Parquet": (lambda d: [*REVIEWS, rows(d / "a.parquet", "nothing of it")], "cannot be read as parquet"),
     "notes: content nested 990 deep": (lambda d: ["import", "notes", notes(d / "n.jsonl", content=json.loads('{"a":' * 500 + "1" + "}" * 500))], "nested more than"),
     "file name that is not UTF-8": (lambda d: [*REVIEWS, rows(d / "\udcff.jsonl", '{"paper_id": "s9", "review": "x"}'), *PLAIN], "not UTF-8"),

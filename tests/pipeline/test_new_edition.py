@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -105,7 +107,7 @@ def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(f
     code, out, line = call(*NEW)
     assert code == BAD_INPUT
     assert "2 rows cannot be used, so nothing was stored" in line
-    assert "refused: 2 rows, first review s99 (row 11): paper s99 is not known" in out
+    assert "12 rows: 10 used · row 11 unknown paper s99 · row 12 empty (s01)" in out
     assert not (files / "state" / "editions").exists()
     report = csv.DictReader((files / "state" / "new-OWN-2026.csv").open())
     refused = [(row["file"], row["row"]) for row in report if row["result"] == "refused"]
@@ -139,6 +141,49 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
     assert (code, "metrics: gem, gem_s_abstract, gem_s_assw; judgments by w" in out) == (GOOD, True)
 
 
+FORM = ["Number", "Summary", "What did you like?", "What is missing?"]
+
+
+def form_file(path, delimiter=";"):
+    """A form's export: three columns of text, headers that nobody could guess, and a last row without anything."""
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(FORM)
+        for paper in PAPERS:
+            writer.writerows([paper, *(f"{part} {text_of(paper, n)}" for part in "abc")] for n in (1, 2))
+        writer.writerow([""] * 4)
+    return path
+
+
+def test_one_refusal_names_all_that_is_unclear_in_all_files_and_the_options_in_it_suffice(files):
+    form_file(files / "form.csv")
+    (files / "odd.json").write_text(
+        json.dumps([{"Paper": paper, "A": text_of(paper, 3), "B": text_of(paper, 4)} for paper in PAPERS])
+    )
+    command = (*NEW[:4], "--human", "form.csv", "--candidate", "m=odd.json", "--no-prefect", "--dry-run")
+    code, _, said = call(*command)
+    assert code == BAD_INPUT and "\n" not in said.strip()
+    assert "form.csv: it is unclear which column holds the review: 3 columns" in said
+    assert "odd.json: it is unclear which column holds the review: 2 columns" in said
+    options = shlex.split(said.split("; use ")[1])
+    assert options == [part for header in (*FORM[1:], "A", "B") for part in ("--columns", f"review={header}")]
+    code, out, _ = call(*command, *options)
+    assert code == GOOD and "form.csv: 10 human reviews" in out and "11 rows: 10 used · 1 blank" in out
+    assert "odd.json: 5 reviews by m" in out
+
+
+def test_a_question_about_a_column_is_asked_again_after_a_wrong_number(files, monkeypatch):
+    form_file(files / "form.csv")
+    answers, questions = iter(["9", "", "2, 3"]), []
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("gre_bench.cli.commands.new.sys", SimpleNamespace(stdin=terminal))
+    monkeypatch.setattr("typer.prompt", lambda question, **_: questions.append(question) or next(answers))
+    code, out, said = call(*NEW[:4], "--human", "form.csv", "--no-prefect", "--dry-run")
+    assert code == GOOD, said
+    assert questions == ["form.csv: which of these holds the review? Numbers, by commas"] * 3
+    assert 'review is "What did you like?" + "What is missing?"' in out
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
@@ -165,7 +210,7 @@ def test_a_folder_with_something_else_names_it(files):
     code, out, line = call(*NEW)
     assert code == BAD_INPUT
     assert "2 rows cannot be used" in line
-    assert "refused: 2 rows, first file notes.docx (row 1): not a paper; expected" in out
+    assert "7 rows: 5 used · row 1 file notes.docx: not a paper · row 3" in out
 
 
 def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):

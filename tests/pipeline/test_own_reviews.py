@@ -264,7 +264,9 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
         Path("mine", f"{row['paper_id']}.txt").write_text(row["review"])
     Path("mine", "zz.md").write_text("The method is sound.")
     told = unranked("mine", name="my-model")
-    assert "1 row of mine cannot be used, so nothing was stored; first review zz (row 5): paper zz is not known" in told
+    assert (
+        "1 row of mine cannot be used, so nothing was stored; 5 rows: 4 used · row 5 unknown paper zz; correct" in told
+    )
     code, out, _ = rank("mine", "--partial", name="my-model")
     assert code == DONE
     assert "papers: 4 of the 16" in out and "without a review: 12 (" in out and "no rank: only 8 of 32 pairs" in out
@@ -278,7 +280,7 @@ def test_rank_stores_nothing_of_a_file_with_a_row_that_cannot_be_used_until_it_i
     before = query(ruled, "select * from reviews order by review_id")
     Path("cut.tsv").write_text(end)
     told = unranked("cut.tsv", "--replace", "--yes")
-    assert "1 row of cut.tsv cannot be used, so nothing was stored; first row 2 (row 2): it has 1 cells" in told
+    assert "1 row of cut.tsv cannot be used, so nothing was stored; 2 rows: 1 used · row 2: it has 1 cells" in told
     assert told.endswith("or leave them out with --partial")
     reasons = json.loads(Path(re.search(r"reasons: (.+?)\)", told)[1]).read_text())
     assert (reasons["number"], reasons["reason"]) == (2, "it has 1 cells, and the heading has 2")

@@ -20,8 +20,8 @@ from gre_bench.core.incoming import limited
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, stated
-from gre_bench.ingest.records.row_files import UNFINISHED, UNKNOWN
+from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
+from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries import IMPORTS, ImportRow
 
@@ -30,7 +30,7 @@ SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
 """A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
-ROWS = ".jsonl, .json, .csv or .parquet with paper_id"
+ROWS = "A table (CSV, TSV, XLSX, JSON or Parquet) with paper_id"
 
 New = Annotated[bool, option("--new", "Start the edition if it does not exist yet.")]
 
@@ -59,6 +59,7 @@ def import_papers(
     new: New = False,
     rows: options.Rows = None,
     columns: options.Columns = None,
+    where: options.Where = None,
     licence: options.Licence = None,
 ) -> Answer:
     """Add papers to an edition.
@@ -67,7 +68,7 @@ def import_papers(
     """
     from gre_bench.pipeline import intake
 
-    how = (intake.row_range(rows), licence, ColumnNames(stated(columns or ())))
+    how = (intake.row_range(rows), licence, ColumnNames(stated(columns or ()), where=conditions(where or ())))
     return import_into("papers", edition, new, state, intake.import_papers, file, *how)
 
 
@@ -77,8 +78,8 @@ def import_reviews(
     state: Path,
     file: Path = argument(
         "FILE",
-        f"{ROWS}, candidate, and review and/or judgments; or a folder of texts, each named by its paper: "
-        "<paper id>.txt or .md.",
+        f"{ROWS}, candidate, and review and/or judgments; a folder of tables, or of texts named by their papers; "
+        "or what a known tool writes.",
     ),
     edition: options.IntoEdition,
     by: str | None = option("--as NAME", "Candidate who wrote these reviews, if the file names none.", None),
@@ -88,6 +89,7 @@ def import_reviews(
     rows: options.Rows = None,
     make_papers: bool = option("--make-papers", "Make a bare paper for each unknown paper id.", False),
     columns: options.Columns = None,
+    where: options.Where = None,
     licence: options.Licence = None,
 ) -> Answer:
     """Add reviews by humans or by a candidate.
@@ -101,7 +103,10 @@ def import_reviews(
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
-    more: dict[str, Any] = {"licence": licence, "reading": ColumnNames(stated(columns or ()))}
+    more: dict[str, Any] = {
+        "licence": licence,
+        "reading": ColumnNames(stated(columns or ()), where=conditions(where or ())),
+    }
     return import_into("reviews", edition, new, state, intake.import_reviews, file, *how, **more)
 
 
@@ -168,17 +173,19 @@ def import_points(
         "--order LABEL=WORST,...,BEST", "Values of a label, worst first; repeat it for several labels.", None
     ),
     columns: options.Columns = None,
+    where: options.Where = None,
 ) -> Answer:
     """Add points of reviews that people judged, for study points.
 
     A point is a single remark of a review. Every further column is a label if it holds numbers, true and false, or yes
-    and no, where higher is better; --order makes a column of words a label. Give all points of a review, labelled or
+    and no, where higher is better; a column that numbers points, such as item_number, is none. --order makes a column
+    of words a label. Give all points of a review, labelled or
     not: what the review loses without a point is measured on them.
     """
     from gre_bench.ingest.records.tables import ordered_labels
     from gre_bench.pipeline import intake
 
-    how = (ordered_labels(order or ()), ColumnNames(stated(columns or ())))
+    how = (ordered_labels(order or ()), ColumnNames(stated(columns or ()), where=conditions(where or ())))
     return import_into("points", edition, False, state, intake.import_points, file, *how)
 
 
@@ -374,6 +381,8 @@ def _show_imported(report: Row, edition: str) -> None:
     if ignored := report["ignored_columns"]:
         more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
         say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
+    if report["row_counts"]:
+        say(report["row_counts"])
     if unknown := report["unknown_papers"]:
         say(unknown["line"], screen.err)
     others = [refusal for refusal in report["refusals"] if refusal["code"] != UNKNOWN]

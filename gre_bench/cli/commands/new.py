@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -20,7 +21,8 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import limited
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, UnsureError, stated
+from gre_bench.ingest.records.columns import ColumnNames, UnsureError, conditions, stated
+from gre_bench.ingest.records.opening import located
 from gre_bench.store import Store
 
 
@@ -30,7 +32,7 @@ def new(
     quiet: bool,
     edition: options.TheEdition,
     papers: Path = option(
-        "--papers FOLDER|FILE", "Folder of PDFs and texts named by paper; or .csv, .jsonl, .json, .parquet."
+        "--papers FOLDER|FILE", "Folder of PDFs and texts named by paper; or a table (CSV, XLSX, JSON, Parquet)."
     ),
     human: Path = option("--human FILE", "Human reviews, two or more a paper: one row or text each."),
     candidate: list[str] | None = option(
@@ -39,6 +41,7 @@ def new(
         None,
     ),
     columns: options.Columns = None,
+    where: options.Where = None,
     writer: options.Writer = None,
     licence: options.Licence = None,
     partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
@@ -58,7 +61,8 @@ def new(
 
     parts = [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
     chosen = configuration.load(settings, (*parts, *(override or ())))
-    store, named = Store(state, edition), [_named(text) for text in candidate or ()]
+    store, named = Store(state, edition), [(name, located(file)) for name, file in map(_named, candidate or ())]
+    papers, human = located(papers), located(human)
     begun = store.exists and is_begun(store, [papers, human, *(file for _, file in named)])
     if store.exists and not begun:
         store.refuse_loaded()
@@ -67,7 +71,7 @@ def new(
             f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "
             "another name"
         )
-    reading = ColumnNames(stated(columns or ()), guess=True)
+    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
     with limited(chosen.inputs.memory, chosen.inputs.seconds):
         while True:
             try:
@@ -113,16 +117,18 @@ def _named(text: str) -> tuple[str | None, Path]:
 
 
 def _with_answer(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
-    """Asks the user which column holds a field; raises *unsure* again where nobody can be asked."""
-    if not (sys.stdin and sys.stdin.isatty()) or not unsure.choices:
+    """Asks the user which columns hold what is unclear; raises *unsure* again where nobody can be asked."""
+    if not (sys.stdin and sys.stdin.isatty()) or not all(item.choices for item in unsure.unclear):
         raise unsure
-    for number, choice in enumerate(unsure.choices, start=1):
-        say(f"{number:3} {choice}", screen.err)
-    answer: Any = typer.prompt(f"{unsure.file}: which of these holds the {unsure.field}? Numbers, by commas", err=True)
-    numbers = [int(part) for part in answer.replace(",", " ").split() if part.isdigit()]
-    chosen = [unsure.choices[number - 1] for number in numbers if 1 <= number <= len(unsure.choices)]
-    if not chosen:
-        raise unsure
-    before = {name: list(headers) for name, headers in reading.columns.items()}
-    before[unsure.field] = [*before.get(unsure.field, ()), *chosen]
-    return ColumnNames(before, reading.guess)
+    columns = {name: list(headers) for name, headers in reading.columns.items()}
+    for item in unsure.unclear:
+        for number, choice in enumerate(item.choices, start=1):
+            say(f"{number:3} {choice}", screen.err)
+        numbers: list[int] = []
+        while not numbers or not all(1 <= number <= len(item.choices) for number in numbers):
+            text: Any = typer.prompt(
+                f"{item.file}: which of these holds the {item.field}? Numbers, by commas", err=True
+            )
+            numbers = [int(part) if part.isdigit() else 0 for part in text.replace(",", " ").split()]
+        columns[item.field] = [*columns.get(item.field, ()), *(item.choices[number - 1] for number in numbers)]
+    return replace(reading, columns=columns, used=set())

@@ -114,6 +114,9 @@ Columns = Annotated[
         "Column of the file that holds a field, such as review or paper_id; repeat it for several.",
     ),
 ]
+Where = Annotated[
+    list[str] | None, option("--where COLUMN=VALUE", "Only rows with this value in the column; repeatable.")
+]
 Licence = Annotated[
     str | None,
     option(

@@ -17,7 +17,7 @@ from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, stated
+from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store import Row
 from gre_bench.store.queries import CANDIDATE_COUNTS
@@ -31,8 +31,8 @@ def rank(
     quiet: bool,
     file: Path = argument(
         "FILE",
-        "Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
-        "<paper id>.txt or .md; or logs of inspect_ai.",
+        "Reviews: a table (CSV, TSV, XLSX, JSON, Parquet) with paper_id and review or judgments; a folder of texts "
+        "or tables; what a known tool writes; logs of inspect_ai; or hf://datasets/OWNER/NAME/PATH.",
     ),
     edition: str = option("--edition -e EDITION", "Edition that has a board, such as ICLR-2025.", **EDITIONS),
     name: str = option("--as NAME", "Name on the board; the candidate to use if the file has several."),
@@ -43,6 +43,7 @@ def rank(
     partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
     writer: options.Writer = None,
     columns: options.Columns = None,
+    where: options.Where = None,
     licence: options.Licence = None,
     override: options.Set = None,
 ) -> Answer:
@@ -66,8 +67,9 @@ def rank(
     job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
     run = steps.undecorated()
     job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence, ColumnNames(stated(columns or ()), guess=True), partial
-    )
+        store, job, run, file, name, writer, replace, licence,
+        ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ())), partial,
+    )  # fmt: skip
     if not quiet:
         _show_understood(understood)
     with following(store, quiet):
@@ -89,7 +91,7 @@ def _show_understood(report: Row) -> None:
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
         say(f"columns not read: {', '.join(report['ignored_columns'])}")
-    screen.say_all(report["notes"])
+    screen.say_all([*report["notes"], *filter(None, [report["row_counts"]])])
     if report["licence"]:
         say(report["licence_line"])
     if report["replaced"]:
@@ -103,8 +105,6 @@ def _show_understood(report: Row) -> None:
         say(unknown["line"])
     others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
     if others:
-        first = others[0]
-        say(f"refused: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
         say(f"all refused rows: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):

@@ -25,17 +25,8 @@ from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import number_in
-from gre_bench.ingest.records.row_files import (
-    LARGEST,
-    Imported,
-    RefusedError,
-    Row,
-    read_name,
-    read_prose,
-    read_rows,
-    read_text,
-    shown,
-)
+from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, read_name, read_prose, read_text, shown
+from gre_bench.ingest.records.row_files import read_rows
 from gre_bench.ingest.records.tables import MergeIndex, Papers
 
 

@@ -23,15 +23,8 @@ from pathlib import Path
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.replies import number_in
-from gre_bench.ingest.records.row_files import (
-    Imported,
-    RefusedError,
-    Row,
-    read_all_rows,
-    read_name,
-    read_prose,
-    read_text,
-)  # fmt: skip
+from gre_bench.ingest.records.cells import Imported, RefusedError, Row, read_name, read_prose, read_text
+from gre_bench.ingest.records.row_files import read_all_rows  # fmt: skip
 
 COLUMNS = ("SRC", "HYP", "Score")
 

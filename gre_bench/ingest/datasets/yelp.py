@@ -21,7 +21,8 @@ from pathlib import Path
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import lines, opened
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
-from gre_bench.ingest.records.row_files import Imported, RefusedError, read_name, read_number, read_object, read_text
+from gre_bench.ingest.records.cells import Imported, RefusedError, read_name, read_number, read_text
+from gre_bench.ingest.records.row_files import read_object
 from gre_bench.ingest.records.tables import MergeIndex, Papers
 
 MOST_REFUSED = 10_000

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, Parts, Row, Rows
+from gre_bench.core.known_names import listed
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Row, Rows, is_blank, shown, spelt
 
 FIELDS = ("paper_id", "title", "abstract", "text", "review", "review_id", "slot", "rating", "judgments", "candidate",
           "writer", "grade", "row", "point")  # fmt: skip
@@ -36,7 +36,7 @@ USUAL = {
 """Field → headers that other people's files use for it, in small letters and without other characters."""
 _SECTION = re.compile(
     r"summary|strength|weakness|question|limitation|comment|suggestion|concern|pros\b|cons\b|clarity|novelty|soundness"
-    r"|significance|review",
+    r"|significance|review(?!er)",
     re.IGNORECASE,
 )
 """Headers of the parts of a review; a file whose long texts all have such headers holds one review in parts."""
@@ -47,18 +47,32 @@ _ENDING = re.compile(r"\.(?:pdf|txt|md|markdown|json)$", re.IGNORECASE)
 _FORUM = re.compile(r"^https?://[^?]*\?(?:.*&)?id=([^&]+).*$")
 
 
-class UnsureError(SourceError):
-    """Says that several columns, or none, may hold *field*; *choices* are the headers to choose from."""
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A *field* of *file* that several columns, or none, may hold; *choices* are the headers to choose from.
 
-    def __init__(self, file: str, field: str, choices: Sequence[str], why: str):
-        quoted = ", ".join(f'"{choice}"' for choice in choices)
-        several = "; repeat it for several parts" if field in JOINED and len(choices) > 1 else ""
-        example = choices[0] if choices else "HEADER"
-        super().__init__(
-            f"{file}: it is unclear which column holds the {field}: {why} ({quoted or 'there are no others'}); "
-            f'say which, such as --columns {field}="{example}"{several}'
-        )
-        self.file, self.field, self.choices = file, field, list(choices)
+    *proposed*: those of them that probably make up the field together.
+    """
+
+    file: str
+    field: str
+    choices: list[str]
+    why: str
+    proposed: list[str]
+
+
+class UnsureError(SourceError):
+    """Says all that is *unclear* of the columns of some files, and how to state it."""
+
+    def __init__(self, unclear: Sequence[Unclear]):
+        lines, options = [], dict[str, None]()
+        for item in unclear:
+            quoted = ", ".join(f'"{choice}"' for choice in item.choices)
+            lines.append(f"{item.file}: it is unclear which column holds the {item.field}: {item.why}"
+                         f" ({quoted or 'there are no others'})")  # fmt: skip
+            options |= {f'--columns {item.field}="{header}"': None for header in item.proposed or ["HEADER"]}
+        super().__init__(f"{'; '.join(lines)}; use {' '.join(options)}")
+        self.unclear = list(unclear)
 
 
 @dataclass
@@ -66,11 +80,13 @@ class ColumnNames:
     """How the columns of files are read: *columns* is field → headers, as the user states them.
 
     - *guess*: whether fields without a stated header are looked for, and human reviews without a number get one.
-    - *used*: receives the (field, header) of *columns* that a file had.
+    - *where*: header → values; only rows with one of the values of each header count.
+    - *used*: receives the (field, header) of *columns* that a file had, and (``where``, header).
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     guess: bool = False
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
 
     def check_used(self) -> None:
@@ -79,10 +95,44 @@ class ColumnNames:
             for header in headers:
                 if (name, header) not in self.used:
                     raise SettingsError(f'--columns {name}="{header}": no file here has a column of that name')
+        for header, values in self.where.items():
+            if ("where", header) not in self.used:
+                raise SettingsError(f'--where {header}="{values[0]}": no file here has a column of that name')
+
+    def chosen(self, rows: Rows, file: str, imported: Imported) -> Rows:
+        """Returns those of *rows*, of the file *file*, that *where* chooses, as far as it has such columns.
+
+        Raises `SettingsError` if a column has none of the stated values.
+        """
+        for header, values in self.where.items():
+            named = {name for _, row in rows[:1000] for name in row if _plain(name) == _plain(header)}
+            if not named:
+                continue
+            self.used.add(("where", header))
+            cells = [next((row[name] for name in named if name in row), None) for _, row in rows]
+            wanted = {_plain(value) for value in values}
+            kept = [row for row, cell in zip(rows, cells, strict=True) if _plain(str(spelt(cell))) in wanted]
+            if not kept:
+                known = listed(dict.fromkeys(shown(cell) for cell in cells if not is_blank(cell)))
+                raise SettingsError(f'--where {header}="{values[0]}": no row of {file} has that; its values: {known}')
+            imported.not_chosen += len(rows) - len(kept)
+            rows = kept
+        return rows
 
 
 AS_NAMED = ColumnNames()
 """Reads only columns that have the names of fields."""
+
+
+def conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
+    """Returns header → values of *pairs*, each ``COLUMN=VALUE``."""
+    where: dict[str, list[str]] = {}
+    for pair in pairs:
+        header, equals, value = pair.partition("=")
+        if not (equals and header.strip() and value.strip()):
+            raise SettingsError(f"--where {pair}: write COLUMN=VALUE, such as reviewer_type=human")
+        where.setdefault(header.strip(), []).append(value.strip())
+    return where
 
 
 def stated(pairs: Iterable[str]) -> dict[str, list[str]]:
@@ -108,7 +158,7 @@ class PaperIds:
         """Returns the id that *value* means; None if there is none, or if it is unclear which.
 
         The name of a file or the address of a forum means the id in it. Case, leading zeros and signs that ids may not
-        hold make no difference. *in_part*: whether more may follow it after a sign, as in ``p1-review2``.
+        hold make no difference. *in_part*: whether more may stand beside it, as in ``p1-review2`` and ``run3_p1``.
         """
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             return None
@@ -117,8 +167,9 @@ class PaperIds:
         key = _key(str(value))
         if key in self._by_key or not in_part:
             return self._by_key.get(key)
-        heads = [key[: sign.start()] for sign in re.finditer(r"[^a-z0-9]", key)]
-        return next((self._by_key[head] for head in reversed(heads) if head in self._by_key), None)
+        signs = list(re.finditer(r"[^a-z0-9]", key))
+        parts = [*(key[: sign.start()] for sign in reversed(signs)), *(key[sign.end() :] for sign in signs)]
+        return next((self._by_key[part] for part in parts if part in self._by_key), None)
 
 
 def as_id(value: str) -> str:
@@ -154,7 +205,10 @@ def with_fields(
     headers_of = _named(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
     if reading.guess:
-        _Search(file, table, headers, wanted, headers_of, papers).all()
+        search = _Search(file, table, headers, wanted, headers_of, papers)
+        search.all()
+        if search.unclear:
+            raise UnsureError(search.unclear)
     renamed = {name: columns for name, columns in headers_of.items() if columns != [name]}
     if not renamed:
         return table, list(headers), None
@@ -190,12 +244,16 @@ def suggested(
 ) -> dict[str, list[str]]:
     """Returns field → headers that probably hold it, for fields that no header names, as for `with_fields`."""
     search = _Search(file, table, headers, wanted, {name: [name] for name in wanted if name in headers}, papers)
-    for look in (search.paper_id, search.review):
-        with suppress(UnsureError):
-            look()
+    search.paper_id()
+    search.review()
     for name in ("candidate", "point"):
         search.take(name, search.usual(name))
     return {name: columns for name, columns in search.known.items() if columns != [name]}
+
+
+def letters(header: str) -> str:
+    """Returns the small letters of *header*, without any other sign, as in `USUAL`."""
+    return re.sub(r"[^a-z]", "", header.casefold())
 
 
 def _plain(header: str) -> str:
@@ -224,9 +282,9 @@ class _Search:
         used = {header for columns in self.known.values() for header in columns}
         self.free = [header for header in self.headers if header not in used]
         self.cells = {
-            header: [row[header] for _, row in self.table if row.get(header) not in (None, "", [])]
-            for header in self.free
+            header: [row[header] for _, row in self.table if not is_blank(row.get(header))] for header in self.free
         }
+        self.unclear: list[Unclear] = []
 
     def all(self) -> None:
         self.paper_id()
@@ -244,8 +302,7 @@ class _Search:
 
     def usual(self, name: str) -> list[str]:
         """Returns the free headers that are `USUAL` for the field *name*, the most usual first."""
-        plain = {header: re.sub(r"[^a-z]", "", header.casefold()) for header in self.free}
-        return [header for usual in USUAL[name] for header in self.free if plain[header] == usual]
+        return [header for usual in USUAL[name] for header in self.free if letters(header) == usual]
 
     def take(self, name: str, headers: Sequence[str], most: int = 1) -> None:
         """Makes the first *most* of *headers* the field *name*, if it is lacking and there are any."""
@@ -265,9 +322,10 @@ class _Search:
             several = [header for header in self.free if hits[header] == best >= SURE * len(self.table)]
             named = [header for header in self.usual("paper_id") if header in several][:1] or several
             why = f"{len(named)} columns name papers" if named else "no column names the papers that are known"
-        if len(named) != 1:
-            raise UnsureError(self.file, "paper_id", self.free, why)
-        self.take("paper_id", named)
+        if len(named) == 1:
+            self.take("paper_id", named)
+        else:
+            self.unclear.append(Unclear(self.file, "paper_id", self.free, why, []))
 
     def review(self) -> None:
         """Looks for the only column of long texts, for several that are parts of a review, or for a usual header."""
@@ -279,12 +337,19 @@ class _Search:
         lists = [header for header in self.free if _SECTION.search(header) and _is_list(self.cells[header])]
         parts = [header for header in self.free if header in texts or header in lists]
         if parts and (len(parts) == 1 or all(_SECTION.search(header) for header in parts)):
+            if all(_SECTION.search(header) for header in parts):
+                parts = [header for header in self.free if header in parts or self.is_short_part(header)]
             self.take("review", parts, most=len(parts))
         elif plain:
             self.take("review", plain)
         else:
             why = f"{len(texts)} columns hold long texts" if texts else "no column holds long texts"
-            raise UnsureError(self.file, "review", texts or self.free, why)
+            self.unclear.append(Unclear(self.file, "review", texts or self.free, why, texts))
+
+    def is_short_part(self, header: str) -> bool:
+        """Whether the column *header* holds a part of a review, if only some words a cell."""
+        texts = [cell for cell in self.cells[header] if isinstance(cell, str) and cell.count(" ") > 1]
+        return bool(_SECTION.search(header)) and 2 * len(texts) > len(self.cells[header])
 
     def tells_reviews_apart(self, header: str) -> bool:
         """Whether the column *header* holds a number that differs among the reviews of each paper."""

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
-from gre_bench.core.incoming import Meter, check_depth, check_expansion, files_in, read_bytes, regular, values_in
+from gre_bench.core.incoming import Meter, check_depth, files_in, read_bytes, unzipped, values_in
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
 from gre_bench.ingest.records.isolated import read_isolated
-from gre_bench.ingest.records.row_files import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shown
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -98,7 +98,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     files, logs = logs_in(path), []
     if find_spec("inspect_ai") is None:
         raise SettingsError(f"{files[0].name} is a log of inspect_ai, and {EXTRA}")
-    for number, (file, log) in enumerate(read_isolated("log", files), start=1):
+    for number, (file, log) in enumerate(read_isolated(read_log, files), start=1):
         if not isinstance(log, SourceError):
             logs.append((file, log))
         elif len(files) == 1:
@@ -178,12 +178,8 @@ def _check_contents(file: Path) -> None:
             data = read_bytes(file)
             meter.take(size, values_in(data))
             return check_depth(data)
-        with zipfile.ZipFile(regular(file)) as archive:
-            entries = archive.infolist()
-            unpacked = sum(entry.file_size for entry in entries)
-            check_expansion(file.name, size, unpacked)
-            meter.take(unpacked)
-            for entry in entries:
+        with unzipped(file, meter) as archive:
+            for entry in archive.infolist():
                 data = archive.read(entry)
                 meter.take(0, values_in(data))
                 check_depth(data)

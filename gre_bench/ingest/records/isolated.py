@@ -1,4 +1,4 @@
-"""Reads files whose formats can explode, Parquet and logs of inspect_ai, in a process of its own.
+"""Reads files whose formats can explode, such as Parquet, in a process of its own.
 
 The process has the memory and the time that the settings allow for one file. If it dies, the file is refused, and
 another process reads the next file: `python -m gre_bench.ingest.records.isolated MEMORY_BYTES`.
@@ -18,6 +18,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
+from datetime import time as time_of_day
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
@@ -183,15 +186,18 @@ def receive(stream: BinaryIO) -> Message | None:
     return header, stream.read(header["bytes"])
 
 
-def read_isolated(kind: Literal["parquet", "log"], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
-    """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`)."""
-    child, library = None, {"parquet": "pyarrow", "log": "inspect_ai"}[kind]
+def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+    """Yields (file, its contents) for each of *files*; for a file that cannot be read, (file, the `SourceError`).
+
+    *read*: a function of a module, which the process calls. It returns values that JSON can hold; dates become texts.
+    """
+    child, called = None, {"module": read.__module__, "function": read.__name__}
     try:
         for file in files:
             if child is None:
-                child = Child("gre_bench.ingest.records.isolated", int(limits().memory * MB), kind, library)
+                child = Child("gre_bench.ingest.records.isolated", int(limits().memory * MB), "files", read.__module__)
                 child.begin()
-            request = {"kind": kind, "file": str(file.absolute()), "memory": limits().memory, "cpu_s": limits().seconds}
+            request = called | {"file": str(file.absolute()), "memory": limits().memory, "cpu_s": limits().seconds}
             answer = child.ask(request, b"", limits().seconds)
             if isinstance(answer, Died) or "problem" in answer[0]:
                 child.end()
@@ -219,14 +225,15 @@ def _contents(file: Path, answer: Message | Died) -> Any:
     return json.loads(data)
 
 
+def unlike_json(value: object) -> object:
+    """Returns a date or time as a text; for another type that JSON lacks, a stand-in that no reader takes for one."""
+    if isinstance(value, datetime) and value.time() == time_of_day():
+        value = value.date()
+    return str(value) if isinstance(value, date | time_of_day) else {type(value).__name__: str(value)[:100]}
+
+
 def _answer(request: dict[str, Any], _: bytes) -> Message:
-    from gre_bench.ingest.records import inspect_logs, row_files
-
-    def unlike_json(value: object) -> object:
-        """Returns a stand-in for a cell of a type that JSON lacks, such as a date; no reader takes it for a text."""
-        return {type(value).__name__: str(value)[:100]}
-
-    read = {"parquet": row_files.read_parquet, "log": inspect_logs.read_log}[request["kind"]]
+    read = getattr(import_module(request["module"]), request["function"])
     try:
         with limited(request["memory"], request["cpu_s"]):
             return {}, json.dumps(read(Path(request["file"])), default=unlike_json).encode()

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.row_files import Imported, is_name, is_text
+from gre_bench.ingest.records.cells import Imported, is_name, is_text
 from gre_bench.ingest.records.venues import Venue
 
 OUTCOMES = (

@@ -1,209 +1,49 @@
-"""Reads users' files of rows (.jsonl, .json, .csv, .tsv, .parquet), folders of texts, notes and lists of paper ids.
+"""Opens users' files of rows, whatever their format: the contents decide, and the name only where they cannot.
 
-Rows are numbered from 1, not counting the heading. A row that cannot be read is refused. In a .csv file, quotation
-marks quote cells. In a .tsv file, they may quote cells or be text: the whole file decides which.
+Formats: CSV with any delimiter, TSV, JSON, JSON lines, Parquet and XLSX. Rows are numbered from 1, not counting the
+heading. A row that cannot be read is refused. A table of text is read with the delimiter, the quoting and the encoding
+that the whole file agrees with; a file that agrees with two is refused.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, irregular, lines, opened, read_bytes, values_in
-from gre_bench.core.known_names import is_path
-from gre_bench.core.records import Judgments, Paper, Review, Synopsis
-from gre_bench.core.replies import without_thinking
+from gre_bench.core.incoming import LONGEST_ROW, Meter, lines, opened, unzipped, values_in
 from gre_bench.core.strict import load_json
-from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
 from gre_bench.ingest.records.isolated import read_isolated
 
-LARGEST = 2**31 - 1
-NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
-"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
-NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
-NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
-TEXTS = (".txt", ".md")
-"""File endings accepted in a folder of texts."""
-UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
-"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come."""
-
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATOR = re.compile(r"sep=(.)\r?\n")
+"""The first line of a CSV file that tells Excel the delimiter."""
+_BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
+         codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*[\"}]")
+_OTHERS = {
+    b"%PDF": "a PDF",
+    b"\xd0\xcf\x11\xe0": "an old or encrypted Excel file; save it as .xlsx, without a password",
+}
+"""The beginnings of files that hold no rows, and what they are."""
 _OF_AN_INDEX = re.compile(r"__index_level_\d+__")
 """Columns of a .parquet file in which pandas keeps an index without a name."""
 _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
-Row = dict[str, Any]
-Rows = list[tuple[int, Row]]
-"""Each row with its number."""
-
-
-class Parts(dict[str, Any]):
-    """Header → cell, for the cells that together make a text (`read_prose`), each under its header."""
-
-
-class RefusedError(Exception):
-    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
-
-    def __init__(self, reason: str, code: str = ""):
-        super().__init__(reason)
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A refused row, by its *number* in the file (from 1), the *item* that it is about, and the *reason*, for the user.
-
-    *code*: as of `RefusedError`. *paper_id*: the paper of the row; known if there is a *code*.
-    """
-
-    number: int
-    item: str
-    reason: str
-    code: str = ""
-    paper_id: str | None = None
-
-
-@dataclass(slots=True)
-class Imported:
-    """The new records of a file, and what became of its rows.
-
-    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
-    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
-    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
-    - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
-    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
-    - *thinking*: the characters of thinking that were removed, of each text that had any.
-    """
-
-    papers: list[Paper] = field(default_factory=list)
-    reviews: list[Review] = field(default_factory=list)
-    judgments: list[Judgments] = field(default_factory=list)
-    synopses: list[Synopsis] = field(default_factory=list)
-    paper_ids: set[str] = field(default_factory=set)
-    review_ids: set[str] = field(default_factory=set)
-    added: int = 0
-    unchanged: int = 0
-    refusals: list[Refusal] = field(default_factory=list)
-    columns: tuple[str, ...] = ()
-    ignored_columns: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
-    unnamed: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
-    thinking: list[int] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def count(self, changed: bool) -> None:
-        self.added += changed
-        self.unchanged += not changed
-
-    def note_thinking(self) -> None:
-        """Adds a note on the characters of thinking that were removed, if there are any."""
-        if self.thinking:
-            texts = counted(len(self.thinking), "text")
-            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
-
-    def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
-        """Adds a `Refusal`; *reason* may be the exception that says why."""
-        self.refusals.append(Refusal(number, item, str(reason), code, paper_id))
-
-
-def is_name(value: str) -> bool:
-    """Whether *value* may be an id or a candidate's name: it matches `NAME`, and is no path."""
-    return NAME.fullmatch(value) is not None and not is_path(value)
-
-
-def is_text(value: object) -> bool:
-    """Whether *value* is a text without a lone surrogate, which JSON may hold and UTF-8 cannot encode."""
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:
-        return False
-
-
-def shown(value: Any) -> str:
-    """Returns a short form of *value*, a cell of a row, for messages."""
-    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
-
-
-def read_name(row: Row, key: str) -> str:
-    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
-    value = row.get(key)
-    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if value is None or (isinstance(value, str) and not value.strip()):
-        raise RefusedError(f"{key} is missing")
-    if not isinstance(value, str):
-        raise RefusedError(f"{key} is {shown(value)}, which is neither text nor a whole number")
-    if not is_name(value):
-        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
-    return value
-
-
-def read_text(row: Row, key: str) -> str | None:
-    """Returns the text in a cell; None if it is missing, null or blank."""
-    value = row.get(key)
-    if value is None:
-        return None
-    if not is_text(value):
-        raise RefusedError(f"{key} is not {'valid Unicode' if isinstance(value, str) else 'text'}")
-    return value if value.strip() else None
-
-
-def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
-    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line.
-
-    *imported*: given if an LM may have written the text. It counts the characters of thinking, which are removed from
-    the text. A text that is thinking alone is refused.
-    """
-    value = row.get(key)
-    if isinstance(value, Parts):
-        texts = {header: read_prose({header: _spelt(cell)}, header, imported) for header, cell in value.items()}
-        return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
-    if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
-        value = "\n".join(item for item in value if item)
-    if isinstance(value, list | dict):
-        raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
-    text = read_text({key: value}, key)
-    if imported is None or text is None:
-        return text
-    text, thinking = without_thinking(text)
-    if not text:
-        raise RefusedError(f"{key} is thinking alone: {counted(thinking, 'character')}, and no text besides")
-    imported.thinking += [thinking] if thinking else []
-    return text
-
-
-def _spelt(cell: Any) -> Any:
-    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
-    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
-
-
-def read_number(row: Row, key: str) -> float | None:
-    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing."""
-    value = row.get(key)
-    if value is None:
-        return None
-    if isinstance(value, str):
-        raise RefusedError(f"{key} is not a number: {shown(value)}; write one number, such as 6.5")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise RefusedError(f"{key} is not a number of at most {LARGEST}")
-    return float(value)
-
-
-def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number of at least 0 in a cell; None if it is missing."""
-    value = read_number(row, key)
-    if value is not None and (value != int(value) or value < 0):
-        raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")
-    return None if value is None else int(value)
+Found = list[tuple[int, Row | str]]
+"""Number of each row, with its cells or why it is refused."""
+Table = tuple[Found, list[str]]
+"""Rows and the names of columns."""
 
 
 def read_object(line: bytes) -> Row:
@@ -218,11 +58,11 @@ def read_object(line: bytes) -> Row:
 
 
 def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
-    """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
+    """Returns (row number, cells) for every row of the file *path* that has any, and the names of its columns.
 
-    Blank cells of a .csv or .tsv file are None. *quoted*: whether quotation marks of a .tsv file may quote cells.
-    Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty, of another format or
-    beyond a limit (`gre_bench.core.incoming`). It is raised too for a .tsv file that can be read in two ways.
+    Blank cells of a table of text or a spreadsheet are None. *quoted*: whether quotation marks of a .tsv file may quote
+    cells. Refused and blank rows are counted in *imported*. Raises `SourceError` for a file that is missing, empty, of
+    another format, beyond a limit (`gre_bench.core.incoming`), or that can be read in two ways.
     """
     if path.is_dir():
         raise SourceError(
@@ -230,47 +70,51 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
         )
     if not path.is_file():
         raise no_file(path)
-    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    rows: Rows = []
-    columns: list[str] | None = None
-    refused: list[tuple[int, str]] = []
-    if path.suffix == ".parquet":
-        ((_, table),) = read_isolated("parquet", [path])
+    kind, columns = _kind(path), None
+    if kind in ("json", "lines"):
+        numbered = _json_lines(path) if kind == "lines" else _json(path)
+    elif kind in ("csv", "tsv"):
+        numbered, columns = _delimited(path, kind, quoted, imported)
+    else:
+        ((_, table),) = read_isolated(read_parquet if kind == "parquet" else read_xlsx, [path])
         if isinstance(table, SourceError):
             raise table
-        columns = [*table["columns"]]
-        for number, cells in enumerate(table["rows"], start=1):
-            if cells is None:
-                imported.refuse(number, f"row {number}", "it holds text that is not UTF-8")
-            else:
-                rows.append((number, dict(zip(columns, cells, strict=True))))
-    elif kind == "csv":
-        rows, columns, refused = _table(path, ",", quoted=True)
-    elif kind == "tsv":
-        rows, columns, refused = _tsv(path) if quoted else _table(path, "\t", quoted=False)
-    elif kind in ("jsonl", "ndjson"):
-        for number, _, line in lines(path):
-            try:
-                rows.append((number, read_object(line)))
-            except RefusedError as reason:
-                imported.refuse(number, f"line {number}", reason)
-    elif kind == "json":
-        for number, row in enumerate(_array(path), start=1):
-            if isinstance(row, dict):
-                rows.append((number, row))
-            else:
-                imported.refuse(number, f"element {number}", "not a JSON object")
-    else:
-        raise SourceError(
-            f"{path.name}: expected a .jsonl, .json, .csv or .parquet file (.jsonl, .json and .csv may be gzipped)"
-        )
-    for number, reason in refused:
-        imported.refuse(number, f"row {number}", reason)
+        numbered, columns = table["rows"], table["columns"]
+    rows: Rows = []
+    unit = {"json": "element", "lines": "line"}.get(kind, "row")
+    for number, row in numbered:
+        if isinstance(row, str):
+            imported.refuse(number, f"{unit} {number}", row)
+        elif row and all(map(is_blank, row.values())):
+            imported.empty += 1
+        else:
+            rows.append((number, row))
     if columns is None:
         columns = list(dict.fromkeys(name for _, row in rows for name in row))
     if not rows and not imported.refusals:
         raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
     return rows, columns
+
+
+def _kind(path: Path) -> str:
+    """Returns the format of the file *path*: parquet, xlsx, lines (of JSON), json, csv or tsv."""
+    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    head = b""
+    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # the reader will say what is wrong
+        head = file.read(4096)
+    if head.startswith(b"PAR1") or ending == "parquet":
+        return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return "xlsx"
+    if what := next((what for mark, what in _OTHERS.items() if head.startswith(mark)), None):
+        raise SourceError(f"{path.name} is {what}")
+    if ending in ("jsonl", "ndjson"):
+        return "lines"
+    if ending == "json" or _JSON.match(head):
+        return "json"
+    if b"\0" in head and not head.startswith(tuple(_BOMS)):
+        raise SourceError(f"{path.name} is no table, JSON, Parquet or .xlsx file")
+    return "tsv" if ending in ("tsv", "tab") else "csv"
 
 
 def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
@@ -340,127 +184,183 @@ def read_ids(path: Path, kind: str = "paper") -> tuple[str, ...]:
     return tuple(ids)
 
 
-def read_folder(path: Path, imported: Imported) -> Rows:
-    """Returns (number, cells) for each text in the folder *path*, in the order of the files' names.
-
-    The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
-    dot are skipped. Files that are no text are refused, and so are links, which are never followed. All together must
-    keep to the limits of one file.
-    """
-    expected = f"expected <paper id>{' or <paper id>'.join(TEXTS)}"
-    rows: Rows = []
-    meter = Meter(path)
-    for number, file in enumerate(sorted(file for file in path.iterdir() if not file.name.startswith(".")), start=1):
-        meter.tick()
+def _json_lines(path: Path) -> Found:
+    numbered: Found = []
+    for number, _, line in lines(path):
+        if not numbered and line.lstrip().startswith(b"["):
+            with suppress(SourceError):
+                return _json(path)
         try:
-            check_name(file)
-            if (reason := irregular(file)) and reason != "it is a folder":
-                raise RefusedError(reason)
-            if file.suffix not in TEXTS or reason:
-                raise RefusedError(f"not a text: {expected}")
-            text = read_bytes(file, LONGEST_ROW).decode("utf-8-sig")
-            rows.append((number, {"paper_id": file.stem, "review": text}))
-        except UnicodeDecodeError:
-            imported.refuse(number, f"file {file.name}", "it is not UTF-8")
-        except OSError as error:
-            imported.refuse(number, f"file {file.name}", f"it cannot be read: {error.strerror}")
-        except (RefusedError, SourceError) as reason:
-            imported.refuse(number, f"file {shown(file.name)}", reason)
-        else:
-            meter.take(2 * len(text), 2, 1)  # what is read is kept, and copied once into the edition
-    if not rows:
-        raise SourceError(f"no text in folder {path.absolute()}: {expected}")
-    return rows
+            numbered.append((number, read_object(line)))
+        except RefusedError as reason:
+            numbered.append((number, str(reason)))
+    return numbered
 
 
-def _array(path: Path) -> list[Any]:
-    meter = Meter(path)
+def _json(path: Path) -> Found:
+    """Returns the elements of the array in *path*; of another file, its one object or the objects of its lines."""
+    meter, data = Meter(path), b""
     try:
         with opened(path) as file:
             data = file.read()
         meter.take(len(data), values_in(data), 1)
         rows = load_json(data)
     except (OSError, EOFError, zlib.error, ValueError) as error:
+        if "Extra data" in str(error) and data.lstrip().startswith(b"{"):
+            return _json_lines(path)
         raise SourceError(f"{path.name} cannot be read as JSON: {str(error)[:200]}") from None
+    if isinstance(rows, dict) and rows:
+        rows = [rows]
     if not isinstance(rows, list):
         raise SourceError(f"{path.name} holds no array: expected an array of objects, or .jsonl, an object a line")
-    return rows
+    return [(number, row if isinstance(row, dict) else "not a JSON object") for number, row in enumerate(rows, start=1)]
 
 
-Table = tuple[Rows, list[str], list[tuple[int, str]]]
-"""Rows, the names of columns, and (number, reason) of each refused row."""
+def _delimited(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
+    """Returns the table of text *path*: in UTF-8, in UTF-16 or UTF-32 if it says so, or else in Windows-1252."""
+    try:
+        with opened(path) as file:
+            head = file.read(4)
+        encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), "utf-8-sig")
+        try:
+            return _agreed(path, kind, quoted, encoding)
+        except UnicodeDecodeError:
+            words = _western_words(path)
+        table = _agreed(path, kind, quoted, "cp1252")
+        imported.notes.append(f"{path.name} is not UTF-8 and was read as Windows-1252, with words such as {words}")
+        return table
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        raise SourceError(f"{path.name} cannot be read as {kind.upper()}: {error}") from None
 
 
-def _tsv(path: Path) -> Table:
-    """Returns the rows of a .tsv file, in which quotation marks quote cells or are text, whichever fits every row.
+def _western_words(path: Path) -> str:
+    """Returns some words of a text in Windows-1252; raises `SourceError` if the file does not look like one.
 
-    pandas, Excel and Python's csv quote a cell with line breaks, tabs or quotation marks; other programs quote nothing.
+    In texts of Western languages most letters beyond ASCII stand alone; in other encodings they stand together.
     """
-    as_text, as_quotes = _table(path, "\t", quoted=False), None
-    if not any('"' in (cell or "") for _, row in as_text[0] for cell in (*row, *row.values())) and not as_text[2]:
+    words: dict[str, None] = {}
+    alone = together = 0
+    for number, _, line in lines(path, kept=False):
+        for run in re.findall(rb"[\x80-\xff]+", line):
+            alone, together = alone + (len(run) == 1), together + (len(run) > 1)
+        try:
+            words |= dict.fromkeys(word for word in re.findall(r"\w+", line.decode("cp1252")) if not word.isascii())
+        except UnicodeDecodeError:
+            together = alone + 1
+        if together > alone:
+            raise SourceError(f"{path.name}: line {number} is not UTF-8; save the file as UTF-8")
+    return ", ".join(list(words)[:3])
+
+
+def _agreed(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
+    """Returns the table *path* with the only delimiter that divides all its rows as it divides the heading."""
+    csv.field_size_limit(LARGEST)
+    first = next(_texts(path, encoding), "")
+    if stated := _SEPARATOR.fullmatch(first):
+        return _quoted_or_not(path, stated[1], quoted, encoding, skip=1)
+    usual = "\t" if kind == "tsv" else ","
+    headings = {mark: next(filter(None, csv.reader(_texts(path, encoding), delimiter=mark)), []) for mark in DELIMITERS}
+    marks = [mark for mark, heading in headings.items() if len(heading) > 1]
+    if len(marks) < 2 or (kind == "tsv" and usual in marks):
+        return _quoted_or_not(path, usual if usual in marks else (marks or [usual])[0], quoted, encoding)
+    tables: dict[str, Table] = {}
+    for mark in marks:
+        with suppress(csv.Error, SourceError):
+            tables[mark] = _quoted_or_not(path, mark, quoted, encoding)
+    whole = [mark for mark, (numbered, _) in tables.items() if not any(isinstance(row, str) for _, row in numbered)]
+    if len(whole) > 1:
+        names = " or ".join(DELIMITERS[mark] for mark in whole)
+        raise SourceError(f"{path.name}: {names} may separate its columns; write it as .xlsx or .jsonl")
+    mark = (whole or [usual if usual in marks else marks[0]])[0]
+    return tables[mark] if mark in tables else _quoted_or_not(path, mark, quoted, encoding)
+
+
+def _quoted_or_not(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
+    """Returns the table *path*, in which quotation marks quote cells; between tabs they may be text, if that fits.
+
+    pandas, Excel and Python's csv quote a cell with line breaks, delimiters or quotation marks, which they double;
+    databases put a backslash before them; some programs that write tabs quote nothing.
+    """
+
+    def read(**how: Any) -> Table:
+        return _table(path, csv.reader(_texts(path, encoding, mark, skip), delimiter=mark, **how))
+
+    if mark != "\t":
+        try:
+            return read(strict=True)
+        except csv.Error:
+            with suppress(csv.Error):
+                return read(strict=True, doublequote=False, escapechar="\\")
+            raise
+    as_text, as_quotes = read(quoting=csv.QUOTE_NONE), None
+    if not quoted or (not _refused(as_text) and not any('"' in cell for cell in _cells(as_text))):
         return as_text
-    with suppress(_NotQuotedError):
-        as_quotes = _table(path, "\t", quoted=True)
-    if as_quotes is None or as_quotes == as_text or (as_quotes[2] and not as_text[2]):
+    with suppress(csv.Error):
+        as_quotes = read(strict=True)
+    if as_quotes is None or as_quotes == as_text or (_refused(as_quotes) and not _refused(as_text)):
         return as_text
-    if not as_quotes[2] and (as_text[2] or as_text[1] != as_quotes[1]):  # a heading has quotes only around it
+    if not _refused(as_quotes) and (_refused(as_text) or as_text[1] != as_quotes[1]):  # only around a heading
         return as_quotes
-    if as_quotes[2]:
-        number, reason = as_quotes[2][0]
+    if bad := _refused(as_quotes):
+        number, reason = bad[0]
         raise SourceError(f"{path.name}, row {number}: {reason}, with its quotation marks and without them; correct it")
-    pairs = zip(as_text[0], as_quotes[0], strict=False)
-    number = next((number for (number, text), (_, quoted) in pairs if text != quoted), 1)
+    number = next((text[0] for text, quote in zip(as_text[0], as_quotes[0], strict=False) if text != quote), 1)
     raise SourceError(
         f"{path.name}: its quotation marks may be text, or may quote cells, first in row {number}; write the file as "
         ".csv or .jsonl, where they have one meaning"
     )
 
 
-class _NotQuotedError(SourceError):
-    """Says that the quotation marks of a table do not quote its cells."""
+def _refused(table: Table) -> list[tuple[int, str]]:
+    return [(number, row) for number, row in table[0] if isinstance(row, str)]
 
 
-def _table(path: Path, delimiter: str, quoted: bool) -> Table:
-    csv.field_size_limit(LARGEST)
-    kind = "csv" if delimiter == "," else "tsv"
-    how: dict[str, Any] = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
-    rows: Rows = []
-    refused: list[tuple[int, str]] = []
-    try:
-        reader = csv.reader(_lines_of_text(path, delimiter), delimiter=delimiter, **how)
-        heading = next(reader, [])
-        if len(set(heading)) < len(heading):
-            raise SourceError(f"{path.name}: two columns have the same name")
-        marks, with_what = (";\t", "commas") if kind == "csv" else (",;", "tabs")
-        if len(heading) == 1 and (mark := next((mark for mark in marks if mark in heading[0]), None)):
-            raise SourceError(f"{path.name}: its columns are separated by {mark!r}; write it with {with_what}")
-        for number, cells in enumerate(filter(None, reader), start=1):
-            if len(cells) == len(heading):
-                rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
-            else:
-                refused.append((number, f"it has {len(cells)} cells, and the heading has {len(heading)}"))
-    except UnicodeDecodeError:
-        bad = next((number for number, _, line in lines(path) if line.decode("utf-8", "ignore").encode() != line), 0)
-        raise SourceError(f"{path.name}: line {bad} is not UTF-8; save the file as UTF-8") from None
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
-        kind_of = _NotQuotedError if isinstance(error, csv.Error) else SourceError
-        raise kind_of(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
-    return rows, heading, refused
+def _cells(table: Table) -> Iterator[str]:
+    for _, row in table[0]:
+        if not isinstance(row, str):
+            yield from (cell or "" for cell in (*row, *row.values()))
 
 
-def _lines_of_text(path: Path, delimiter: str) -> Iterator[str]:
+def _table(path: Path, rows: Iterable[Sequence[Any]]) -> Table:
+    """Returns the table that begins with a heading; blank columns without a name, as at a row's end, are left out."""
+    reader = dropwhile(lambda cells: all(map(is_blank, cells)), rows)
+    heading = ["" if is_blank(cell) else str(cell) for cell in next(reader, ())]
+    numbered = [(number, cells) for number, cells in enumerate(filter(len, reader), start=1)]
+    unnamed = [place for place, name in enumerate(heading) if not name.strip()]
+    blank = {
+        place for place in unnamed if all(is_blank(cell) for _, cells in numbered for cell in cells[place : place + 1])
+    }
+    kept = {place: name for place, name in enumerate(heading) if place not in blank}
+    if len(set(kept.values())) < len(kept):
+        raise SourceError(f"{path.name}: two columns have the same name")
+    table: Found = []
+    for number, cells in numbered:
+        if len(cells) == len(heading):
+            table.append((number, {name: None if cells[place] == "" else cells[place] for place, name in kept.items()}))
+        elif all(map(is_blank, cells)):
+            table.append((number, dict.fromkeys(kept.values())))
+        else:
+            table.append((number, f"it has {len(cells)} cells, and the heading has {len(heading)}"))
+    return table, [*kept.values()]
+
+
+def _texts(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> Iterator[str]:
+    """Yields the lines of *path* after the first *skip*, within the limits; *mark* separates the cells."""
     meter = Meter(path)
     with opened(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(file, encoding=encoding, newline="")
         while line := text.readline(LONGEST_ROW + 1):
             if len(line) > LONGEST_ROW:
                 raise SourceError(f"{path.name}: a line is longer than {LONGEST_ROW // 2**20} MiB")
-            meter.take(len(line), 1 + line.count(delimiter), 1)
-            yield line
+            meter.take(len(line), 1 + line.count(mark), 1)
+            if skip:
+                skip -= 1
+            else:
+                yield line
 
 
 def read_parquet(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` of the file *path*, for `read_isolated`; None for a row that is not UTF-8.
+    """Returns ``columns`` and ``rows`` (as `Found`) of the file *path*, for `read_isolated`.
 
     What pandas notes in the file is not read, except that an index with a name is a column.
     """
@@ -477,9 +377,50 @@ def read_parquet(path: Path) -> dict[str, Any]:
             for batch in file.iter_batches(1000, columns=columns, use_threads=False):
                 for index in range(len(batch)):
                     try:
-                        rows.append([column[index].as_py() for column in batch.columns])
+                        row = {name: batch[name][index].as_py() for name in columns}
                     except UnicodeDecodeError:
-                        rows.append(None)
+                        row = "it holds text that is not UTF-8"
+                    rows.append((len(rows) + 1, row))
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
     return {"columns": columns, "rows": rows}
+
+
+def read_xlsx(path: Path) -> dict[str, Any]:
+    """Returns ``columns`` and ``rows`` (as `Found`) of the only sheet of the workbook *path* with rows, likewise.
+
+    Raises `SourceError` for rows in several sheets, and for merged cells, formulas and errors.
+    """
+    import openpyxl
+
+    meter = Meter(path)
+    try:
+        unzipped(path, meter).close()
+        book = openpyxl.load_workbook(incoming.regular(path), keep_links=False)
+        for sheet in book.worksheets:
+            meter.take(0, sheet.max_row * sheet.max_column, sheet.max_row)
+        sheets = [sheet for sheet in book.worksheets if any(any(row) for row in sheet.iter_rows(values_only=True))]
+        cells = [cell for sheet in sheets for row in sheet.iter_rows() for cell in row]
+        merged = [str(area) for sheet in sheets for area in sheet.merged_cells.ranges]
+    except (MemoryError, SourceError):
+        raise
+    except Exception as error:  # openpyxl raises almost anything for a damaged file
+        raise SourceError(
+            f"{path.name} cannot be read as .xlsx: {(str(error).splitlines() or [''])[0][:200]}"
+        ) from None
+    if len(sheets) > 1:
+        names = ", ".join(sheet.title for sheet in sheets)
+        raise SourceError(f"{path.name} has rows in {len(sheets)} sheets ({names}); keep one of them")
+    if merged:
+        raise SourceError(f"{path.name}: cells {merged[0]} are merged; unmerge them, and fill in each cell")
+    if odd := next((cell for cell in cells if cell.data_type in "fe"), None):
+        what = "a formula" if odd.data_type == "f" else f"the error {odd.value}"
+        raise SourceError(f"{path.name}: cell {odd.coordinate} is {what}; put its value there, as text or a number")
+    values = sheets[0].iter_rows(values_only=True) if sheets else ()
+    numbered, columns = _table(path, ([_without_marks(cell) for cell in row] for row in values))
+    return {"columns": columns, "rows": numbered}
+
+
+def _without_marks(cell: Any) -> Any:
+    """Returns *cell*; of a text, with the line breaks that Excel spells ``_x000D_``."""
+    return re.sub(r"_x000D_\n?", "\n", cell) if isinstance(cell, str) else cell

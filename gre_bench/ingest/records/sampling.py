@@ -21,8 +21,9 @@ from gre_bench.core.learnt_from import PaperTexts, Register, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.cells import Imported
 from gre_bench.ingest.records.notes import plain
-from gre_bench.ingest.records.row_files import Imported, read_ids, read_rows
+from gre_bench.ingest.records.row_files import read_ids, read_rows
 
 SHOWN = 5
 

@@ -9,6 +9,7 @@ whole only if nothing in it is readable, or if a required column is missing.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,12 +22,11 @@ from gre_bench.core.known_names import listed
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 from gre_bench.core.replies import number_in, rating_in
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
-from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
-from gre_bench.ingest.records.inspect_logs import is_log, read_logs
-from gre_bench.ingest.records.row_files import (
+from gre_bench.ingest.records.cells import (
     CONFLICT,
+    EMPTY,
     NO_PATH,
+    SECOND,
     UNKNOWN,
     Imported,
     RefusedError,
@@ -34,15 +34,15 @@ from gre_bench.ingest.records.row_files import (
     Rows,
     is_name,
     is_text,
-    read_folder,
     read_integer,
     read_name,
     read_number,
     read_prose,
-    read_rows,
     read_text,
     shown,
 )
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames, PaperIds, as_id, suggested, with_fields
+from gre_bench.ingest.records.opening import opened_rows
 
 Record = TypeVar("Record", Paper, Review)
 
@@ -88,7 +88,8 @@ class MergeIndex:
         old = self.reviews.get(review.review_id, review)
         merged = filled(old, review if named else replace(review, candidate=old.candidate))
         if merged is None:
-            raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
+            code = SECOND if review.review_id in self.new_reviews else CONFLICT
+            raise RefusedError(f"review id {review.review_id} is already there with other content", code)
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
@@ -98,7 +99,8 @@ class MergeIndex:
         holder = self.positions.get(_position(review), review.review_id)
         if _position(review) and holder != review.review_id:
             position = " ".join(str(part) for part in _position(review)[1:])
-            raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", CONFLICT)
+            code = SECOND if holder in self.new_reviews else CONFLICT
+            raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
 
     def next_slot(self, paper_id: object) -> int:
         """Returns a number, from 1 on, that no human review of the paper has as its slot yet."""
@@ -154,7 +156,9 @@ REVIEW_COLUMNS = (
     "paper_id", "review_id", "candidate", "review", "judgments", "writer", "slot", "rating", "grade", "row",
 )  # fmt: skip
 NUMBERS = ("slot", "rating", "grade", "row")
-"""Columns of numbers; a .csv or .tsv file has them as text."""
+"""Columns of numbers; a file may hold them as text."""
+MOST_KINDS = 100
+"""A column that names kinds of reviewers has at most so many values."""
 SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Columns that distinguish candidates if there is no column candidate."""
 
@@ -165,6 +169,8 @@ def rows_of(
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
     """Yields (number from 1, cells) for the rows of *path* that *keep* selects by the column ``row``; None: for all.
 
+    Ids of papers that are spelt otherwise, or are only a part of a name, become those of the known papers.
+
     - *columns*: the names of the columns that are read.
     - *imported*: receives the columns of the file and the refused rows.
     - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
@@ -172,14 +178,27 @@ def rows_of(
 
     Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
-    if "review" in columns and is_log(path):
-        table, present = read_logs(path, imported, epoch), [*LOG_COLUMNS]
-    elif path.is_dir() and "review" in columns:
-        table, present = read_folder(path, imported), ["paper_id", "review"]
-    else:
-        table, present = read_rows(path, imported)
-        table, present, line = with_fields(path.name, table, present, columns, reading, papers)
-        imported.notes += [line] if line else []
+    ids = papers or PaperIds(())
+    opened = opened_rows(
+        path,
+        imported,
+        next((name for name in ("review", "point") if name in columns), "paper"),
+        lambda name: ids.meant(name, in_part=True),
+        lambda rows, file: reading.chosen(rows, file, imported),
+        epoch,
+        adapt="review" not in reading.columns,
+    )
+    table, present, line = with_fields(path.name, opened.rows, opened.columns, columns, reading, papers)
+    imported.notes += [line] if line else []
+    spelt: dict[str, str] = {}
+    for _, row in table:
+        written = row.get("paper_id")
+        meant = ids.meant(written, in_part=opened.by_path)
+        if meant is not None and meant != written:
+            spelt[str(written)], row["paper_id"] = meant, meant
+    if spelt:
+        written, meant = next(iter(spelt.items()))
+        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
     imported.columns = tuple(sorted(set(present)))
     imported.ignored_columns = tuple(name for name in imported.columns if name not in columns)
     required = {"paper_id": {"paper_id"}, "review": {"review", "judgments"}, "point": {"point"}}
@@ -193,14 +212,15 @@ def rows_of(
         )
     if keep is not None and "row" not in present:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
-    written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
     for number, row in table:
-        cells = {name: _number(name, cell, written) for name, cell in row.items()}
+        cells = {name: _number(name, cell) for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it is unclear whether the row was requested"
             imported.refuse(number, f"row {number}", reason)
         elif keep is None or cells["row"] in keep:
             yield number, cells
+        else:
+            imported.not_chosen += 1
 
 
 def has(row: Row, name: str) -> bool:
@@ -221,18 +241,15 @@ def _rows_of_one(path: Path, table: Rows, by: str) -> Rows:
     if len(names) > 1 and by not in names:
         raise SourceError(
             f"{path.name} holds reviews of {len(names)} candidates, and none is called {by}; "
-            f"name one of them with --as: {listed(names)}"
+            f"name one of them (--as NAME, or --candidate NAME=FILE): {listed(names)}"
         )
     kept = [(number, row) for number, row in table if by not in names or str(row.get(column or "") or by) == by]
     return [(number, row | {"candidate": by}) for number, row in kept]
 
 
-def _number(name: str, cell: Any, written: bool) -> Any:
-    """Returns the number that the text *cell* of the column *name* states; *cell* itself if there is none.
-
-    *written*: whether the file has all its cells as text. A rating may be a text in any file.
-    """
-    if not isinstance(cell, str) or not (name == "rating" or (written and name in NUMBERS)):
+def _number(name: str, cell: Any) -> Any:
+    """Returns the number that the text *cell* of the column *name* states; *cell* itself if there is none."""
+    if not isinstance(cell, str) or name not in NUMBERS:
         return cell
     number = (rating_in if name == "rating" else number_in)(cell)
     if number is None:
@@ -306,18 +323,16 @@ def reviews_from(
         )
     ids = PaperIds(merge_index.papers)
     table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
-    spelt: dict[str, str] = {}
+    if by == HUMAN:
+        _check_all_human(path, table, imported.ignored_columns)
     for _, row in table:
-        written = row.get("paper_id")
-        meant = ids.meant(written, in_part=path.is_dir())
-        if meant is not None and meant != written:
-            spelt[str(written)], row["paper_id"] = meant, meant
-    if spelt:
-        written, meant = next(iter(spelt.items()))
-        imported.notes.append(f"{len(spelt)} ids mean known papers, such as {shown(written)}: {meant}")
+        if str(row.get("candidate")).strip().lower() == HUMAN:
+            row["candidate"] = HUMAN
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)
-    for number, row in _rows_of_one(path, table, by) if only and by is not None else table:
+    kept = _rows_of_one(path, table, by) if only and by is not None else table
+    imported.left_out |= {"by other candidates": len(table) - len(kept)} if len(kept) < len(table) else {}
+    for number, row in kept:
         try:
             human = (row.get("candidate") or by) == HUMAN
             if reading.guess and human and not (has(row, "review_id") or has(row, "slot")):
@@ -340,6 +355,19 @@ def reviews_from(
     return imported
 
 
+def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
+    """Raises `SourceError` if one of *columns*, which are not read, says that some reviews are human and others not."""
+    for name in columns:
+        kinds = Counter(str(row[name]) for _, row in table if isinstance(row.get(name), str))
+        human = next((kind for kind in kinds if kind.strip().lower() == HUMAN), None)
+        if human is not None and 1 < len(kinds) <= MOST_KINDS:
+            counts = ", ".join(f"{shown(kind)} {count}" for kind, count in kinds.most_common())
+            raise SourceError(
+                f"{path.name}: not all reviews are human by its column {name} ({counts}); choose these with "
+                f'--where {name}={human}, or take all with --columns candidate="{name}"'
+            )
+
+
 def _review(
     row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
 ) -> tuple[Review, Judgments | None]:
@@ -350,7 +378,7 @@ def _review(
     slot, text = read_integer(row, "slot"), read_prose(row, "review", imported)
     judgments = read_prose(row, "judgments", imported)
     if text is None and judgments is None:
-        raise RefusedError("empty review: neither review nor judgments has any text")
+        raise RefusedError("empty review: neither review nor judgments has any text", EMPTY)
     if has(row, "review_id"):
         review_id = read_name(row, "review_id")
     elif slot is None and candidate in (None, HUMAN):
@@ -373,6 +401,8 @@ def _review(
 
 
 POINT_COLUMNS = ("paper_id", "review_id", "candidate", "point")
+_NUMBERING = re.compile(r"(?:^|[_ ])(?:id|no|nr|number|index|idx|row|place|page|line)$|^#|#$", re.IGNORECASE)
+"""Headers of columns that number points, and are no labels."""
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Cells that are numbers as they stand."""
 YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
@@ -425,14 +455,15 @@ def points_from(
     false, yes or no, or if *orders* has it. If a label has one of these words, its numbers must be 0 or 1.
     """
     imported = Imported()
-    rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading))
+    rows = list(rows_of(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIds(papers)))
     columns = list(imported.ignored_columns)
     _check_labels(path, columns, orders)
+    columns = [name for name in columns if name in orders or not _NUMBERING.search(name)]
     cells = {name: [row[name] for _, row in rows if has(row, name)] for name in columns}
     numbers = {name: sum(_labelled(cell) is not None for cell in cells[name]) for name in columns}
     labels = [name for name in columns if name in orders or 2 * numbers[name] >= max(1, len(cells[name]))]
     ranks = {name: orders.get(name, YES_OR_NO if any(map(_is_word, cells[name])) else None) for name in labels}
-    imported.ignored_columns = tuple(name for name in columns if name not in labels)
+    imported.ignored_columns = tuple(name for name in imported.ignored_columns if name not in labels)
     by_candidate = {(item.paper_id, item.candidate): item for item in reviews.values() if item.candidate != HUMAN}
     points, changed = dict(known), set[str]()
     places, blank, without_review = Counter[tuple[str, str]](), Counter[str](), Counter[tuple[str, str]]()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
+from gre_bench.ingest.records.cells import UNFINISHED, Imported
 from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs
-from gre_bench.ingest.records.row_files import UNFINISHED, Imported
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, reviews_from
 
 MODEL = "mockllm/model"

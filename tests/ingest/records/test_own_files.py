@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import date
 
+import openpyxl
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Review
 from gre_bench.ingest.datasets.graded import graded_from
+from gre_bench.ingest.records import row_files
 from gre_bench.ingest.records.columns import ColumnNames, stated
+from gre_bench.ingest.records.isolated import unlike_json
 from gre_bench.ingest.records.tables import papers_from, points_from, reviews_from
 from tests.one_line import one_line
 
@@ -127,6 +131,90 @@ def test_every_word_of_a_table_of_text_is_stored_or_its_file_is_refused(tmp_path
     assert [review.text for review in found.reviews] == [
         "\n\n".join(f"{part}:\n{row[part]}" for part in ("First", "Second")) for row in rows
     ]
+
+
+DECIDES = 'A tab\there, and "quotes"\nbefore a break; commas, too.'
+"""A text by which a whole TSV file shows how its cells are quoted."""
+PROSE = st.text(st.sampled_from("ab,;|\t\"'\n=[]{}#é論\ufeff. "), max_size=12)
+ROWS = st.fixed_dictionaries({
+    "Summary": PROSE, "Points": st.lists(PROSE.filter(str.strip), max_size=3), "When": st.none() | st.dates(),
+    "rating": st.none() | st.integers(0, 10) | st.floats(0, 10).map(lambda number: round(number, 3)),
+})  # fmt: skip
+
+
+def seven_formats(folder, rows):
+    """*rows* as seven programs write them; a list in a table of text, or in a spreadsheet, is JSON."""
+    flat = [row | {"Points": json.dumps(row["Points"], ensure_ascii=False) if row["Points"] else None} for row in rows]
+    table, nested = pd.DataFrame(flat), pd.DataFrame(rows)
+    table.to_csv(folder / "r.csv", index=False)
+    table.to_csv(folder / "r.tsv", index=False, sep="\t")
+    with (folder / "semicolons.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=";")  # Excel's line ends
+        writer.writeheader()
+        writer.writerows(flat)
+    nested.to_parquet(folder / "r.parquet")
+    dated = [row | {"When": row["When"] and str(row["When"])} for row in rows]
+    (folder / "r.json").write_text(json.dumps(dated))
+    (folder / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in dated))
+    book = openpyxl.Workbook()
+    for place, row in enumerate([dict(zip(flat[0], flat[0], strict=True)), *flat], start=1):
+        for column, cell in enumerate((row[name] for name in flat[0]), start=1):
+            written = book.active.cell(place, column, cell)
+            written.data_type = "s" if isinstance(cell, str) else written.data_type  # "=a" is no formula here
+    book.save(folder / "r.xlsx")
+    return sorted(folder.iterdir())
+
+
+@given(st.lists(ROWS, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_a_table_written_in_seven_formats_makes_the_same_records(tmp_path_factory, rows):
+    rows = [{"paper_id": f"p{n}"} | row for n, row in enumerate(rows)]
+    rows.append(
+        {"paper_id": "07", "Summary": DECIDES, "Points": ["One.", "Two"], "When": date(2026, 1, 2), "rating": 6.5}
+    )
+
+    def read_here(reader, files):
+        """A process for each file would take a second."""
+        return [(file, json.loads(json.dumps(reader(file), default=unlike_json))) for file in files]
+
+    stores = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_files, "read_isolated", read_here)
+        for path in seven_formats(tmp_path_factory.mktemp("seven"), rows):
+            columns = [f"review={name}" for name in ("Summary", "Points", "When")]
+            imported = read(path, columns, papers=[str(row["paper_id"]) for row in rows])
+            stores[path.name] = (imported.reviews, said(imported), imported.row_counts)
+    first = stores["r.jsonl"]
+    assert len(stores) == 7 and {name: store for name, store in stores.items() if store != first} == {}
+    assert first[0][-1].text == f"Summary:\n{DECIDES}\n\nPoints:\nOne.\nTwo\n\nWhen:\n2026-01-02"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("paper_id|review\np1|Déjà; vu, – again\n", "cp1252"), ("sep=;\npaper_id;review\np1;Déjà; vu, – again\n".replace("Déjà; vu, – again", '"Déjà; vu, – again"'), "utf-8"),
+        ("paper_id\treview\r\np1\tDéjà; vu, – again\r\n", "utf-16"), ("\n\npaper_id;review;;\np1;\"Déjà; vu, – again\";;\n;;;\n", "utf-8-sig"),
+        ('paper_id,review\np1,"Déjà; vu, – again"\n', "utf-32"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["r.csv", "r.txt", "export"])
+def test_delimiter_quoting_and_encoding_are_those_that_the_whole_file_agrees_with(tmp_path, text, encoding, name):
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    imported = read(tmp_path / name)
+    assert [review.text for review in imported.reviews] == ["Déjà; vu, – again"] and imported.refusals == []
+    western = f"{name} is not UTF-8 and was read as Windows-1252, with words such as Déjà"
+    assert imported.notes == ([western] if encoding == "cp1252" else [])
+
+
+def test_quotation_marks_with_a_backslash_before_them_are_text_and_json_is_json_whatever_its_name(tmp_path):
+    (tmp_path / "r.csv").write_text('paper_id,review\np1,"He says \\"no\\", twice"\n')
+    assert read(tmp_path / "r.csv").reviews[0].text == 'He says "no", twice'
+    rows = [{"paper_id": paper, "review": LONG} for paper in ("p1", "p2")]
+    for kind in ("json", "jsonl"):
+        text = write(tmp_path, rows, f"made.{kind}").read_text()
+        for name in ("r.json", "r.jsonl", "r.txt"):
+            (tmp_path / name).write_text(text)
+            assert len(read(tmp_path / name).reviews) == 2, (kind, name)
 
 
 @pytest.mark.parametrize("bad", [["p1"], {"a": 1}, [], 1.5, True])

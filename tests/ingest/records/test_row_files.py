@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SourceError
 from gre_bench.ingest.records import row_files
-from gre_bench.ingest.records.row_files import Imported, read_all_rows, read_notes_file, read_rows, read_texts
+from gre_bench.ingest.records.cells import Imported
+from gre_bench.ingest.records.row_files import read_all_rows, read_notes_file, read_rows, read_texts
 from tests.one_line import one_line
 
 PACKED = gzip.compress(b'{"id": 1}\n' * 9, mtime=0)
@@ -22,13 +23,19 @@ PACKED = gzip.compress(b'{"id": 1}\n' * 9, mtime=0)
     ("name", "content", "says"),
     [
         *((name, None, "no file ") for name in ("rows.jsonl", "rows.jsonl.gz", "rows.parquet")),
-        ("rows.xlsx", b"a,b", "rows.xlsx: expected a .jsonl, .json, .csv or .parquet file"),
+        ("rows.xlsx", b"a,b", "rows.xlsx has columns and no row"),
+        ("rows.xlsx", b"PK\x03\x04 but not really", "rows.xlsx cannot be read as .xlsx: File is not a zip file"),
+        ("rows.csv", b"%PDF-1.7", "rows.csv is a PDF"),
+        ("rows.xls", b"\xd0\xcf\x11\xe0\xa1", "rows.xls is an old or encrypted Excel file; save it as .xlsx"),
+        ("rows.csv", b"a\x00b", "rows.csv is no table, JSON, Parquet or .xlsx file"),
         ("rows.csv", b"", "rows.csv is empty: no row in it"),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
         ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),
         ("rows.csv", b"a,b,b\np,x,y\n", "rows.csv: two columns have the same name"),
-        ("rows.csv", b"paper_id;review\n", "its columns are separated by ';'; write it with commas"),
-        ("rows.csv", b"paper_id,review\np1,fine\np2,caf\xe9\n", "rows.csv: line 3 is not UTF-8; save the file as UTF-8"),
+        ("rows.csv", b"paper_id;review\n", "rows.csv has columns and no row"),
+        ("rows.csv", b"paper_id,review;x\np1,a;b\n", "rows.csv: commas or semicolons may separate its columns"),
+        ("rows.csv", b"paper_id,review\np1,fine\np2,caf\xe9\x81\n", "rows.csv: line 3 is not UTF-8; save the file as UTF-8"),
+        ("rows.csv", "paper_id,review\np1,论文缺少基线\n".encode("gb18030"), "rows.csv: line 2 is not UTF-8; save the file"),
         ("rows.csv", b'item_id,review,grade\np,"x', "rows.csv cannot be read as CSV"),
         ("rows.csv", b"a,b\n1,2\n1,2,3\n", "rows.csv, row 2: it has 3 cells, and the heading has 2"),
         ("rows.csv.gz", b"item_id,review,grade\n", "rows.csv.gz cannot be read as CSV"),
@@ -68,9 +75,9 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
     (folder / "r.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     (folder / "r.json").write_text(json.dumps(rows))
 
-    def read_here(_, files):
+    def read_here(read, files):
         """A process for each Parquet file would take a second."""
-        return [(file, row_files.read_parquet(file)) for file in files]
+        return [(file, read(file)) for file in files]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_files, "read_isolated", read_here)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
+from gre_bench.ingest.records.cells import read_prose
 from gre_bench.ingest.records.columns import ColumnNames, PaperIds, UnsureError, as_id, stated, with_fields
-from gre_bench.ingest.records.row_files import read_prose
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, ordered_labels, papers_from, points_from, reviews_from
 from tests.one_line import one_line
 
@@ -127,8 +127,9 @@ def test_unknown_papers_are_made_when_asked_and_rows_are_chosen(tmp_path):
     numbers = (0, 1, 2, 3, "1", None)
     rows = [{"row": number, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, number in enumerate(numbers)]
     taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(1, 3))
-    assert taken.papers == [Paper("p1", source_row=1), Paper("p2", source_row=2)]
-    assert [refusal.number for refusal in taken.refusals] == [5, 6], "rows without a number"
+    assert taken.papers == [Paper("p1", source_row=1), Paper("p2", source_row=2), Paper("p4", source_row=1)]
+    assert [refusal.number for refusal in taken.refusals] == [6], "a row without a number"
+    assert taken.row_counts.startswith("6 rows: 3 used · 2 not chosen · row 6: row is no whole number")
 
 
 def test_parquet_is_read_with_its_nulls_lists_and_index(tmp_path):
@@ -190,7 +191,7 @@ cells = {
 def test_every_row_is_taken_known_or_refused(tmp_path_factory, rows):
     path = jsonl(tmp_path_factory.mktemp("rows"), {"paper_id": "p1", "slot": 9, "review": "first"}, *rows)
     taken = reviews_from(path, {}, {}, ["p1", "p2"], by="human")
-    assert taken.added + taken.unchanged + len(taken.refusals) == 1 + len(rows)
+    assert taken.added + taken.unchanged + len(taken.refusals) + taken.empty == 1 + len(rows)
 
 
 def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
@@ -272,7 +273,7 @@ def test_what_is_unclear_is_asked_for_and_can_be_stated_and_without_guessing_onl
     cells = {"id": "P1", "First": LONG, "Second": LONG}
     with pytest.raises(UnsureError, match=r'unclear which column holds the review.*--columns review="First"') as unsure:
         found(cells)
-    assert unsure.value.choices == ["First", "Second"]
+    assert [item.choices for item in unsure.value.unclear] == [["First", "Second"]]
     row, _ = found(cells, ["review=second", "review=First"])
     assert row["review"] == f"Second:\n{LONG}\n\nFirst:\n{LONG}"
     with pytest.raises(UnsureError, match="no column names the papers that are known"):

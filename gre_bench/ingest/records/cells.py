@@ -1,0 +1,242 @@
+"""Reads the cells of a row, whatever file it comes from, and keeps account of what became of every row."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from gre_bench.core.known_names import is_path
+from gre_bench.core.records import Judgments, Paper, Review, Synopsis
+from gre_bench.core.replies import without_thinking
+from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
+
+LARGEST = 2**31 - 1
+NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
+"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
+NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
+_LIST = re.compile(r"""\s*\[\s*["'].*["']\s*,?\s*\]\s*""", re.DOTALL)
+LONGEST_LIST = 1_000_000
+"""The most characters of a cell that is read as a list."""
+NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
+UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
+"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come;
+the file has another record in that position; there is no text."""
+SHOWN_ROWS = 5
+"""The most rows that `Imported.row_counts` names."""
+
+Row = dict[str, Any]
+Rows = list[tuple[int, Row]]
+"""Each row with its number."""
+
+
+class Parts(dict[str, Any]):
+    """Header → cell, for the cells that together make a text (`read_prose`), each under its header."""
+
+
+class RefusedError(Exception):
+    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
+
+    def __init__(self, reason: str, code: str = ""):
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refused row, by its *number* in the file (from 1), the *item* that it is about, and the *reason*, for the user.
+
+    *code*: as of `RefusedError`. *paper_id*: the paper of the row; known if there is a *code*.
+    """
+
+    number: int
+    item: str
+    reason: str
+    code: str = ""
+    paper_id: str | None = None
+
+    @property
+    def line(self) -> str:
+        """The row and its reason, as short as it can be said."""
+        short = {
+            UNKNOWN: f"unknown paper {shown(self.paper_id)}",
+            EMPTY: f"empty ({shown(self.paper_id)})",
+            SECOND: f"second review of {shown(self.paper_id)}, first kept",
+        }
+        item = "" if self.item.endswith(f" {self.number}") else f" {self.item}"
+        return (
+            f"row {self.number} {short[self.code]}"
+            if self.code in short
+            else f"row {self.number}{item}: {self.reason.partition(';')[0]}"
+        )
+
+
+@dataclass(slots=True)
+class Imported:
+    """The new records of a file, and what became of its rows.
+
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
+    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
+    - *empty*, *not_chosen*: how many rows had no cell filled in, and how many the user did not choose.
+    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
+    - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
+    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *thinking*: the characters of thinking that were removed, of each text that had any.
+    """
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    synopses: list[Synopsis] = field(default_factory=list)
+    paper_ids: set[str] = field(default_factory=set)
+    review_ids: set[str] = field(default_factory=set)
+    added: int = 0
+    unchanged: int = 0
+    empty: int = 0
+    not_chosen: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
+    ignored_columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    unnamed: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    thinking: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def row_counts(self) -> str:
+        """What became of every row, in one line; empty if every row was used."""
+        used, refused = self.added + self.unchanged, len(self.refusals)
+        others = {"blank": self.empty, "not chosen": self.not_chosen, **self.left_out}
+        parts = [f"{count:,} {what}" for what, count in others.items() if count]
+        parts += [refusal.line for refusal in self.refusals[:SHOWN_ROWS]]
+        parts += [f"{refused - SHOWN_ROWS:,} more refused"] if refused > SHOWN_ROWS else []
+        rows = counted(used + refused + sum(others.values()), "row")
+        return f"{rows}: {' · '.join([f'{used:,} used', *parts])}" if parts else ""
+
+    def count(self, changed: bool) -> None:
+        self.added += changed
+        self.unchanged += not changed
+
+    def note_thinking(self) -> None:
+        """Adds a note on the characters of thinking that were removed, if there are any."""
+        if self.thinking:
+            texts = counted(len(self.thinking), "text")
+            self.notes.append(f"thinking removed, which is no review: {sum(self.thinking):,} characters of {texts}")
+
+    def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
+        """Adds a `Refusal`; *reason* may be the exception that says why."""
+        self.refusals.append(Refusal(number, item, str(reason), code, paper_id))
+
+
+def is_blank(cell: object) -> bool:
+    """Whether *cell* holds nothing: no value, no text but blanks, or a number that is none (NaN)."""
+    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+
+
+def is_name(value: str) -> bool:
+    """Whether *value* may be an id or a candidate's name: it matches `NAME`, and is no path."""
+    return NAME.fullmatch(value) is not None and not is_path(value)
+
+
+def is_text(value: object) -> bool:
+    """Whether *value* is a text without a lone surrogate, which JSON may hold and UTF-8 cannot encode."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def shown(value: Any) -> str:
+    """Returns a short form of *value*, a cell of a row, for messages."""
+    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
+
+
+def read_name(row: Row, key: str) -> str:
+    """Returns the id in a cell, which may be a whole number; raises `RefusedError`, as the next readers do."""
+    value = row.get(key)
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise RefusedError(f"{key} is missing")
+    if not isinstance(value, str):
+        raise RefusedError(f"{key} is {shown(value)}, which is neither text nor a whole number")
+    if not is_name(value):
+        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
+    return value
+
+
+def read_text(row: Row, key: str) -> str | None:
+    """Returns the text in a cell; None if it is missing, null or blank."""
+    value = row.get(key)
+    if value is None:
+        return None
+    if not is_text(value):
+        raise RefusedError(f"{key} is not {'valid Unicode' if isinstance(value, str) else 'text'}")
+    return value if value.strip() else None
+
+
+def _items(text: str) -> Any:
+    """Returns the list of texts that *text* spells, in JSON or as Python and pandas print it; else *text*."""
+    if len(text) > LONGEST_LIST or not _LIST.fullmatch(text):
+        return text
+    for parse in (load_json, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            items = parse(text.strip())
+            return items if all(isinstance(item, str) for item in items) else text
+    return text
+
+
+def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
+    """Returns the text in a cell as `read_text` does; a list of texts is one text, an item a line.
+
+    A table of text spells such a list (`_items`).
+
+    *imported*: given if an LM may have written the text. It counts the characters of thinking, which are removed from
+    the text. A text that is thinking alone is refused.
+    """
+    value = row.get(key)
+    if isinstance(value, Parts):
+        texts = {header: read_prose({header: spelt(cell)}, header, imported) for header, cell in value.items()}
+        return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None
+    value = _items(value) if isinstance(value, str) else value
+    if isinstance(value, list) and all(isinstance(item, str | None) for item in value):
+        value = "\n".join(item for item in value if item)
+    if isinstance(value, list | dict):
+        raise RefusedError(f"{key} is not text, nor a list of texts: {shown(value)}")
+    text = read_text({key: value}, key)
+    if imported is None or text is None:
+        return text
+    text, thinking = without_thinking(text)
+    if not text:
+        raise RefusedError(f"{key} is thinking alone: {counted(thinking, 'character')}, and no text besides")
+    imported.thinking += [thinking] if thinking else []
+    return text
+
+
+def spelt(cell: Any) -> Any:
+    """Returns the number, true or false that *cell* is as a text, None if it is no number, or else *cell*."""
+    return (json.dumps(cell) if cell == cell else None) if isinstance(cell, int | float) else cell
+
+
+def read_number(row: Row, key: str) -> float | None:
+    """Returns the finite number in a cell, at most `LARGEST`; None if it is missing."""
+    value = row.get(key)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        raise RefusedError(f"{key} is not a number: {shown(value)}; write one number, such as 6.5")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise RefusedError(f"{key} is not a number of at most {LARGEST}")
+    return float(value)
+
+
+def read_integer(row: Row, key: str) -> int | None:
+    """Returns the whole number of at least 0 in a cell; None if it is missing."""
+    value = read_number(row, key)
+    if value is not None and (value != int(value) or value < 0):
+        raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")
+    return None if value is None else int(value)

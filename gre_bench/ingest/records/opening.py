@@ -1,0 +1,219 @@
+"""Opens whatever a user names: a file, a folder, logs of inspect_ai, or a file of the Hugging Face Hub.
+
+A file is read by `row_files`, and its records are adapted by `shapes`. A folder may hold files of rows and texts at any
+depth. Where no field names the paper of a row, the path does: the file or a folder is called like the paper, and
+folders with other names are the reviewers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, files_in, read_bytes
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, Imported, Parts, Rows, shown
+from gre_bench.ingest.records.columns import letters
+from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
+from gre_bench.ingest.records.row_files import read_rows
+from gre_bench.ingest.records.shapes import IDS, Shape, adapted
+
+TEXTS = (".txt", ".md")
+"""File endings of texts in a folder."""
+EXPECTED = f"expected <paper id>{' or <paper id>'.join(TEXTS)}, or files of rows"
+_HUB = re.compile(r"hf:/+datasets/([^/]+/[^/@]+)(?:@([^/]+))?/(.+)")
+WHOLE = "whole file"
+_ITEMS = re.compile(r"^review_items_(.+)$")
+"""The name of a file of cmu-paper-reviewer, which tells the reviewer."""
+
+
+def located(path: Path) -> Path:
+    """Returns the file that *path* means; ``hf://datasets/OWNER/NAME[@REVISION]/PATH`` is fetched from the Hub.
+
+    Raises `SourceError` if huggingface_hub is not installed, or if the file cannot be had.
+    """
+    if not str(path).startswith("hf:/"):
+        return path
+    match = _HUB.fullmatch(str(path))
+    if match is None:
+        raise SourceError(f"{path}: write hf://datasets/OWNER/NAME/PATH or hf://datasets/OWNER/NAME@REVISION/PATH")
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError:
+        raise SourceError(f"{path}: huggingface_hub is not installed: pip install huggingface_hub") from None
+    repository, revision, name = match.groups()
+    try:
+        return Path(hf_hub_download(repository, name, repo_type="dataset", revision=revision))
+    except Exception as error:  # its errors come from several libraries
+        reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)[:200]
+        raise SourceError(f"hf://datasets/{repository}: {name} cannot be fetched: {reason}") from None
+
+
+@dataclass
+class Opened:
+    """The rows of what a user named, with the names of their columns.
+
+    *shape*: the known form of all its records, if they have one. *by_path*: whether paths or ids of requests name
+    papers, so that an id may be a part of a name.
+    """
+
+    rows: Rows = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    shape: Shape | None = None
+    by_path: bool = False
+
+    def add(self, rows: Rows) -> None:
+        self.rows += rows
+        self.columns = list(dict.fromkeys([*self.columns, *(name for _, row in rows for name in row)]))
+
+
+Meant = Callable[[object], str | None]
+"""A function that returns the known paper that a name means, in part too; None if there is none."""
+Chosen = Callable[[Rows, str], Rows]
+"""A function that returns those of the rows of a file that the user chose."""
+Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
+"""`adapted`, or a function that knows no shape."""
+
+
+def opened_rows(
+    path: Path, imported: Imported, wanted: str, meant: Meant, chosen: Chosen,
+    epoch: int | None = None, adapt: bool = True,
+) -> Opened:  # fmt: skip
+    """Returns the rows in *path*.
+
+    - *wanted*: what a row is: ``review``, ``point`` or ``paper``. *adapt*: whether known shapes are looked for.
+    - *epoch*: for logs of inspect_ai, the epoch whose reviews are read.
+
+    What cannot be used is refused in *imported*. Raises `SourceError` if nothing can be, or if two forms are mixed.
+    """
+    opened = Opened()
+    read = adapted if adapt else lambda file, rows, wanted, imported: (rows, None)
+    if wanted == "review" and is_log(path):
+        opened.rows, opened.columns = chosen(read_logs(path, imported, epoch), path.name), [*COLUMNS]
+    elif wanted == "review" and path.is_dir():
+        opened.by_path = True
+        _read_folder(path, imported, opened, meant, chosen, read)
+    else:
+        rows, columns = read_rows(path, imported)
+        if (by_paper := _by_paper(rows, meant)) is not rows:
+            rows, columns = by_paper, []
+        rows = chosen(rows, path.name)
+        if wanted != "paper":
+            rows, opened.shape = read(path.name, rows, wanted, imported)
+        if opened.shape is not None:
+            opened.by_path, columns = True, []
+            if not _name_papers(rows, path.absolute().parts[:-4:-1], meant):
+                raise SourceError(
+                    f"{path.name} is read as {opened.shape.name}, and no field names its paper; name the file, or its "
+                    "folder, by the paper"
+                )
+            rows = chosen(rows, path.name)
+        opened.columns = columns
+        opened.add(rows)
+    if opened.shape is not None:
+        texts = (row.get("review") for _, row in opened.rows)
+        parts = dict.fromkeys(f'"{name}"' for text in texts if isinstance(text, Parts) for name in text)
+        whole = f"; review is {' + '.join(parts)}" if parts else ""
+        imported.notes.insert(0, f"read as {opened.shape.name}{whole}")
+    return opened
+
+
+def _by_paper(rows: Rows, meant: Meant) -> Rows:
+    """Returns *rows*; of a single object whose fields are called like known papers, a row for each of them."""
+    if len(rows) != 1 or any(meant(name) is None for name in rows[0][1]):
+        return rows
+    items = enumerate(rows[0][1].items(), start=1)
+    return [
+        (number, {"paper_id": name} | (cell if isinstance(cell, dict) else
+                                       {"reviews" if isinstance(cell, list) else "review": cell}))
+        for number, (name, cell) in items
+    ]  # fmt: skip
+
+
+def _read_folder(folder: Path, imported: Imported, opened: Opened, meant: Meant, chosen: Chosen, read: Adapted) -> None:
+    """Adds the rows of all files of *folder* to *opened*, numbered on; all together keep to the limits of one file."""
+    files, refused = files_in(folder)
+    meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
+    for file in files:
+        meter.tick()
+        in_file = Imported()
+        table = _read_file(file, in_file, chosen, read)
+        rows = [] if table is None else table[0]
+        if table is not None:
+            if rows_of and opened.shape is not table[1]:
+                forms = [shape.name if shape else "a plain text or table" for shape in (opened.shape, table[1])]
+                raise SourceError(
+                    f"{folder.name}: {rows_of[0][0].name} has the form of {forms[0]}, and {file.name} that of "
+                    f"{forms[1]}; give each form a folder of its own"
+                )
+            opened.shape = table[1]
+            rows_of.append((file, [(number + place, row) for place, row in rows]))
+        size = sum(len(cell) for _, row in rows for cell in row.values() if isinstance(cell, str))
+        meter.take(2 * size, 2 * sum(len(row) for _, row in rows), len(rows))
+        for refusal in in_file.refusals:
+            name = f"file {shown(file.relative_to(folder).as_posix())}"
+            item = name if refusal.item == WHOLE else f"{refusal.item} of {name}"
+            imported.refuse(number + refusal.number, item, refusal.reason)
+        imported.empty, imported.not_chosen = imported.empty + in_file.empty, imported.not_chosen + in_file.not_chosen
+        imported.notes += in_file.notes
+        number += max(1, len(rows), *(refusal.number for refusal in in_file.refusals))
+    for place, (entry, reason) in enumerate(refused, start=number + 1):
+        imported.refuse(place, f"file {shown(entry.name)}", reason)
+    if not rows_of:
+        raise SourceError(f"no text in folder {folder.absolute()}: {EXPECTED}")
+    _name_by_path(folder, rows_of, opened.shape, meant)
+    for _, rows in rows_of:
+        opened.add(rows)
+
+
+def _read_file(file: Path, imported: Imported, chosen: Chosen, read: Adapted) -> tuple[Rows, Shape | None] | None:
+    """Returns the rows of a *file* of a folder, and their shape; a text is one row. None if the file is refused."""
+    try:
+        check_name(file)
+        if file.suffix.lower() in TEXTS:
+            text = read_bytes(file, LONGEST_ROW).decode("utf-8-sig")
+            if not text.lstrip().startswith(("{", "[{")):
+                return [(1, {"review": text})], None
+        rows, _ = read_rows(file, imported)
+        rows, shape = read(file.name, chosen(rows, file.name), "review", imported)
+        return (rows if shape is None else chosen(rows, file.name)), shape
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8"
+    except OSError as error:
+        reason = f"it cannot be read: {error.strerror}"
+    except SourceError as error:
+        reason = f"not a text nor a file of rows: {str(error).removeprefix(f'{file.name} ')}; {EXPECTED}"
+    return imported.refuse(1, WHOLE, reason)
+
+
+def _name_by_path(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
+    """Names paper and reviewer of the rows of the files of *folder* by their paths, where no field does.
+
+    Folders that are called like no paper name reviewers if they differ.
+    """
+    parts = {file: file.relative_to(folder).parts for file, _ in rows_of}
+    reviewers = {file: "/".join(part for part in names[:-1] if meant(part) is None) for file, names in parts.items()}
+    if len(set(reviewers.values())) == 1:
+        reviewers = dict.fromkeys(parts, "")
+    for file, rows in rows_of:
+        _name_papers(rows, parts[file][::-1], meant)
+        items = _ITEMS.match(file.stem) if shape else None
+        reviewer = items[1] if items else reviewers[file]
+        for _, row in rows if reviewer else ():
+            if not {"candidate", "model"} & row.keys():
+                row["candidate"] = NOT_IN_A_NAME.sub("-", reviewer)
+
+
+def _name_papers(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
+    """Sets ``paper_id`` in each of *rows* that has no field for it, by the first of *names* that means a paper.
+
+    Returns whether all rows name a paper; if no name means one, they get the first name.
+    """
+    stem = Path(names[0]).stem
+    named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)
+    nameless = [row for _, row in rows if not any(letters(name) in IDS for name in row)]
+    for row in nameless:
+        row["paper_id"] = named
+    return not nameless or meant(named) is not None

@@ -1,0 +1,328 @@
+"""The forms in which tools of the field write reviews, one entry of `SHAPES` each, and how each becomes rows.
+
+An entry recognises a record, an object of the file, by its fields alone, and says where paper, reviewer and text lie.
+Records of two forms in one file, and a record that fits two entries, are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import HUMAN
+from gre_bench.core.replies import rating_in
+from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.cells import (
+    NOT_IN_A_NAME,
+    Imported,
+    Parts,
+    RefusedError,
+    Row,
+    Rows,
+    is_blank,
+    shown,
+)
+from gre_bench.ingest.records.columns import USUAL, letters
+
+IDS = (*USUAL["paper_id"], "slug", "customid")
+"""Fields that name the paper of a record, the surest first, as `letters` spells them."""
+_PART = re.compile(
+    r"summary|strength|weakness|question|limitation|comment|suggestion|pros\b|cons\b|quality,|reproducib|main_?review"
+    r"|^review$|review_?text|justification|reasons_to|feedback|negatives|positives|^concerns",
+    re.IGNORECASE,
+)
+_NO_PART = re.compile(r"ethic|code_of_conduct|flag|_id$|_ids$", re.IGNORECASE)
+_WHOLE = ("review", "review_text", "text", "content", "body", "comments")
+_RATINGS = ("rating", "overall", "overall_score", "score", "recommendation", "overall_recommendation")
+_NESTED = re.compile(r"(?:^|_)review(?P<many>s)?(?:_json|_list)?$", re.IGNORECASE)
+_FINAL_REVIEW = re.compile(r"\\boxed_review\{(.*?)\n}", re.DOTALL)
+_ORDERS: dict[str, dict[str, int]] = {
+    "correctness": {"not correct": 0, "correct": 1},
+    "significance": {"not significant": 0, "marginally significant": 1, "significant": 2, "very significant": 2},
+    "evidence": {"requires more": 0, "sufficient": 1},
+}
+"""The labels of PeerReview Bench, and the ranks of their values; its authors merge the two best of significance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A form of records.
+
+    - *seen*: the version whose schema the entry follows.
+    - *fits*: whether a record has this form.
+    - *rows*: the rows of a record, with the columns of reviews, or with ``point`` if they are *points* of a review.
+    """
+
+    name: str
+    seen: str
+    fits: Callable[[Row], bool]
+    rows: Callable[[Row], Iterable[Row]]
+    points: bool = False
+
+
+def adapted(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
+    """Returns the rows of *records*, those of the file *file*, and their shape; of no known shape, as they are.
+
+    *wanted*: ``review`` or ``point``. Points are joined to reviews where reviews are wanted. A record that cannot be
+    used is refused in *imported*. Raises `SourceError` for records of two shapes.
+    """
+    shapes = [shape for shape in SHAPES if wanted == "review" or shape.points]
+    first: tuple[int, list[Shape]] | None = None
+    for number, record in records:
+        fitting = [shape for shape in shapes if shape.fits(record)]
+        if len(fitting) > 1:
+            names = " and of ".join(shape.name for shape in fitting)
+            raise SourceError(f"{file}: row {number} has the form of {names}; write it as columns paper_id and review")
+        if first is None:
+            first = number, fitting
+        elif fitting != first[1]:
+            forms = [next((shape.name for shape in kind), "a plain table") for kind in (first[1], fitting)]
+            raise SourceError(
+                f"{file}: row {number} has the form of {forms[1]}, and row {first[0]} that of {forms[0]}; give each "
+                "form a file of its own"
+            )
+    if first is None or not first[1]:
+        return records, None
+    (shape,) = first[1]
+    rows: Rows = []
+    without = 0
+    for number, record in records:
+        try:
+            adapted_rows = list(shape.rows(record))
+            rows += [(number, row) for row in adapted_rows]
+            without += not adapted_rows
+        except (RefusedError, AttributeError, IndexError, KeyError, TypeError) as error:
+            reason = error if isinstance(error, RefusedError) else f"its fields are not those of {shape.name}"
+            imported.refuse(number, f"review {shown(_first(record, IDS))}", reason)
+    if without:
+        imported.notes.append(f"{file}: {counted(without, 'record')} without a review")
+    return (_joined(rows) if shape.points and wanted == "review" else rows), shape
+
+
+def _joined(points: Rows) -> Rows:
+    """Returns a row for each review of *points*, whose text they make in their order."""
+    reviews: dict[tuple[Any, ...], tuple[int, Row]] = {}
+    for number, row in points:
+        key = tuple(str(row.get(name)) for name in ("paper_id", "candidate", "review_id"))
+        about = {name: row[name] for name in ("paper_id", "candidate", "review_id") if name in row}
+        review = reviews.setdefault(key, (number, about | {"review": ""}))[1]
+        review["review"] = "\n\n".join(text for text in (review["review"], row["point"]) if text)
+    return list(reviews.values())
+
+
+def _first(record: Row, names: Iterable[str]) -> Any:
+    """Returns the value of the first of *names*, as `letters` spells them, that *record* has; None if it has none."""
+    values = {letters(name): value for name, value in record.items()}
+    return next((values[name] for name in names if not is_blank(values.get(name))), None)
+
+
+def _unwrapped(content: Mapping[str, Any]) -> Row:
+    """Returns the fields of a note's *content*; the second API of OpenReview wraps each as ``{"value": ...}``."""
+    wrapped = {name: cell["value"] for name, cell in content.items() if isinstance(cell, dict) and "value" in cell}
+    return {**content, **wrapped}
+
+
+def _review(fields: Row) -> Row:
+    """Returns *fields* with ``review``, joined of the parts of a review that are there, and with ``rating``."""
+    parts = {name: cell for name, cell in fields.items()
+             if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
+    whole = next((name for name in fields if name.lower() in _WHOLE and not is_blank(fields[name])), None)
+    sections = {name: cell for name, cell in parts.items() if not is_blank(cell)}
+    row = {name: cell for name, cell in fields.items() if name not in parts and name.lower() not in _RATINGS}
+    if len(sections) > 1:
+        row["review"] = Parts(sections)
+    elif sections or whole is not None:
+        row["review"] = next(iter(sections.values()), None) if sections else row.pop(whole or "")
+    ratings = (cell for name, cell in fields.items() if name.lower() in _RATINGS and rating_in(cell) is not None)
+    rating = next(ratings, None)
+    return row if rating is None else row | {"rating": rating}
+
+
+def _about(record: Row) -> Row:
+    """Returns the column ``paper_id`` of *record*, if a field names its paper."""
+    paper = _first(record, IDS)
+    return {} if paper is None else {"paper_id": paper}
+
+
+def _openaireview(record: Row) -> Iterator[Row]:
+    for name, method in record["methods"].items():
+        about = {"paper_id": record["slug"], "candidate": NOT_IN_A_NAME.sub("-", name)}
+        yield about | {"point": method.get("overall_feedback") or ""}
+        for comment in method.get("comments") or ():
+            texts = (comment.get(part) for part in ("title", "explanation", "suggestion"))
+            yield about | {"point": "\n".join(text for text in texts if text)}
+
+
+def _cmu_item(record: Row) -> Iterator[Row]:
+    parts = [record.get(name) for name in ("title", "claim_full", "claim", "evidence_full", "evidence")]
+    yield _about(record) | {"point": "\n".join(part for part in parts if part) or record.get("text") or ""}
+
+
+def _peerreview_bench(record: Row) -> Iterator[Row]:
+    paper, reviewer = record["paper_id"], NOT_IN_A_NAME.sub("-", str(record["reviewer_id"]))
+    is_ai = str(record["reviewer_type"]).lower() == "ai"
+    labels: Row = {}
+    for name, ranks in _ORDERS.items():
+        if not is_blank(record.get(name)):
+            if str(record[name]).lower() not in ranks:
+                raise RefusedError(f"{name} is {shown(record[name])}, which is none of {', '.join(ranks)}")
+            labels[name] = ranks[str(record[name]).lower()]
+    author = {"candidate": reviewer} if is_ai else {"candidate": HUMAN, "review_id": f"{paper}:{reviewer}"}
+    yield {"paper_id": paper, **author, "point": record["review_content"] or "", **labels}
+
+
+def _nested_keys(record: Row) -> list[str]:
+    def holds(name: str, cell: Any) -> bool:
+        match = _NESTED.search(name)
+        many = bool(match and (match["many"] or "_json" in name.lower()))
+        inner = isinstance(cell, dict) or (isinstance(cell, str) and cell.lstrip()[:2] in ("[{", '{"', "[["))
+        inner = inner or (isinstance(cell, list) and any(isinstance(item, dict) for item in cell))
+        return bool(match) and (inner or (many and (cell is None or isinstance(cell, list))))
+
+    return [name for name, cell in record.items() if holds(name, cell)]
+
+
+def _nested(record: Row) -> Iterator[Row]:
+    names = _nested_keys(record)
+    if len(names) > 1:
+        raise RefusedError(f"it has reviews in {' and '.join(names)}; keep one of these columns")
+    cell, about = record[names[0]], _about(record)
+    if isinstance(cell, str):
+        try:
+            cell = load_json(cell)
+        except ValueError as error:
+            raise RefusedError(f"{names[0]} is no JSON: {str(error)[:100]}") from None
+    author = {name: record[name] for name in ("candidate", "model") if name in record}
+    for item in [cell] if isinstance(cell, dict) else cell or ():
+        if isinstance(item, list):
+            raise RefusedError(f"{names[0]} is a list of lists: {shown(item)}")
+        if not isinstance(item, dict):
+            item = {"review": item}
+        content = item.get("content")
+        fields = _unwrapped({**item, **content} if isinstance(content, dict) else item)
+        fields.pop("content", None) if isinstance(content, dict) else None
+        own = {"review_id": fields["id"]} if "id" in fields and about else {}
+        inner = {name: value for name, value in fields.items() if letters(name) not in IDS or not about}
+        yield author | _review(inner) | about | own
+
+
+def _deep_review(record: Row) -> Row | None:
+    """Returns the object of a DeepReviewer or CycleReviewer in *record*, which it is or which a field of it holds."""
+    objects = [cell for cell in (record, *record.values()) if isinstance(cell, dict)]
+    return next((cell for cell in objects if {"raw_text", "reviews"} <= cell.keys()), None)
+
+
+def _deep_text(record: Row) -> str | None:
+    """Returns the text of an output of DeepReviewer that nobody has parsed."""
+    texts = (cell for cell in record.values() if isinstance(cell, str) and "\\boxed_review{" in cell)
+    return next(texts, None)
+
+
+def _deepreview(record: Row) -> Iterator[Row]:
+    inner, text = _deep_review(record), _deep_text(record)
+    about = _about(record)
+    if inner is not None:
+        meta = inner.get("meta_review")
+        final = meta.get("content") if isinstance(meta, dict) else meta
+        reviews = [item.get("text") if isinstance(item, dict) else item for item in inner["reviews"]]
+        texts = [final] if isinstance(meta, dict) and final else [*reviews, final]
+        rating = meta.get("rating") if isinstance(meta, dict) else inner.get("avg_rating")
+        review = "\n\n".join(text for text in texts if isinstance(text, str) and text)
+        yield about | {"review": review} | ({} if rating_in(rating) is None else {"rating": rating})
+    else:
+        final = _FINAL_REVIEW.search(text or "")
+        if final is None:
+            raise RefusedError("its \\boxed_review has no end; the output was cut")
+        yield about | {"review": final[1].strip()}
+
+
+def _is_note(record: Row) -> bool:
+    return {"forum", "content"} <= record.keys() and bool({"invitation", "invitations"} & record.keys())
+
+
+def _note(record: Row) -> Iterator[Row]:
+    invitations = record.get("invitations") or [record.get("invitation")]
+    if any(str(name).lower().replace("_", " ").endswith(("official review", "/review")) for name in invitations):
+        content = _review(_unwrapped(record["content"]))
+        fields = {name: content[name] for name in ("review", "rating") if name in content}
+        yield {"paper_id": record["forum"], "review_id": record.get("id")} | fields
+
+
+def _text_of(message: Any) -> str:
+    """Returns the text of a chat message, or of the list of its parts, without thinking that has parts of its own."""
+    if isinstance(message, list):
+        return "\n".join(part["text"] for part in message if part.get("type") in ("text", "output_text"))
+    return message if isinstance(message, str) else ""
+
+
+def _is_batch(record: Row) -> bool:
+    answers = [record[name] for name in ("response", "result") if name in record]
+    return "custom_id" in record and bool(answers) and all(isinstance(answer, dict | None) for answer in answers)
+
+
+def _batch(record: Row) -> Iterator[Row]:
+    answer = record.get("response") or record.get("result") or {}
+    body = answer.get("body") or answer.get("message") or {}
+    if choices := body.get("choices"):
+        text = _text_of(choices[0].get("message", {}).get("content"))
+    elif "output" in body:
+        texts = (_text_of(item.get("content")) for item in body["output"] if item.get("type") == "message")
+        text = "\n".join(texts)
+    else:
+        text = _text_of(body.get("content"))
+    if not text:
+        failure = record.get("error") or answer.get("error") or body.get("error") or answer.get("type") or "no text"
+        raise RefusedError(f"its request has no reply: {shown(failure)}")
+    yield {"paper_id": record["custom_id"], "review": text}
+
+
+def _is_sample(record: Row) -> bool:
+    return {"doc_id", "doc"} <= record.keys() and bool({"filtered_resps", "resps"} & record.keys())
+
+
+def _sample(record: Row) -> Iterator[Row]:
+    texts = record.get("filtered_resps") or record.get("resps") or [""]
+    while isinstance(texts, list):
+        if len(texts) != 1:
+            raise RefusedError(f"its sample has {len(texts)} replies, and a paper takes one review")
+        texts = texts[0]
+    yield _about(record["doc"] if isinstance(record["doc"], dict) else {}) | {"review": texts}
+
+
+SHAPES = (
+    Shape(
+        "AI-Scientist's reviews", "SakanaAI/AI-Scientist at 9419a3d",
+        lambda record: {"Summary", "Strengths", "Weaknesses", "Questions", "Decision"} <= record.keys(),
+        lambda record: [_review(record)],
+    ),
+    Shape(
+        "OpenAIReview's results", "ChicagoHAI/OpenAIReview at 30e54d1",
+        lambda record: "slug" in record and isinstance(record.get("methods"), dict), _openaireview, points=True,
+    ),
+    Shape(
+        "cmu-paper-reviewer's items", "prometheus-eval/cmu-paper-reviewer at 4e05df3",
+        lambda record: "item_number" in record and bool({"claim", "claim_full"} & record.keys()),
+        _cmu_item, points=True,
+    ),
+    Shape(
+        "PeerReview Bench's annotations", "prometheus-eval/cmu-paper-reviewer at 1fb3d87",
+        lambda record: {"paper_id", "reviewer_id", "reviewer_type", "review_content"} <= record.keys(),
+        _peerreview_bench, points=True,
+    ),
+    Shape(
+        "DeepReviewer's or CycleReviewer's outputs",
+        "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
+        lambda record: _deep_review(record) is not None or _deep_text(record) is not None, _deepreview,
+    ),
+    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_note, _note),
+    Shape("a batch API's output", "OpenAI and Anthropic, as documented in 2026", _is_batch, _batch),
+    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_sample, _sample),
+    Shape(
+        "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
+        lambda record: bool(_nested_keys(record)) and _deep_review(record) is None, _nested,
+    ),
+)  # fmt: skip
