@@ -251,11 +251,16 @@ def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
 
 
 def _lead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
-    """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length."""
+    """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length.
+
+    The human baseline is what reviewers are compared with, so it never leads.
+    """
+    if leader == HUMAN:
+        return f"The human baseline scores highest{_ahead(leader, ranked)}."
     sentence = f"{leader.rpartition('/')[2]} leads{_ahead(leader, ranked)}."
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
-    if leader == HUMAN or not own or not human or not is_known(metric):
+    if not own or not human or not is_known(metric):
         return sentence
     texts = "judgments" if recipe_of(metric).source == "judgments" else "reviews"
     return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."

@@ -113,7 +113,10 @@ def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
     assert answer(rows) == "a leads. Its judgments have 272 words a paper, human's 154."
     raw = [{**each, "metric": "gem_raw"} for each in rows]
     assert answer(raw) == "a leads. Its reviews have 272 words a paper, human's 154."  # pyright: ignore[reportArgumentType]
-    assert answer([row("human", 1, kind="human", words=154.4), row("a", 2, 2, 2, words=90.0)]) == "human leads."
+    assert (
+        answer([row("human", 1, kind="human", words=154.4), row("a", 2, 2, 2, words=90.0)])
+        == "The human baseline scores highest."
+    )
 
 
 def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():

@@ -58,7 +58,7 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     assert f"gre-bench leaderboard {INCLUDED_EDITION}" in told("import", "release", INCLUDED_EDITION)
     board = told("leaderboard", INCLUDED_EDITION)
     assert "by cache-ngram-2" in board and "gem-smollm2" not in board, "the board is of the LM that the release shows"
-    assert "human leads, ahead of gpt-4o" in board and "anthropic/claude-3-5" in board
+    assert "The human baseline scores highest, ahead of gpt-4o" in board and "anthropic/claude-3-5" in board
     # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
     details = told("leaderboard", INCLUDED_EDITION, "--details")
     rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
