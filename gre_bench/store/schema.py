@@ -22,7 +22,7 @@ The block size, in bytes, is a quarter of DuckDB's own: a small file is 2.7 time
 
 TABLES = tuple(statements("schema"))
 """Names of the tables; a table comes after those that it refers to."""
-VIEWS = ("words_kept", "pairs", "progress", "leaderboard")
+VIEWS = ("words_kept", "pairs", "progress", "leaderboard", "chance_corrected")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:

@@ -185,7 +185,7 @@ select
     l.unranked
 from found f
 join signatures s using (signature_id)
-join leaderboard l on l.signature_id = f.signature_id and l.candidate = f.candidate_id
+join board l on l.board = 'clean' and l.signature_id = f.signature_id and l.candidate = f.candidate_id
 left join student_t t on t.df = least(case when s.chance = 'none' then f.papers else l.vs_human_units end - 1, 1000)
 order by s.metric, f.signature_id, f.candidate_id;
 

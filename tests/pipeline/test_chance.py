@@ -89,7 +89,7 @@ def moved(state) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def board(state, columns: str, metric: str = "gem") -> dict[str, tuple]:
-    rows = query(state, f"select candidate, {columns} from leaderboard where metric = '{metric}'")
+    rows = query(state, f"select candidate, {columns} from board where board = 'clean' and metric = '{metric}'")
     return {row[0]: row[1:] for row in rows}
 
 

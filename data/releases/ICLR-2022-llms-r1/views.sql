@@ -97,7 +97,15 @@ from pairs
 join signatures s using (signature_id)
 group by all;
 -- one row per signature and candidate of the board that ranks no contaminated candidate: see board, which has both
+-- Forms of metrics above chance, such as gem_specific, are in chance_corrected: first by score is first on the board.
 create or replace view leaderboard as
-select * exclude (board)
-from board
-where board = 'clean';
+select b.* exclude (board)
+from board b
+join signatures s using (signature_id)
+where b.board = 'clean' and s.chance = 'none';
+-- one row per signature and candidate of the forms of metrics above chance, such as gem_specific, like those of leaderboard
+create or replace view chance_corrected as
+select b.* exclude (board)
+from board b
+join signatures s using (signature_id)
+where b.board = 'clean' and s.chance <> 'none';
