@@ -21,9 +21,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gre_bench.api import Score, judgments, leaderboard, open_lm, pairs, rank, score
+    from gre_bench.api import (
+        Score,
+        compare,
+        judgments,
+        leaderboard,
+        open_lm,
+        pairs,
+        publish,
+        rank,
+        remove,
+        score,
+        why,
+    )
 
-__all__ = ["Score", "judgments", "leaderboard", "open_lm", "pairs", "rank", "score"]
+__all__ = [
+    "Score", "compare", "judgments", "leaderboard", "open_lm", "pairs", "publish", "rank", "remove", "score", "why",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

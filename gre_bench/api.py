@@ -5,15 +5,18 @@ Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchErro
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gre_bench.board.words import number
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import yields
@@ -23,8 +26,9 @@ from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.catalog import Pieces, pieces_of
 from gre_bench.lm.protocol import EvaluationLM, results_of
-from gre_bench.reports.board_rows import one_candidate, release_boards, release_folder, release_pairs
-from gre_bench.reports.signatures import shown_signatures, the_candidate
+from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.reports.board_rows import one_candidate, paper_leads, release_boards, release_folder, release_pairs
+from gre_bench.reports.signatures import headline_signature, shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
 from gre_bench.writing.rules.judgments import judgments_of
@@ -149,22 +153,36 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     )
 
 
+SHOWN = (
+    "metric", "rank", "rank_low", "rank_high", "candidate", "kind", "group_name", "score", "low", "high", "vs_human",
+    "vs_human_low", "vs_human_high", "p", "above_chance", "above_chance_low", "above_chance_high", "papers", "unranked",
+    "validation",
+)  # fmt: skip
+"""Columns of a board without details."""
+
+
 @_errors_for_python()
-def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
+def leaderboard(
+    edition: str | Path, metric: str | None = None, state: str | Path = "state", *, details: bool = False
+) -> pandas.DataFrame:
     """Returns the board of an edition or of a release, one row per metric and candidate.
 
     - *edition*: the name of an edition in the folder *state*, the name of a release, or the folder of a release.
     - *metric*: only this metric; None means all.
+    - *details*: all columns of the view ``leaderboard``, instead of `SHOWN`.
 
     Validated metrics come first. Within a metric, the best candidate comes first. Scores are in the metric's unit: nats
-    for GEM. The columns are those of the view ``leaderboard``. Raises `SettingsError` if there is no such edition,
-    release, or *metric*.
+    for GEM. In a notebook, the frame shows its picture. Raises `SettingsError` if there is no such edition, release, or
+    *metric*.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
-        return _frame(release_boards(folder, metric))
-    store = _edition(edition, state)
-    ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
-    return _frame(store.read(LEADERBOARD, signature_ids=ids))
+        rows = release_boards(folder, metric)
+    else:
+        store = _edition(edition, state)
+        ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
+        rows = store.read(LEADERBOARD, signature_ids=ids)
+    frame = _board_class()(_frame(rows))
+    return frame if details or frame.empty else frame.filter(SHOWN)
 
 
 @_errors_for_python()
@@ -176,8 +194,7 @@ def pairs(
     - *edition*, *state*: as in `leaderboard`.
     - *candidate*: only the pairs of this candidate; None means all candidates.
 
-    The columns are candidate, paper_id, reference_id, state, value and reason, as in the view ``pairs``. Raises the
-    errors of `leaderboard`.
+    The columns are candidate, paper_id, reference_id, state, score and reason. Raises the errors of `leaderboard`.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         rows = release_pairs(folder, metric, candidate)
@@ -187,7 +204,79 @@ def pairs(
         known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
         names = [the_candidate(store, candidate)] if candidate else known
         rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names)
-    return _frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate"})
+    return _frame(rows).drop(columns="unit").rename(columns={"candidate_id": "candidate", "value": "score"})
+
+
+@_errors_for_python()
+def why(edition: str, candidate: str, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
+    """Returns a row for each paper of a candidate, the largest lead over the human baseline first.
+
+    *metric*: None means the headline's. The columns are paper_id, *score* (in nats, mean over the paper's references),
+    *human* and *lead*, both over the references that the two share. Raises the errors of `leaderboard`, and
+    `SettingsError` for an unknown candidate.
+    """
+    store = _edition(edition, state)
+    signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
+    rows = paper_leads(store, signature["signature_id"], the_candidate(store, candidate))
+    return _frame(rows).rename(columns={"mean": "score"})
+
+
+@_errors_for_python()
+def compare(
+    first: str, second: str, edition: str, metric: str | None = None, state: str | Path = "state"
+) -> pandas.DataFrame:
+    """Returns one row per metric: the mean score of the candidate *first* less that of *second*, paired by paper.
+
+    *low*, *high*: the 90% interval. *p*: of this test alone, right for one question asked beforehand. *p_board*:
+    corrected for all tests of the board; None unless both are ranked there together. *validated*: whether the metric
+    may order anybody. Raises the errors of `leaderboard`, and `SettingsError` unless these are two candidates.
+    """
+    from gre_bench.reports.contrasts import compare_candidates
+
+    _edition(edition, state)
+    report = compare_candidates(Path(state), edition, [first, second], [metric] if metric else None)
+    names = ("metric", "validated", "difference", "low", "high", "p", "papers", "won", "lost", "problem")
+    return _frame(
+        [
+            {name: row.get(name) for name in names} | {"p_board": row["board"] and row["board"]["p_holm"]}
+            for row in report["candidates"]
+        ]
+    )
+
+
+@_errors_for_python()
+def remove(edition: str, candidate: str, state: str | Path = "state") -> dict[str, int]:
+    """Removes a candidate from an edition, with its reviews, judgments and scores; returns how many of each went.
+
+    Published releases do not change. Raises `SettingsError` for the human baseline, a control or an unknown candidate.
+    """
+    from gre_bench.pipeline.own_reviews import find_candidate
+    from gre_bench.pipeline.own_reviews import remove as remove_from
+    from gre_bench.pipeline.runs.job import settings_of
+
+    store = _edition(edition, state)
+    name = find_candidate(store, candidate)["candidate"]
+    report = remove_from(store, settings_of(store), Path(state).resolve(), name)
+    return {name: report[name] for name in ("reviews", "judgments", "scores")}
+
+
+@_errors_for_python()
+def publish(
+    edition: str, state: str | Path = "state", out: str | Path | None = None, *, scores_only: bool = False
+) -> Path:
+    """Publishes an edition as a numbered release, and returns its folder; the latest one if it holds all this already.
+
+    - *out*: the folder of the releases; None: ``releases`` of *state*.
+    - *scores_only*: whether texts and log-probabilities of tokens stay out.
+
+    A text is included only if its licence lets anyone pass it on. Raises the errors of `leaderboard`.
+    """
+    from gre_bench.release.release_store import ReleaseStore
+    from gre_bench.reports.publishing import publish_edition
+
+    store = _edition(edition, state)
+    releases = ReleaseStore(Path(out) if out else Path(state) / "releases", store.key)
+    return publish_edition(store, releases, scores_only=scores_only).folder
 
 
 @_errors_for_python()
@@ -215,7 +304,7 @@ def rank(
     - *where*: column → the value, or the values, of the rows that count.
     - *state*: the folder that holds the edition.
 
-    The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of ranked
+    The result has one row per metric, with the columns `SHOWN`. Its column *of* is the number of ranked
     candidates. Raises `SettingsError` or `SourceError` for unusable input. Raises `UnfinishedError` if some pairs are
     not scored yet.
     """
@@ -243,7 +332,7 @@ def rank(
     summary = refresh(job, run)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
-    return _frame(one_candidate(store, name)["rows"])
+    return _frame(one_candidate(store, name)["rows"]).filter([*SHOWN, "of"])
 
 
 def _pairs(options: Mapping[str, str | Sequence[str]] | None) -> list[str]:
@@ -274,6 +363,45 @@ def _edition(name: str | Path, state: str | Path) -> Store:
     if not store.exists:
         raise no_edition(Path(state), store.key)
     return store
+
+
+@cache
+def _board_class() -> type[pandas.DataFrame]:
+    """Returns the data frame that shows the picture of its first metric in a notebook, above the table."""
+    import pandas
+
+    class BoardFrame(pandas.DataFrame):
+        @property
+        def _constructor(self) -> type[pandas.DataFrame]:
+            return BoardFrame
+
+        def _repr_html_(self) -> str | None:
+            return str(_picture(self)) + (super()._repr_html_() or "")  # pyright: ignore[reportCallIssue]
+
+    return BoardFrame
+
+
+def _picture(board: pandas.DataFrame) -> str:
+    """Returns the scores and intervals of the first metric of *board* as SVG; empty if it lacks them."""
+    if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
+        return ""
+    records = board.to_dict("records")
+    rows = [
+        Interval(row["candidate"], at, number(at), _value(row["low"]), _value(row["high"]), row["kind"])
+        for row in records
+        if row["metric"] == records[0]["metric"] and (at := _value(row["score"])) is not None
+    ]
+    if len(rows) < 2:
+        return ""
+    ends = [end for row in rows for end in (row.at, row.low, row.high) if end is not None]
+    human = next((row for row in rows if row.look == "human"), None)
+    band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
+    axis, centre = "lines: 90% intervals", human.at if human else None
+    return intervals(rows, span_of(ends), axis, title=records[0]["metric"], centre=centre, band=band)
+
+
+def _value(given: float | None) -> float | None:
+    return None if given is None or math.isnan(given) else float(given)
 
 
 def _frame(rows: Sequence[Row]) -> pandas.DataFrame:

@@ -105,7 +105,7 @@ def test_an_edition_and_its_release_have_the_same_board_and_pairs(state, monkeyp
     assert board["candidate"].tolist() == released["candidate"].tolist()
     pairs = gre_bench.pairs(EDITION, "gem", "human", state)
     human = board["score"].tolist()[board["candidate"].tolist().index("human")]
-    assert sum(pairs["value"].tolist()) / len(pairs) == pytest.approx(human)
+    assert sum(pairs["score"].tolist()) / len(pairs) == pytest.approx(human)
     pandas.testing.assert_frame_equal(pairs, gre_bench.pairs(f"{EDITION}-r1", "gem", "human", state))
     for asked in (EDITION, f"{EDITION}-r1"):
         with pytest.raises(SettingsError, match="no scores of gem_raw; (known|did you mean)"):
@@ -120,7 +120,37 @@ def test_ones_own_reviews_are_ranked_from_a_frame(state):
     })  # fmt: skip
     mine = gre_bench.rank(reviews, EDITION, "my-model", state=state)
     assert mine["candidate"].tolist() == ["my-model"]
-    assert mine["scored"].item() == mine["planned"].item() > 0
+    (own,) = (
+        gre_bench.leaderboard(EDITION, "gem", state, details=True).query("candidate == 'my-model'").to_dict("records")
+    )
+    assert own["scored"] == own["planned"] > 0 and own["score"] == mine["score"].item()
+
+
+def test_a_board_has_twenty_columns_and_shows_its_picture_in_a_notebook(state):
+    board, whole = (
+        gre_bench.leaderboard(EDITION, state=state),
+        gre_bench.leaderboard(EDITION, state=state, details=True),
+    )
+    assert board.shape[1] <= 20 < whole.shape[1] and board.shape[0] == whole.shape[0]
+    shown = board._repr_html_()
+    assert shown.startswith("<svg") and "<table" in shown and shown.count("</svg>") == 1
+    for name in board.query("metric == @board.metric[0]")["candidate"]:
+        assert name in shown.partition("</svg>")[0]
+    assert "<svg" not in board[["candidate", "score"]]._repr_html_() and "<svg" not in repr(board)
+
+
+def test_papers_comparisons_removal_and_releases_are_those_of_the_commands(state):
+    papers = gre_bench.why(EDITION, "my-model", "gem", state)
+    values = gre_bench.pairs(EDITION, "gem", "my-model", state).groupby("paper_id")["score"].mean()
+    assert dict(zip(papers["paper_id"], papers["score"], strict=True)) == pytest.approx(values.to_dict())
+    assert papers["lead"].is_monotonic_decreasing
+    (row,) = gre_bench.compare("my-model", "human", EDITION, "gem", state).to_dict("records")
+    assert row["difference"] == pytest.approx(papers["lead"].mean()) and row["won"] == (papers["lead"] > 0).sum()
+    folder = gre_bench.publish(EDITION, state)
+    assert (folder / "manifest.json").is_file() and gre_bench.publish(EDITION, state) == folder
+    assert gre_bench.remove(EDITION, "my-model", state)["reviews"] == len(papers)
+    with pytest.raises(SettingsError, match="my-model"):
+        gre_bench.why(EDITION, "my-model", "gem", state)
 
 
 @pytest.mark.parametrize(
