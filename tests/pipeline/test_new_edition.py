@@ -147,7 +147,7 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
         (("--candidate", "generic=mine.json"), "generic is a control"),
         (("--candidate", "mine.json"), "nothing says whose reviews these are"),
         (("--columns", "rating=Zz"), 'no file here has a column of that name'),
-        (("--human", "mine.json"), "an edition needs two papers with 2 human reviews each"),
+        (("--human", "mine.json"), "papers have one human review each, which is the reference, so there is nobody to rank"),
         (("--settings", "nothing.toml"), "nothing.toml"),
     ],
 )  # fmt: skip

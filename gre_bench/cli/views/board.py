@@ -23,6 +23,7 @@ from gre_bench.board.words import (
     headline_lacks,
     is_small,
     is_validated,
+    no_human,
     note,
     other_signature,
     ties,
@@ -285,18 +286,25 @@ def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequen
 
 
 def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references a paper the candidates have, if they differ; None if all have the same number.
+    """Returns how many references a paper the candidates have, if they differ; or why there is no human candidate.
 
-    Papers that the metric leaves out, such as those without an abstract, do not count.
+    None if all have the same number. Papers that the metric leaves out, such as those without an abstract, do not
+    count; nor, for the human baseline, those whose only human review is the reference.
     """
+    if lacking := no_human(rows):
+        return lacking
     counts = {
         row["kind"] == "human": row["expected"] / row["expected_papers"] for row in rows if row["expected_papers"]
     }
     if len(counts) < 2 or counts[True] == counts[False]:
         return None
+    human = next(row for row in rows if row["kind"] == "human")
+    on = ""
+    if counts[True] < 1 and human["scored"] == human["expected"]:
+        counts[True], on = human["expected"] / human["papers"], f" on the {human['papers']} papers with a second one"
     return (
         f"references: every human review, {counts[False]:.1f} a paper; the human baseline all but its own, "
-        f"{counts[True]:.1f}. Differences to it use the references of both."
+        f"{counts[True]:.1f}{on}. Differences to it use the references of both."
     )
 
 
