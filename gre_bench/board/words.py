@@ -149,9 +149,13 @@ def answer(rows: Sequence[LeaderboardRow]) -> str:
     return " ".join(sentences)
 
 
+LIKELY = "where papers have one human review each, it is the reference"
+"""Why the human baseline is likely to have no pair and no score."""
+
+
 def without_pairs(metric: str, candidates: Sequence[str]) -> str:
     """Returns that *metric* has no pair of *candidates*; of the human baseline also the likely reason."""
-    reason = " (where papers have one human review each, it is the reference)" if HUMAN in candidates else ""
+    reason = f" ({LIKELY})" if HUMAN in candidates else ""
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
 
 

@@ -114,7 +114,7 @@ def show_leaderboard(
 
 
 def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
-    """Returns what each column of the board *rows* means; of scores above chance only if it has any.
+    """Returns what each column of the board *rows* means; of chance and human only if it has such scores.
 
     *metrics*: those of all boards, of which an abbreviation is explained.
     """
@@ -122,8 +122,9 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
     in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
     legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
     legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
-    chance = any(row["above_chance"] is not None for row in rows)
-    others = [column for column in others if chance or column.head != "above chance"]
+    columns = (("above chance", "above_chance"), ("vs human", "vs_human"), ("p", "vs_human"))
+    empty = {head for head, name in columns if all(row[name] is None for row in rows)}
+    others = [column for column in others if column.head not in empty]
     legend += [f"{column.head}: {column.meaning}" for column in others]
     if any(metric.startswith("gem_s_assw") for metric in metrics):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
