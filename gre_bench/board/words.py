@@ -149,6 +149,31 @@ def answer(rows: Sequence[LeaderboardRow]) -> str:
     return " ".join(sentences)
 
 
+LIKELY = "where papers have one human review each, it is the reference"
+"""Why the human baseline is likely to have no pair and no score."""
+
+
+def without_pairs(metric: str, candidates: Sequence[str]) -> str:
+    """Returns that *metric* has no pair of *candidates*; of the human baseline also the likely reason."""
+    reason = f" ({LIKELY})" if HUMAN in candidates else ""
+    return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
+
+
+def no_human(rows: Sequence[LeaderboardRow]) -> str:
+    """Returns why the board *rows*, those of one metric, has no human candidate; "" if it has one, or for lack of data.
+
+    The reason is that the papers have one human review each, or that too few have a second one.
+    """
+    if not rows or not is_known(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
+        return ""
+    papers, pairs = rows[0]["expected_papers"] or 0, rows[0]["expected"]
+    if not recipe_of(rows[0]["metric"]).needs_reference or pairs >= 2 * papers:
+        return ""
+    if pairs == papers:
+        return "No human candidate, and no AUC: each paper has one human review here, which is the reference."
+    return "No human candidate, and no AUC: too few papers have a second human review to compare one with."
+
+
 def untested(ranked: Sequence[LeaderboardRow]) -> str:
     """Returns a sentence if the order of the *ranked* candidates is not tested; else ""."""
     if problems := sorted({row["untested"] for row in ranked if row["untested"]}):

@@ -84,7 +84,10 @@ class EditionSettings(_Group, frozen=True):
         "candidate against all others",
     )
     min_reviews: int | None = _field(
-        None, "human reviews a paper needs to be eligible; default: references + 1; all: 3", ge=2
+        None,
+        "human reviews a paper needs to be eligible; default: references + 1; all: 3. all with 1: a paper with one "
+        "human review has it as reference, and no human candidate",
+        ge=1,
     )
     roles: Literal["seeded", "slots"] = _field("seeded", "how the human candidate and references are chosen")
     candidate_slot: int = _field(2, "with roles = slots: the human candidate's slot", ge=0, le=1000)
@@ -116,8 +119,13 @@ class EditionSettings(_Group, frozen=True):
 
     @property
     def likely_references(self) -> int:
-        """The references a paper of the human candidate, for estimates; ``all``: 3, as ICLR papers have 4 reviews."""
-        return 3 if self.references == "all" else self.references
+        """The references a paper of the human candidate, for estimates; ``all``: 3, as ICLR papers have 4 reviews.
+
+        ``all`` with ``min_reviews = 1``: 0, as such venues have one review a paper, and no human candidate.
+        """
+        if self.references != "all":
+            return self.references
+        return 0 if self.fewest_reviews == 1 else 3
 
     def likely_pairs(self, others: int) -> int:
         """Returns the pairs a paper and metric of the human candidate and *others* candidates, for estimates."""

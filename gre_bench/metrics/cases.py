@@ -64,8 +64,9 @@ class Entry:
     """A sampled paper with its reviews and synopses.
 
     *human*: the review of the human baseline. *references*: those that candidates are scored against; models and
-    controls also against *human* if *human_is_reference*. *responses*: candidate id → review, without the human
-    baseline. *synopses*: kind of synopsis → its text, or the reason why it is missing.
+    controls also against *human* if *human_is_reference*. Without *references*, *human* is the only human review: it is
+    a reference, and no candidate. *responses*: candidate id → review, without the human baseline. *synopses*: kind of
+    synopsis → its text, or the reason why it is missing.
     """
 
     paper: Paper
@@ -78,6 +79,9 @@ class Entry:
 
 NO_REVIEW = "no_review"
 """Why a pair waits whose review nobody supplied: no run can write it, and an import may bring it."""
+
+FEWEST_COMPARED = 4
+"""Papers on which the human baseline is compared, if not on all: fewer are not two exchanges, which tests need."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Stands for the reference of a metric that needs none."""
@@ -103,6 +107,7 @@ def plan(
     """
     candidates = list(candidates)
     planned: list[Planned] = []
+    compared = compares_human(entries)
     for index, entry in enumerate(entries[:limit]):
         for candidate in candidates:
             response = response_of(entries, index, candidate, generic)
@@ -110,13 +115,23 @@ def plan(
             if candidate.candidate_id == controls.GENERIC:
                 elsewhere = response  # the same for all papers
             references = entry.references if recipe.needs_reference else (UNREFERENCED,)
-            if recipe.needs_reference and entry.human_is_reference and candidate.kind in ("model", "control"):
-                references = (entry.human, *references)
+            if recipe.needs_reference and candidate.kind in ("model", "control"):
+                references = (entry.human, *references) if entry.human_is_reference else references
+            elif recipe.needs_reference and not compared:
+                references = ()
             planned += [
                 _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
                 for reference in references
             ]
     return planned
+
+
+def compares_human(entries: Sequence[Entry]) -> bool:
+    """Whether the human baseline is a candidate under metrics with references.
+
+    It is compared on the papers that have another human review: all of *entries*, or at least `FEWEST_COMPARED`.
+    """
+    return sum(bool(entry.references) for entry in entries) >= min(FEWEST_COMPARED, len(entries))
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
@@ -293,6 +308,8 @@ def moved_responses(
         by_paper: dict[str, Response] = {}
         placed = []
         for index, entry in enumerate(entries):
+            if candidate.kind in ("human", "change") and not entry.references:
+                continue
             response, name = response_of(entries, index, candidate), entry.paper.paper_id
             if response is not None and (words := length(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER

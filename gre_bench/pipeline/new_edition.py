@@ -34,8 +34,6 @@ from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store, now, queries
 from gre_bench.store.files import held, is_held
 
-FEWEST = 2
-"""Human reviews that a paper needs: one is the human candidate, the other its reference."""
 PDF = ".pdf"
 LOCK = "lock"
 """The file in a new store's own folder that is locked while the store is made."""
@@ -73,20 +71,32 @@ class Understood:
         counts.update(review.paper_id for review in self.all_reviews if review.candidate == HUMAN)
         return counts
 
-    def check(self) -> None:
-        """Raises `SourceError` if there are too few papers with human reviews for a board."""
-        if sum(count >= FEWEST for count in self.human.values()) < 2:
-            most = max(self.human.values(), default=0)
+    def check(self, chosen: Settings) -> None:
+        """Raises `SourceError` if too few papers have the human reviews that *chosen* asks for, or nobody is ranked."""
+        fewest, most = chosen.edition.fewest_reviews, max(self.human.values(), default=0)
+        if not self.has_papers(fewest):
+            needs = "a human review each" if fewest == 1 else (
+                f"{fewest} human reviews each (one is the human candidate, the other its reference)"
+            )  # fmt: skip
             raise SourceError(
-                f"an edition needs two papers with {FEWEST} human reviews each (one is the human candidate, the other "
-                f"its reference); here no more than one has them, and the most that a paper has is {most}"
+                f"an edition needs two papers with {needs}; here no more than one has them, and the most that a paper "
+                f"has is {most}"
             )
+        if most == 1 and all(review.candidate == HUMAN for review in self.all_reviews):
+            raise SourceError(
+                "papers have one human review each, which is the reference, so there is nobody to rank: add reviewers "
+                "with --candidate NAME=FILE, or a second human review a paper"
+            )
+
+    def has_papers(self, reviews: int) -> bool:
+        """Whether there are two papers, as few as a board needs, with this many human *reviews* each."""
+        return sum(count >= reviews for count in self.human.values()) >= 2
 
     def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
         """Returns *chosen* without what these files cannot serve; *stated* are the settings that the user named.
 
         Metrics and controls go if no paper has the part that they need. The writer of judgments and the controls go if
-        every review has judgments, all by one writer.
+        every review has judgments, all by one writer. If papers have one human review each, one is enough.
         """
         papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
         as_files = bool(self.pdfs or self.texts)
@@ -100,7 +110,11 @@ class Understood:
         candidates = tuple(name for name in chosen.writing.candidates
                            if not (unserved.get(name) or (name in unserved and is_judged)))  # fmt: skip
         writer = None if is_judged else chosen.writing.judgments
-        served = {"scoring.metrics": metrics, "writing.candidates": candidates, "writing.judgments": writer}
+        served: dict[str, Any] = {
+            "scoring.metrics": metrics, "writing.candidates": candidates, "writing.judgments": writer,
+        }  # fmt: skip
+        if chosen.edition.references == "all" and not self.has_papers(chosen.edition.fewest_reviews):
+            served["edition.min_reviews"] = 1
         for name in served.keys() - {text.partition("=")[0] for text in stated}:
             group, _, key = name.partition(".")
             part = getattr(chosen, group).model_copy(update={key: served[name]})
@@ -272,15 +286,22 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
             lines.append(f"  not read: {', '.join(imported.ignored_columns)}")
         lines += [f"  {imported.row_counts}"] if imported.row_counts else []
     counts = understood.human
-    enough = [count for count in counts.values() if count >= FEWEST]
-    few = sorted(name for name, count in counts.items() if count < FEWEST)
+    fewest = settings.edition.fewest_reviews
+    enough = [count for count in counts.values() if count >= fewest]
+    few = sorted(name for name, count in counts.items() if count < fewest)
     span = f"{min(enough)} to {max(enough)}" if enough and min(enough) < max(enough) else f"{max(enough, default=0)}"
-    lines.append(f"papers with at least {FEWEST} human reviews: {len(enough)} of {len(counts)} ({span} a paper)")
+    lines.append(
+        f"papers with at least {counted(fewest, 'human review')}: {len(enough)} of {len(counts)} ({span} a paper)"
+    )
     if few:
         lines.append(f"  not on the board: {listed(few)}")
+    if fewest > 1 and any(counts[name] == 1 for name in few):
+        lines.append("  --set edition.min_reviews=1 also takes papers with one, which is then the reference")
+    if max(enough, default=0) == 1:
+        lines.append("  it is the reference, so there is no human candidate")
     for name in sorted({review.candidate for review in understood.all_reviews} - {HUMAN}):
         reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
-        if lacking := sorted(paper for paper, count in counts.items() if count >= FEWEST and paper not in reviewed):
+        if lacking := sorted(paper for paper, count in counts.items() if count >= fewest and paper not in reviewed):
             lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({listed(lacking)})")
     writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
     writer = settings.writing.judgments or next(writers, "nobody")

@@ -10,7 +10,7 @@ from typing import Any
 
 from gre_bench.catalogs.domains import Part, domain_of
 from gre_bench.changes.catalog import is_changed
-from gre_bench.core.controls import CONTROLS
+from gre_bench.core.controls import CONTROLS, OTHER_PAPER
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
 from gre_bench.core.metrics import Recipe, recipe_of
@@ -21,7 +21,7 @@ from gre_bench.ingest.records.row_files import read_ids
 from gre_bench.ingest.records.sampling import draw, not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import candidate_of as graded_candidate
-from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
+from gre_bench.metrics.cases import Entry, Lack, Moved, Response, compares_human, moved_responses, plan, scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
@@ -226,6 +226,12 @@ def plan_pairs(
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
+    needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
+    if job.changes and needing and not compares_human(entries):
+        raise SettingsError(
+            f"edition {store.key} cannot validate {', '.join(needing)}: its papers have one human review each, the "
+            "reference, so none is left to change and score; validate on an edition with two or more a paper"
+        )
     # Keyed by what the metrics read: judgments, or original reviews.
     moved: dict[Source, Sequence[Moved]] = {
         recipe.source: moved_responses(entries, candidates, recipe, writer, CHANCE_SEED)
@@ -329,7 +335,11 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id
-        human = [pair for signed, pair in planned if signed == signature_id and pair.candidate_id == HUMAN]
+        own = [pair for signed, pair in planned if signed == signature_id]
+        # The control of another paper is a human review too, where there is no human candidate.
+        human = [pair for pair in own if pair.candidate_id == HUMAN] or [
+            pair for pair in own if pair.candidate_id == OTHER_PAPER
+        ]
         if human and all(pair.state == "failed" for pair in human):
             lacking[metric] = human[0].reason
     for metric, reason in lacking.items():

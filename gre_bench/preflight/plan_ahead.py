@@ -17,6 +17,7 @@ from gre_bench.core.incoming import read_text
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_listed, needs_of, origin, sample_of
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, lacking, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
@@ -220,7 +221,8 @@ def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, ass
     each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
     pairs = papers * each * len(settings.scoring.with_chance) + more
     if edition.references == "all":
-        assumed.append(f"{edition.likely_references + 1} human reviews a paper: every one is a reference")
+        reviews = counted(edition.likely_references + 1, "human review")
+        assumed.append(f"{reviews} a paper: every one is a reference")
     pace = _pace(rates, settings) if rates else None
     if pace is None:
         assumed.append(

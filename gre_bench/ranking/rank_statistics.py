@@ -171,13 +171,14 @@ def texts_of(pairs: Pairs, words: Words) -> Texts:
 def at_human_length(pairs: Pairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
-    The length of a human review is the geometric mean over the human baseline's texts. It is None if the human baseline
-    has no texts. `length_controlled` computes the scores, with intervals by exchange if chance is in them. No candidate
-    has a score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate
-    determine the length.
+    The length of a human review is the geometric mean over the human baseline's texts; without a human candidate, over
+    the papers' first human reviews. It is None if they have no texts. `length_controlled` computes the scores, with
+    intervals by exchange if chance is in them. No candidate has a score if the effect of length cannot be estimated:
+    with a single candidate, or if paper and candidate determine the length.
     """
     texts = texts_of(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]
+    human = human or [count for (name, _), count in words.items() if name == HUMAN]
     if not human:
         return None, {}
     at = human_length(human)

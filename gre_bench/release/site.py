@@ -23,6 +23,7 @@ from gre_bench.board.words import (
     exposed,
     headline_lacks,
     is_small,
+    no_human,
     ties,
     untested,
 )  # fmt: skip
@@ -169,7 +170,7 @@ def _board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
         signature_id=signature["signature_id"],
-        answer=answer(board_rows),  # pyright: ignore[reportArgumentType]
+        answer=f"{answer(board_rows)} {no_human(board_rows)}".rstrip(),  # pyright: ignore[reportArgumentType]
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=untested(ranked),

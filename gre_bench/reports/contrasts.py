@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from gre_bench.board.words import is_validated
+from gre_bench.board.words import is_validated, without_pairs
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
@@ -357,7 +357,7 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(names))
     planned = {row["candidate_id"] for row in rows}
     if lost := [name for name in names if name not in planned]:
-        raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
+        raise SettingsError(f"edition {store.key}: {without_pairs(signature['metric'], lost)}")
     scored = [row for row in rows if row["state"] == "scored"]
     compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:

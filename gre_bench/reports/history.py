@@ -48,7 +48,7 @@ def history(
         if not ids:
             left_out[key] = "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
         elif not (own := store.read(ANCHORED, signature_ids=ids, anchors=named)):
-            left_out[key] = f"no candidate on the same pairs as {', '.join(named)}"
+            left_out[key] = f"no candidate on the same pairs as {', '.join(named)}; --anchor names another"
         else:
             anchored += named
             rows += [row | {"edition": key, "venue": edition.venue, "year": edition.year} for row in own]

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.words import LIKELY
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.ingest.records.row_files import read_all_rows
@@ -48,7 +49,8 @@ def hygiene(
     pairs = board_pairs(store, signature)
     names = list(dict.fromkeys(pairs.candidates))
     if HUMAN not in names:
-        raise SettingsError(f"edition {store.key}: {signature['metric']} has no score of the human baseline")
+        lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
+        raise SettingsError(f"edition {store.key}: {lacking}")
     models = [name for name in names if name != HUMAN]
     if unknown := [name for name in intruders or () if name not in models]:
         known = ", ".join(models) or "none"

@@ -18,6 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.words import without_pairs
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError, StoreError
@@ -68,7 +69,7 @@ def why(
     ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
     pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
     if not pairs:
-        raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {candidate_id}")
+        raise SettingsError(f"edition {store.key}: {without_pairs(signature['metric'], [candidate_id])}")
     source = origin(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)

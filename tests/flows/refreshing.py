@@ -17,7 +17,7 @@ from gre_bench.pipeline.reading import import_sources, read_papers
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.tasks import steps
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 from tests.once import once
 from tests.scripted_lms import OverlapLM
 
@@ -40,6 +40,30 @@ def use(lm: Any) -> Any:
 def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
     """A refresh without the Prefect engine; the summary."""
     return refresh(Job(demo(*overrides), state, **asked), steps.undecorated())
+
+
+ONE_REVIEW = ('edition.references="all"', "edition.min_reviews=1", "scoring.metrics=['gem']", "scoring.chance=true")
+
+
+def one_review(state: Path, seconds: int = 0, judged: bool = True) -> Path:
+    """Refreshes *state* with one human review a paper, a second one of the first *seconds* papers, and two models."""
+    given = [json.loads(line) for line in (SIXTEEN / "reviews.jsonl").read_text().splitlines()]
+    by_paper: dict[str, list[dict[str, Any]]] = {}
+    for row in given:
+        by_paper.setdefault(row["paper_id"], []).append(row)
+    rows: list[dict[str, Any]] = []
+    for index, (paper, reviews) in enumerate(by_paper.items()):
+        rows += reviews[: 1 + (index < seconds)]
+        for name, row in (("model-a", reviews[2]), ("model-b", reviews[3])):
+            rows.append(row | {"candidate": name, "review_id": f"{paper}:{name}"})
+    if not judged:
+        rows = [{name: row[name] for name in row if name not in ("judgments", "writer")} for row in rows]
+    state.mkdir(parents=True, exist_ok=True)
+    file = state / "reviews.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    use(OverlapLM())
+    refresh(Job(demo(f"sources.reviews={file}", *ONE_REVIEW), state), steps.undecorated())
+    return state
 
 
 def _read_sample(state: Path) -> None:

@@ -102,6 +102,41 @@ def test_files_with_odd_columns_become_a_board_in_one_command(new, made):
     assert (code, "0 pairs scored now" in out) == (GOOD, True)
 
 
+def test_papers_with_one_human_review_become_a_board_of_the_ai_reviewers(files):
+    rows = [{"Paper": f"{paper}.pdf", "Review text": text_of(paper, 1)} for paper in PAPERS]
+    (files / "one.json").write_text(json.dumps(rows))
+    other = [row | {"Review text": "Strengths: clear proofs. Weaknesses: no baselines."} for row in rows]
+    (files / "theirs.json").write_text(json.dumps(other))
+    options = ("--human", "one.json", "--candidate", "theirs=theirs.json")
+    code, out, said = call(*NEW, *options)
+    assert code == GOOD, said
+    assert (
+        "papers with at least 1 human review: 5 of 5 (1 a paper) it is the reference, so there is no human"
+        in " ".join(out.split())
+    )
+    assert "No human candidate, and no AUC: each paper has one human review here, which is the reference." in out
+    assert {name for _, name in scores()} == {
+        "mine", "theirs", "generic", "other-paper", "extractive-full", "extractive-abstract",
+    }  # fmt: skip
+    # What a user asks for stays: two reviews a paper are none of these.
+    again = call(*NEW[:1], "TWO-2026", *NEW[2:], *options, "--set", "edition.min_reviews=2")
+    assert (again[0], "an edition needs two papers with 2 human reviews each" in again[2]) == (BAD_INPUT, True)
+
+
+def test_a_paper_with_one_review_joins_the_others_if_the_user_says_so(files):
+    lines = (files / "human.csv").read_text().splitlines()
+    (files / "human.csv").write_text("\n".join(lines[:-1]) + "\n")  # the last paper keeps one
+    code, out, _ = call(*NEW, "--dry-run")
+    told = " ".join(out.split())
+    assert "papers with at least 2 human reviews: 4 of 5" in told and code == GOOD
+    assert "--set edition.min_reviews=1 also takes papers with one, which is then the reference" in told
+    code, out, said = call(*NEW, "--set", "edition.min_reviews=1")
+    assert code == GOOD, said
+    board = gre_bench.leaderboard("OWN-2026")
+    board = board[board["metric"] == "gem"].set_index("candidate")
+    assert (board.loc["human", "expected"], board.loc["mine", "expected"]) == (4, 9)
+
+
 def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(files):
     human_file(files / "human.csv", [("s99", 1, text_of("s99", 1), "main"), ("s01", 3, "", "main")])
     code, out, line = call(*NEW)
@@ -192,7 +227,7 @@ def test_a_question_about_a_column_is_asked_again_after_a_wrong_number(files, mo
         (("--candidate", "generic=mine.json"), "generic is a control"),
         (("--candidate", "mine.json"), "nothing says whose reviews these are"),
         (("--columns", "rating=Zz"), 'no file here has a column of that name'),
-        (("--human", "mine.json"), "an edition needs two papers with 2 human reviews each"),
+        (("--human", "mine.json"), "papers have one human review each, which is the reference, so there is nobody to rank"),
         (("--settings", "nothing.toml"), "nothing.toml"),
     ],
 )  # fmt: skip

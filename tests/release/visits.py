@@ -101,8 +101,8 @@ def pages(release: Path) -> list[Path]:
     return [release / "index.html", *(sorted((release / name).iterdir())[0] for name in ("candidates", "papers"))]
 
 
-def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
-    """Opens the board, a candidate's page and a paper's, sorts, filters, follows every link; nothing is asked for."""
+def read(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
+    """Opens the board, a candidate's page and a paper's: no error, no request, no cut cell, no link to nowhere."""
     script = axe()
     for page in pages(release):
         tab.open(page, width, dark=dark)
@@ -121,6 +121,11 @@ def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
     for place in range(1, 1 + tab.ask("document.querySelectorAll('[role=tab]').length")):
         click(tab, f"#tab-{place}")
         tab.until(f"({CLIPPED}).length === 0")
+
+
+def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
+    """Opens the board, a candidate's page and a paper's, sorts, filters, follows every link; nothing is asked for."""
+    read(tab, release, width, dark)
     tab.open(release / "index.html", width, dark=dark)
     assert tab.ask("[...document.querySelectorAll('#table-1 tbody tr')].every(row => row.offsetHeight <= 37)")
     scores = [float(score) for score in column(tab, "table-1", 2) if score]

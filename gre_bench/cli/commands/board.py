@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import answer, few_papers, headline, headline_lacks, number, p_value, with_half
+from gre_bench.board.words import answer, few_papers, headline, headline_lacks, no_human, number, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -92,7 +92,8 @@ def leaderboard(
     if quiet:
         first, lacking = headline(rows, wanted), headline_lacks(rows, wanted)
         own = [row for row in rows if row["signature_id"] == first]
-        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | ({"lacks": lacking} if lacking else {})
+        also = {name: text for name, text in (("lacks", lacking), ("no_human", no_human(own))) if text}
+        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | also
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
             "separation": separations, "exposures": exposures, "contamination_gap": gaps,

@@ -34,7 +34,7 @@ def new(
     papers: Path = option(
         "--papers FOLDER|FILE", "Folder of PDFs and texts named by paper; or a table (CSV, XLSX, JSON, Parquet)."
     ),
-    human: Path = option("--human FILE", "Human reviews, two or more a paper: one row or text each."),
+    human: Path = option("--human FILE", "Human reviews, best two or more a paper: one row or text each."),
     candidate: list[str] | None = option(
         "--candidate NAME=FILE",
         "Reviews by NAME: a file, folder or inspect_ai logs; or FILE alone, if it names its candidates.",
@@ -54,8 +54,8 @@ def new(
 
     Imports, scores and ranks them. Reads all files first and says what it understood; a report has every row.
     Columns are found by their headers and contents, or named by --columns. If a row cannot be used, nothing is
-    stored, unless you say --partial. After a stop, the same command goes on. A paper needs two human reviews: one
-    is the human baseline, the others are references.
+    stored, unless you say --partial. After a stop, the same command goes on. Of two or
+    more human reviews of a paper, one is the human baseline. A paper's only one is the reference.
     """
     from gre_bench.pipeline.new_edition import described_files, is_begun, make_edition, understand, write_report
 
@@ -86,7 +86,7 @@ def new(
     if not quiet:
         screen.say_all(lines)
         say(f"row by row: {report}")
-    understood.check()
+    understood.check(chosen)
     if understood.refused and not (partial or dry_run):
         raise SettingsError(
             f"{counted(understood.refused, 'row')} cannot be used, so nothing was stored; correct them (reasons: "

@@ -211,7 +211,8 @@ def _next(report: dict[str, Any], first: Row, in_state: str) -> list[str]:
     if report["papers"]:
         worst = ([row for row in report["papers"] if row["lead"] is not None] or report["papers"])[-1]["paper_id"]
         lines.append(f"gre-bench why {edition} {name} --metric {metric} --paper {worst}{in_state}")
-    lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
+    if report["human"] is not None:
+        lines.append(f"gre-bench compare {name} human --edition {edition}{in_state}")
     lines.append(f"gre-bench leaderboard {edition} --metric {metric}{in_state}")
     return lines
 

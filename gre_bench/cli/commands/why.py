@@ -150,7 +150,8 @@ def _papers(explanation: Why, state: Path) -> None:
     papers = [row for row in explanation.papers if row["lead"] is not None] or explanation.papers
     few = len(papers) <= 2 * SHOWN_PAIRS
     shown = papers if few else [*papers[:SHOWN_PAIRS], *papers[-SHOWN_PAIRS:]]
-    title = "" if few else f"best and worst {SHOWN_PAIRS} of {len(papers)} papers, by the lead over human"
+    by = "the lead over human" if any(row["lead"] is not None for row in papers) else "score"
+    title = "" if few else f"best and worst {SHOWN_PAIRS} of {len(papers)} papers, by {by}"
     cells = [
         (row["paper_id"], *("" if row[name] is None else f"{row[name]:+.1f}" for name in ("mean", "human", "lead")))
         for row in shown

@@ -23,6 +23,7 @@ from gre_bench.board.words import (
     headline_lacks,
     is_small,
     is_validated,
+    no_human,
     note,
     other_signature,
     ties,
@@ -113,7 +114,7 @@ def show_leaderboard(
 
 
 def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
-    """Returns what each column of the board *rows* means; of scores above chance only if it has any.
+    """Returns what each column of the board *rows* means; of chance and human only if it has such scores.
 
     *metrics*: those of all boards, of which an abbreviation is explained.
     """
@@ -121,8 +122,9 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
     in_nats = recipe_of(rows[0]["metric"]).unit == "nats"
     legend = [f"{rank.head}: {rank.meaning.partition(',')[0]}"]
     legend.append(f"{score.head}: {score.meaning if in_nats else 'mean ± half a 90% interval'}")
-    chance = any(row["above_chance"] is not None for row in rows)
-    others = [column for column in others if chance or column.head != "above chance"]
+    columns = (("above chance", "above_chance"), ("vs human", "vs_human"), ("p", "vs_human"))
+    empty = {head for head, name in columns if all(row[name] is None for row in rows)}
+    others = [column for column in others if column.head not in empty]
     legend += [f"{column.head}: {column.meaning}" for column in others]
     if any(metric.startswith("gem_s_assw") for metric in metrics):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
@@ -285,18 +287,25 @@ def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequen
 
 
 def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
-    """Returns how many references a paper the candidates have, if they differ; None if all have the same number.
+    """Returns how many references a paper the candidates have, if they differ; or why there is no human candidate.
 
-    Papers that the metric leaves out, such as those without an abstract, do not count.
+    None if all have the same number. Papers that the metric leaves out, such as those without an abstract, do not
+    count; nor, for the human baseline, those whose only human review is the reference.
     """
+    if lacking := no_human(rows):
+        return lacking
     counts = {
         row["kind"] == "human": row["expected"] / row["expected_papers"] for row in rows if row["expected_papers"]
     }
     if len(counts) < 2 or counts[True] == counts[False]:
         return None
+    human = next(row for row in rows if row["kind"] == "human")
+    on = ""
+    if counts[True] < 1 and human["scored"] == human["expected"]:
+        counts[True], on = human["expected"] / human["papers"], f" on the {human['papers']} papers with a second one"
     return (
         f"references: every human review, {counts[False]:.1f} a paper; the human baseline all but its own, "
-        f"{counts[True]:.1f}. Differences to it use the references of both."
+        f"{counts[True]:.1f}{on}. Differences to it use the references of both."
     )
 
 

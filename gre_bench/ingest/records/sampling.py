@@ -26,11 +26,15 @@ from gre_bench.ingest.records.notes import plain
 from gre_bench.ingest.records.row_files import read_ids, read_rows
 
 SHOWN = 5
+ALONE = "a human review, as its reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a human review of the sample's paper at *position*; *place*: 0 for the candidate, else from 1."""
+    """The role of a human review of the sample's paper at *position*; *place*: 0 for the candidate, else from 1.
+
+    If every human review is a reference, so is the candidate. A paper's only review is then no candidate in fact.
+    """
 
     paper_id: str
     position: int
@@ -90,11 +94,12 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         if chosen[paper.paper_id] and paper.paper_id not in learnt and (only is None or paper.paper_id in only)
     ]
     if len(eligible) < 2:
-        needs = (
-            f"at least {settings.fewest_reviews} human reviews: its references and the human candidate"
-            if settings.roles == "seeded"
-            else f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
-        )
+        fewest = settings.fewest_reviews
+        needs = f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
+        if settings.roles == "seeded":
+            needs = f"at least {fewest} human reviews: its references and the human candidate" if fewest > 1 else ALONE
+        if settings.roles == "seeded" and fewest > 1 and sum(map(bool, human.values())) > 1:
+            needs += " (edition.references=all with edition.min_reviews=1 also takes papers with one, its reference)"
         barred = f"; {len(learnt)} are barred by edition.avoid_learnt" if learnt else ""
         raise SourceError(
             f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}{barred}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.core.records import HUMAN
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, Flag, billions, page_of, plain
 from gre_bench.release.pages.board_data import Values, by_paper, leads
@@ -61,7 +62,7 @@ def write_candidates(
             "best": scored[:EXTREMES],
             "worst": scored[EXTREMES:][::-1][:EXTREMES],
             "by": first.title if first else "",
-            "kinds": list(_kinds(kinds.get(candidate, ()), kinds.get(human or "", ()))),
+            "kinds": list(_kinds(kinds.get(candidate, ()), kinds.get(HUMAN, ()))),
             "example": examples.get(candidate),
             "human": human if candidate != human else None,
         }

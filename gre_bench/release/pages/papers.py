@@ -75,7 +75,12 @@ def _paper(
         "references": references,
         "withheld": any(row["pieces"] is None for row in with_gains),
         "originals": {row["review_id"]: row["review"] for row in reversed(shown)},
-        "by_candidates": [row for row in shown if row["role"] != "reference" or row["review_id"] not in references],
+        # A human review is a candidate's where it has pairs; a paper's only one is shown as reference alone.
+        "by_candidates": [
+            row
+            for row in shown
+            if (row["role"] != "reference" and row["candidate"] in kinds) or row["review_id"] not in references
+        ],
     }
     return contents, json.dumps([_heat(board, with_gains, references) for board in heat], separators=(",", ":"))
 

@@ -89,7 +89,7 @@ const drawCloud = (open) => {
   svg.append(...labelled(spots, edge.left, width, height - edge.bottom));
   picture.replaceChildren(svg);
   const lacking = board.points.filter((one) => one.kind === "model" && one.mean !== undefined).length - points.filter((one) => one.kind === "model").length;
-  byId("cloud-said").textContent = `${board.title} against ${axis.said}. Upright lines: 90% intervals by paper. Grey: the human baseline. Stepped line: the frontier, the candidates that none beats ${key === "released" ? "among those that came out no later" : "with less"}.${lacking ? ` Not drawn: ${lacking} without that figure.` : ""}`;
+  byId("cloud-said").textContent = `${board.title} against ${axis.said}. Upright lines: 90% intervals by paper.${human ? " Grey: the human baseline." : ""} Stepped line: the frontier, the candidates that none beats ${key === "released" ? "among those that came out no later" : "with less"}.${lacking ? ` Not drawn: ${lacking} without that figure.` : ""}`;
 };
 
 if (offered.length) {
