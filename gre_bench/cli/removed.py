@@ -11,6 +11,7 @@ INSTEAD = {
     "publish --recount": "gre-bench why scores the pairs of a candidate again",
     "publish --seed": "gre-bench why scores the pairs of a candidate again",
     "publish --sign": _SIGN,
+    "study hygiene": "gre-bench study references",
     "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
     "verify --key": "check the signature with the tool that made it: minisign, cosign or gpg",
     "verify --log-head": _SIGN,

@@ -64,6 +64,7 @@ where prediction in (
     select unnest(predictions) from scores where candidate_id <> getvariable('candidate')
 );
 delete from scores where candidate_id = getvariable('candidate');
+delete from stand_ins where getvariable('candidate') in (candidate_id, reference_by);
 delete from problems where candidate_id = getvariable('candidate');
 delete from plan where candidate_id = getvariable('candidate');
 delete from moved where candidate_id = getvariable('candidate');

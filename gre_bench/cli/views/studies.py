@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -238,3 +239,67 @@ def show_claims(report: dict[str, Any], details: bool) -> None:
 def _difference(contrast: dict[str, Any]) -> str:
     n = f", n {contrast['n']}" if contrast["n"] else ""
     return f"{contrast['name']} {contrast['value']:+.3f} ({contrast['low']:+.3f}, {contrast['high']:+.3f}){n}"
+
+
+TITLES = {
+    "reviewers": "one human reviewer left out: shifts of the lead over the human baseline, 90% intervals by paper",
+    "strata": "references that an LM likely wrote against the others: shifts of the lead, 90% intervals by paper",
+}
+
+
+def show_references(report: Row) -> None:
+    """Prints which share of AI-written references each order stands, and how leads shift without a reviewer."""
+    for item in report["metrics"]:
+        say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
+        say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
+        if item["standings"]:
+            _show_standings(item)
+        for kind, title in TITLES.items():
+            if item[kind]:
+                say(f"\n{title}")
+                _show_shifts(item[kind])
+        if item["missing"]:
+            say(f"{counted(item['missing'], 'case')} could not be scored; run it again")
+        say("")
+
+
+def _show_standings(item: Row) -> None:
+    def share(value: float | None) -> str:
+        return "" if value is None else f"{100 * value:.0f}%"
+
+    lines = []
+    for row in item["standings"]:
+        level = row["share"] is None and row["uncut"] is None
+        trimmed = row["trimmed"][-1]
+        lines.append((
+            row["first"], row["second"], f"{row['difference']:+.2f}", p_value(row["p_holm"]),
+            "not told" if level else share(row["share"]), row["by"] or "", share(row["uncut"]), share(row["worst"]),
+            share(row["turned"]), f"{trimmed['difference']:+.2f}", f"{trimmed['low']:+.2f} to {trimmed['high']:+.2f}",
+        ))  # fmt: skip
+    heads = ("first", "second", "difference", "p", "stands", "turned first by", "uncut", "worst", "surely turned",
+             "trimmed", "control")  # fmt: skip
+    grid(heads, lines, left=2, padding=(0, 2, 0, 0))
+    say(
+        "stands: up to this share of references like another candidate's, cut to the length that they replace (uncut: "
+        "whole; worst: on the papers where they help most); trimmed: without the 30% most like an AI's; control: 90% "
+        "of random ones"
+    )
+    say(item["human"])
+    if quantiles := item["likeness"]["quantiles"]:
+        low, middle, high = (quantiles[name] for name in ("0.05", "0.5", "0.95"))
+        say(
+            f"likeness to an AI's of {counted(item['likeness']['references'], 'reference')}: median {middle:+.2f}, 90% "
+            f"{low:+.2f} to {high:+.2f}"
+        )
+
+
+def _show_shifts(rows: Sequence[Row]) -> None:
+    lines = []
+    for row in rows:
+        has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
+        lines.append((
+            row["what"], row["candidate"], f"{row['lead']:+.2f}", f"{row['shift']:+.2f}",
+            "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}",
+            f"{row['rank']} → {row['new_rank']}" if has_moved else str(row["rank"] or ""), str(row["papers"]),
+        ))  # fmt: skip
+    grid(("", "candidate", "lead", "shift", "90%", "rank", "papers"), lines, left=2, padding=(0, 2, 0, 0))
