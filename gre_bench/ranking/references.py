@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
 from gre_bench.stats.length import by_paper
-from gre_bench.stats.pair_tests import PairTest
+from gre_bench.stats.pair_tests import PairTest, in_one_family
 from gre_bench.stats.ranks import ranks
 from gre_bench.stats.references import (
     ONE_SIDED,
@@ -99,22 +99,22 @@ class Standing:
     turned: float | None = None
 
 
-def standings(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str]) -> list[Standing]:
+def standings(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], above: Sequence[float] = ()) -> list[Standing]:
     """Returns the standing of every two LM candidates that are neighbours or told apart, in the order of ranks.
 
-    *ranked*: the candidates of one group, best first. Returns [] without scores on stand-ins, or for candidates that
-    cannot be compared.
+    *ranked*: the candidates of one group, best first. *above*: p-values of the group's tests against chance, which are
+    in its family of tests. Returns [] without scores on stand-ins, or for candidates that cannot be compared.
     """
     models = [name for name in ranked if name != HUMAN]
     if not stand_ins or len(models) < 2:
         return []
     try:
-        tests = pairs.of_candidates(ranked).tests()
+        tests, _ = in_one_family(pairs.of_candidates(ranked).tests(), above)
     except ValueError:
         return []
     between = {(test.first, test.second): test for test in tests}
     between |= {(test.second, test.first): test.flipped() for test in tests}
-    neighbours = set(zip(models, models[1:], strict=False))
+    neighbours = set(pairwise(models))
     scored = by_author(stand_ins)
     found = []
     for names in combinations(models, 2):
@@ -191,22 +191,23 @@ def _differences(pairs: Pairs, first: str, second: str) -> list[tuple[str, str, 
 
 def standing_line(found: Sequence[Standing]) -> str | None:
     """Returns the line for readers of a board; None if nothing was computed."""
-    told = [row for row in found if row.share is not None]
     if not found:
         return None
+    told = [row for row in found if row.share is not None]
     if not told:
         return (
             "No order of two LM candidates is told apart, so none has a share of AI-written references that it stands."
         )
     first, weakest = told[0], min(told, key=lambda row: row.share or 0.0)
-    line = f"{first.first} over {first.second} stands up to {_percent(first.share)} AI-written references"
+    line = f"{first.first} over {first.second} stands up to {percent(first.share)} AI-written references"
+    line += ", if neither's own model wrote them"
     if len(told) > 1:
-        line += f"; of {counted(len(told), 'order')} told apart, the weakest stands up to {_percent(weakest.share)}"
+        line += f"; of {counted(len(told), 'order')} told apart, the weakest stands up to {percent(weakest.share)}"
     return line + "."
 
 
-def _percent(share: float | None) -> str:
-    """Returns *share* in whole per cent, rounded down: what is printed holds."""
+def percent(share: float | None) -> str:
+    """Returns *share* in whole per cent, rounded down: an order that stands up to it stands up to what is printed."""
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 
 

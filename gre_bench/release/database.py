@@ -102,7 +102,9 @@ def write_database(
                     f"create table {name} as select {kept} from edition.{name} order by all", {"history": list(HISTORY)}
                 )
         if scores_only:
-            connection.execute("truncate spans; update scores set predictions = []")
+            connection.execute(
+                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []"
+            )
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
         _add(connection, additions)

@@ -92,10 +92,13 @@ def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, fl
     """Yields each share q in (0, 1] at which a bound of the mean of u(q) crosses zero, and that mean."""
     m, z = float(delta.mean()), float(other.mean())
     covariance = np.cov(delta, other) / len(delta) * t**2
-    quadratic = (z**2 - covariance[1, 1], -2 * (m * z - covariance[0, 1]), m**2 - covariance[0, 0])
-    for root in np.roots(quadratic):
-        q = float(root.real)
-        if abs(root.imag) < 1e-9 and 0 < q <= 1:
+    a, b, c = z**2 - covariance[1, 1], m * z - covariance[0, 1], m**2 - covariance[0, 0]
+    # The roots of a·q² − 2b·q + c; one that is double up to rounding counts as such.
+    under = b**2 - a * c
+    if under < -1e-12 * b**2:
+        return
+    for divisor in {b + math.sqrt(max(0.0, under)), b - math.sqrt(max(0.0, under))}:
+        if divisor and 0 < (q := float(c / divisor)) <= 1:
             yield q, m - q * z
 
 

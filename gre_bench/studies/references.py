@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gre_bench.board.standing import pairs_of, standings_of
 from gre_bench.board.words import headline
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
@@ -29,13 +30,11 @@ from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import known_spans
-from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.ranking.references import (
     NO_HUMAN,
     references_like,
     reviewers,
     standing_line,
-    standings,
     strata,
     trimmed_order,
 )
@@ -43,7 +42,6 @@ from gre_bench.reports.signatures import headline_metric, shown_signatures
 from gre_bench.reports.why import Origin, origin
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import (
-    BOARD_PAIRS,
     LEADERBOARD,
     REFERENCE_LENGTHS,
     SAMPLE,
@@ -92,15 +90,13 @@ def report_of(
     - *likeness*: quantiles of the references' likeness to an AI's, over all references.
     - *reviewers*, *strata*: shifts of leads over the human baseline.
     """
-    rows = store.read(BOARD_PAIRS, signature_id=signature["signature_id"])
-    pairs = (
-        Pairs(*map(list, zip(*(tuple(row.values()) for row in rows), strict=True))) if rows else Pairs([], [], [], [])
-    )
+    pairs = pairs_of(store.read, signature["signature_id"])
     if HUMAN not in pairs.candidates:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no score of the human baseline")
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
-    found = [row for names in groups_of(store, signature) for row in standings(pairs, stand_ins, names)]
+    board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
+    found = standings_of(store.read, signature["signature_id"], board)
     like = references_like(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
     return {
@@ -122,15 +118,6 @@ def report_of(
         "reviewers": [asdict(row) for row in reviewers(pairs, place_of)],
         "strata": [] if likely is None else [asdict(row) for row in strata(pairs, likely, threshold)],
     }
-
-
-def groups_of(store: Store, signature: SignatureRow) -> list[list[str]]:
-    """Returns the ranked candidates of each group of a board, best first."""
-    groups: dict[str | None, list[str]] = defaultdict(list)
-    rows = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-    for row in sorted((row for row in rows if row["rank"] is not None), key=lambda row: row["rank"] or 0):
-        groups[row["group_name"]].append(row["candidate"])
-    return list(groups.values())
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
@@ -181,7 +168,7 @@ def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> floa
 
 
 def _score(store: Store, signature: SignatureRow, run: Steps) -> int:
-    """Scores and stores what *store* lacks under *signature*, by papers; returns the number of cases without a score."""
+    """Scores and stores what *store* lacks under *signature*, by papers; returns how many cases have no score."""
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _due(store, signature, source)):
         return 0
@@ -239,7 +226,7 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
 
 
 def _same_lm(key: str, signature: SignatureRow, run: Steps, source: Origin) -> str:
-    """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine are those that scored the board."""
+    """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     identity, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
@@ -277,5 +264,5 @@ def _row(
         "signature_id": score.signature_id, "paper_id": score.paper_id,
         "candidate_id": HUMAN if author == HUMAN else score.candidate_id, "review_id": review_id,
         "reference_by": author, "reference_id": score.reference_id, "value": score.value, "cut": cut,
-        "problem": score.problem.code if score.problem else None, "run_id": run_id,
+        "problem": score.problem.code if score.problem else None, "predictions": score.predictions, "run_id": run_id,
     }  # fmt: skip

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats as scipy_stats
 
+from gre_bench.board.standing import groups_of
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork
@@ -34,8 +35,8 @@ from gre_bench.reports.signatures import shown_signatures
 from gre_bench.reports.why import origin
 from gre_bench.stats.references import likeness, tipping_share, trimmed
 from gre_bench.store import ReadCopy
-from gre_bench.store.queries import BOARD_PAIRS
-from gre_bench.studies.references import groups_of, stand_in_cases
+from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
+from gre_bench.studies.references import stand_in_cases
 from gre_bench.tasks import steps
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -74,7 +75,8 @@ class World:
         board = defaultdict(dict)
         for row in store.rows(BOARD_PAIRS, signature_id=signature["signature_id"]):
             board[row["paper_id"], row["reference_id"]][row["candidate_id"]] = row["value"]
-        self.groups = [[name for name in names if name != HUMAN] for names in groups_of(store, signature)]
+        ranked = groups_of(store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]))
+        self.groups = [[row["candidate"] for row in rows if row["kind"] == "model"] for rows in ranked]
         self.names = [name for names in self.groups for name in names]
         people = {entry.paper.paper_id: [entry.human.review_id, *(each.review_id for each in entry.references)]
                   for entry in entries}  # fmt: skip

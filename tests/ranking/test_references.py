@@ -8,8 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.ranking.hygiene import reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.ranking.references import (
+    paper_differences,
+    references_like,
+    reviewers,
+    standing_line,
+    standings,
+    strata,
+    trimmed_order,
+)
 
 PLACES = {f"p{paper}-{place}": place for paper in range(40) for place in (1, 2)}
 
@@ -34,29 +42,6 @@ def test_a_reviewer_who_alone_likes_a_candidate_takes_its_lead_along():
     assert found["without reviewer 1", "a"].new_rank == 1
     assert found["without reviewer 2", "b"].shift == 2
     assert reviewers(board(lambda n, p, k: p), dict.fromkeys(PLACES, 1)) == [], "one alone cannot be left out"
-
-
-def test_a_tenth_of_the_references_moves_a_lead_by_a_tenth_of_what_all_would():
-    pairs = board(lambda n, p, k: {"human": 0, "a": 1, "b": 2}[n] + p)
-    rows = [
-        (name, f"p{p}", f"p{p}:a", value)
-        for name, value in (("human", 0.0), ("a", 51.0), ("b", 22.0))
-        for p in range(4)
-    ]
-    found = {row.candidate: row for row in swap(pairs, Pairs(*map(list, zip(*rows, strict=True))), "a")}
-    assert found["a"].shift == pytest.approx(5.0) and found["a"].upper_bound
-    assert found["b"].shift == pytest.approx(2.0) and not found["b"].upper_bound
-    assert found["b"].papers == 4
-
-
-def test_the_interval_of_a_swap_is_students_over_papers():
-    random = np.random.default_rng(0)
-    noise = random.normal(size=30)
-    pairs = board(lambda n, p, k: 0, ("human", "a"), 30)
-    rows = [("human", f"p{p}", "x", 0.0) for p in range(30)] + [("a", f"p{p}", "x", noise[p]) for p in range(30)]
-    (row,) = swap(pairs, Pairs(*map(list, zip(*rows, strict=True))), "b")
-    low, high = stats.ttest_1samp(0.1 * noise, 0).confidence_interval(0.90)
-    assert (row.low, row.high) == pytest.approx((low, high))
 
 
 def test_strata_compare_leads_within_and_between_papers():
@@ -104,3 +89,116 @@ def test_references_that_are_harder_for_everybody_move_no_lead(seed, harder):
     plain = reviewers(board(lambda n, p, k: values[n, p, k]), PLACES)
     moved = reviewers(board(lambda n, p, k: values[n, p, k] + harder * (k == 1)), PLACES)
     assert [row.shift for row in moved] == pytest.approx([row.shift for row in plain], abs=1e-9)
+
+
+NAMES = ("human", "a", "b", "c", "d")
+SIZE = 60
+
+
+def scored(seed: int = 0) -> tuple[Pairs, list[dict]]:
+    """A board on which a leads b, c and d, which are level; and what each scores on the others' reviews."""
+    random = np.random.default_rng(seed)
+    worth = {"human": 0.0, "a": 6.0, "b": 3.0, "c": 3.0, "d": 3.0}
+    pairs = board(lambda n, p, k: worth[n] + random.normal(0, 2), NAMES, SIZE)
+    kin = {("b", "c"): 30.0, ("c", "b"): 12.0, ("b", "d"): 9.0}
+    rows = [
+        {
+            "paper_id": f"p{p}", "candidate_id": x, "review_id": f"p{p}:{x}", "reference_by": y,
+            "reference_id": f"p{p}:{y}", "value": (value := kin.get((x, y), 0.0) + random.normal(0, 5)),
+            "cut": value / 2 + random.normal(),
+        }
+        for p in range(SIZE) for x in NAMES[1:] for y in NAMES[1:] if x != y
+    ]  # fmt: skip
+    rows += [
+        {
+            "paper_id": f"p{p}", "candidate_id": "human", "review_id": f"p{p}-{3 - k}", "reference_by": "human",
+            "reference_id": f"p{p}-{k}", "value": random.normal(), "cut": None,
+        }
+        for p in range(SIZE) for k in (1, 2)
+    ]  # fmt: skip
+    return pairs, rows
+
+
+def by_paper(rows: list[dict], x: str, y: str, z: str, text: str) -> np.ndarray:
+    of = {(row["candidate_id"], row["reference_by"], row["paper_id"]): row[text] for row in rows}
+    return np.array([of[x, z, f"p{p}"] - of[y, z, f"p{p}"] for p in range(SIZE)])
+
+
+def brute(delta: np.ndarray, other: np.ndarray) -> float:
+    q = np.linspace(0, 1, 10_001)
+    u = delta - q[:, None] * other
+    failing = q[u.mean(axis=1) - stats.t.ppf(0.95, SIZE - 1) * stats.sem(u, axis=1) <= 0]
+    return float(failing[0]) if len(failing) else 1.0
+
+
+def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neither_of_the_two():
+    pairs, rows = scored()
+    found = {(row.first, row.second): row for row in standings(pairs, rows, ["a", "b", "c", "d", "human"])}
+    assert {row.first for row in found.values() if row.share is not None} == {"a"}
+    for second in "bcd":
+        row = found["a", second]
+        of = {(n, p, r): v for n, p, r, v in zip(*pairs.columns, strict=True)}
+        delta = np.array(
+            [np.mean([of["a", f"p{p}", f"p{p}-{k}"] - of[second, f"p{p}", f"p{p}-{k}"] for k in (1, 2)])
+             for p in range(SIZE)]
+        )  # fmt: skip
+        assert list(paper_differences(pairs, "a", second).values()) == pytest.approx(delta)
+        others = [name for name in "bcd" if name != second]
+        for text, share in (("cut", row.share), ("value", row.uncut)):
+            shares = {z: brute(delta, by_paper(rows, "a", second, z, text)) for z in others}
+            assert share == pytest.approx(min(shares.values()), abs=2e-4)
+            if text == "cut":
+                assert shares[row.by] == min(shares.values())
+        assert row.worst is not None and row.worst <= row.share
+    assert "human" not in {name for key in found for name in key}
+
+
+def test_neighbours_that_are_level_have_no_share_and_the_line_counts_those_that_have():
+    pairs, rows = scored()
+    found = standings(pairs, rows, ["a", "b", "c", "d", "human"])
+    level = [row for row in found if row.first != "a"]
+    assert level and all(row.share is row.uncut is row.worst is row.turned is row.by is None for row in level)
+    line = standing_line(found)
+    assert line.startswith("a over ") and "AI-written references, if neither's own model wrote them" in line
+    assert "of 3 orders told apart, the weakest" in line
+    assert "none has a share" in standing_line(level)
+    assert standing_line([]) is None and standings(pairs, [], ["a", "b"]) == []
+
+
+def test_a_share_is_printed_rounded_down():
+    pairs, rows = scored()
+    (row, *_) = standings(pairs, rows, ["a", "c", "human"])
+    assert f"stands up to {int(row.share * 100)}% AI" in standing_line([row])
+
+
+def test_a_stand_in_that_gives_the_first_no_more_than_humans_do_turns_no_order():
+    pairs, rows = scored()
+    kept = [row | {"cut": -row["cut"] if row["candidate_id"] == "a" else row["cut"]} for row in rows if row["cut"]]
+    for row in kept:
+        row["cut"] = -50.0 if row["candidate_id"] == "a" else 0.0
+    assert {row.share for row in standings(pairs, kept, ["a", "b", "human"])} == {1.0}
+
+
+def test_likeness_leaves_the_two_candidates_and_human_out():
+    pairs, rows = scored()
+    like, names = references_like(pairs, rows, ("a", "b"))
+    assert names == ["c", "d"]
+    of = {(n, r): v for n, _, r, v in zip(*pairs.columns, strict=True)}
+    other = {row["reference_id"]: row["value"] for row in rows if row["reference_by"] == "human"}
+    raw = {r: (of["c", r] + of["d", r]) / 2 - other[r] for r in other}
+    spread = np.std(list(raw.values()), ddof=1)
+    assert {r: like[r.partition("-")[0], r] * spread for r in raw} == pytest.approx(raw)
+
+
+def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
+    pairs, rows = scored()
+    like, _ = references_like(pairs, rows, ("a", "b"))
+    of = {(n, p, r): v for n, p, r, v in zip(*pairs.columns, strict=True)}
+    for row in trimmed_order(pairs, rows, "a", "b"):
+        gone = sorted(like, key=lambda key: -like[key])[: round(row.share * len(like))]
+        kept = {}
+        for paper, reference in like:
+            if (paper, reference) not in gone:
+                kept.setdefault(paper, []).append(of["a", paper, reference] - of["b", paper, reference])
+        assert row.left_out == len(gone)
+        assert row.difference == pytest.approx(np.mean([np.mean(own) for own in kept.values()]))

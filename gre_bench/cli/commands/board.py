@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.standing import standings_of
 from gre_bench.board.words import answer, few_papers, headline, headline_lacks, number, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -17,9 +18,10 @@ from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import board as shown
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.formats import Format, show_written, write
-from gre_bench.cli.views.screen import plain, say
+from gre_bench.cli.views.screen import plain, say, say_all
 from gre_bench.core.errors import SettingsError, Stopped
 from gre_bench.core.records import HUMAN
+from gre_bench.ranking.references import standing_line
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
@@ -89,10 +91,15 @@ def leaderboard(
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     report: dict[str, Any] = {}
+    first = headline(rows, wanted) if rows else ""
+    own = [row for row in rows if row["signature_id"] == first]
+    standing = standing_line(standings_of(store.read, first, own))
     if quiet:
-        first, lacking = headline(rows, wanted), headline_lacks(rows, wanted)
-        own = [row for row in rows if row["signature_id"] == first]
-        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | ({"lacks": lacking} if lacking else {})
+        lacking = headline_lacks(rows, wanted)
+        more = {"lacks": lacking, "standing": standing}
+        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | {
+            key: more[key] for key in more if more[key]
+        }
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
             "separation": separations, "exposures": exposures, "contamination_gap": gaps,
@@ -104,6 +111,7 @@ def leaderboard(
         tests = separations, exposures, gaps if board is Board.clean else ()
         shown.show_leaderboard(store.key, rows, signatures, *tests, details, wanted, every or bool(metric))
         shown.show_uncovered(uncovered)
+        say_all([standing])
         measured = correctness_of(store)
         if measured or details:
             say(correctness_line(measured))

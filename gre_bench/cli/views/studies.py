@@ -13,6 +13,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, grid, say
 from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.terminal import counted
+from gre_bench.ranking.references import percent
 from gre_bench.store import Row
 
 LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
@@ -265,7 +266,7 @@ def show_references(report: Row) -> None:
 
 def _show_standings(item: Row) -> None:
     def share(value: float | None) -> str:
-        return "" if value is None else f"{100 * value:.0f}%"
+        return "" if value is None else percent(value)
 
     lines = []
     for row in item["standings"]:
