@@ -318,7 +318,7 @@ create table if not exists stand_ins (
     value        double check (isfinite(value)),
     cut          double check (isfinite(cut)),  -- the same on the reference's first tokens, as many as a human one has
     problem      varchar,
-    predictions  varchar[] not null,
+    predictions  varchar[] not null,     -- ids in spans of its terms
     run_id       varchar not null,
     primary key (signature_id, paper_id, review_id, reference_id),
     check ((value is null) <> (problem is null))

@@ -1,6 +1,6 @@
-"""Computes how much a board depends on who wrote the references, in three ways.
+"""Computes how much a board depends on who wrote the references.
 
-- *standings*: which share of the references may be like those of another candidate before an order turns, what is left
+- *orders*: which share of the references may be like those of another candidate before an order turns, what is left
   of the order without the references most like an AI's, and what as many random ones leave (`stats.references`).
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
@@ -75,7 +75,7 @@ StandIns = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TippingPoint:
     """How much AI writing in the references the order of two LM candidates stands.
 
     - *first*, *second*: the candidates, whose mean *difference* is positive; *p_holm*: as on the board, in its group.
@@ -99,8 +99,10 @@ class Standing:
     turned: float | None = None
 
 
-def standings(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], above: Sequence[float] = ()) -> list[Standing]:
-    """Returns the standing of every two LM candidates that are neighbours or told apart, in the order of ranks.
+def tipping_points(
+    pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], above: Sequence[float] = ()
+) -> list[TippingPoint]:
+    """Returns the tipping point of every two LM candidates that are neighbours or told apart, in the order of ranks.
 
     *ranked*: the candidates of one group, best first. *above*: p-values of the group's tests against chance, which are
     in its family of tests. Returns [] without scores on stand-ins, or for candidates that cannot be compared.
@@ -116,16 +118,16 @@ def standings(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], above: S
     between |= {(test.second, test.first): test.flipped() for test in tests}
     neighbours = set(pairwise(models))
     scored = by_author(stand_ins)
-    found = []
+    points = []
     for names in combinations(models, 2):
         test = between[names]
         if names in neighbours or test.p_holm < ALPHA:
-            found.append(_standing(test if test.difference >= 0 else test.flipped(), pairs, scored))
-    return found
+            points.append(_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
+    return points
 
 
-def _standing(test: PairTest, pairs: Pairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Standing:
-    plain = Standing(test.first, test.second, test.difference, test.p_holm, test.papers)
+def _tipping_point(test: PairTest, pairs: Pairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> TippingPoint:
+    plain = TippingPoint(test.first, test.second, test.difference, test.p_holm, test.papers)
     if test.p_holm >= ALPHA:
         return plain
     human = paper_differences(pairs, test.first, test.second)
@@ -144,7 +146,7 @@ def _standing(test: PairTest, pairs: Pairs, scored: Mapping[str, Mapping[str, Ma
     least = {kind: None if None in own.values() else min(own.values()) for kind, own in shares.items() if own}
     first = least.get("cut")
     by = next((name for name, share in shares["cut"].items() if share == first), None) if first is not None else None
-    return Standing(
+    return TippingPoint(
         test.first, test.second, test.difference, test.p_holm, test.papers, first, by, least.get("value"),
         least.get("worst"), least.get("turned"),
     )  # fmt: skip
@@ -152,11 +154,11 @@ def _standing(test: PairTest, pairs: Pairs, scored: Mapping[str, Mapping[str, Ma
 
 def by_author(stand_ins: StandIns) -> dict[str, dict[str, dict[str, Any]]]:
     """Returns author of the stand-in → candidate → paper → row, for stand-ins and candidates that are LMs."""
-    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+    rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     for row in stand_ins:
         if HUMAN not in (row["candidate_id"], row["reference_by"]):
-            found[row["reference_by"]][row["candidate_id"]][row["paper_id"]] = row
-    return found
+            rows[row["reference_by"]][row["candidate_id"]][row["paper_id"]] = row
+    return rows
 
 
 def against(
@@ -189,20 +191,20 @@ def _differences(pairs: Pairs, first: str, second: str) -> list[tuple[str, str, 
     ]
 
 
-def standing_line(found: Sequence[Standing]) -> str | None:
+def tipping_line(points: Sequence[TippingPoint]) -> str | None:
     """Returns the line for readers of a board; None if nothing was computed."""
-    if not found:
+    if not points:
         return None
-    told = [row for row in found if row.share is not None]
-    if not told:
+    apart = [row for row in points if row.share is not None]
+    if not apart:
         return (
             "No order of two LM candidates is told apart, so none has a share of AI-written references that it stands."
         )
-    first, weakest = told[0], min(told, key=lambda row: row.share or 0.0)
+    first, weakest = apart[0], min(apart, key=lambda row: row.share or 0.0)
     line = f"{first.first} over {first.second} stands up to {percent(first.share)} AI-written references"
     line += ", if neither's own model wrote them"
-    if len(told) > 1:
-        line += f"; of {counted(len(told), 'order')} told apart, the weakest stands up to {percent(weakest.share)}"
+    if len(apart) > 1:
+        line += f"; of {counted(len(apart), 'order')} told apart, the weakest stands up to {percent(weakest.share)}"
     return line + "."
 
 

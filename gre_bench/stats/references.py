@@ -3,16 +3,19 @@
 Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews are the references in place of human
 ones; the candidates differ by δ_Z,i on the reviews of the stand-in Z.
 
-If a share q of the references were written like Z's, spread evenly over papers, then the mean difference is
-d = (1 − q)·d_H + q·d_Z, where d_H is that on human references. So d_H > 0 exactly if the mean of
+Say a share q of the references were written like Z's, spread evenly over papers. Then the mean difference is
+d = (1 − q)·d_H + q·d_Z. Here d_H is that on human references, and it is positive exactly if the mean of
 
     u_i(q) = δ_i − q·δ_Z,i
 
-is positive. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero: Student's
+is. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero: Student's
 t over papers, and a quadratic in q (Fieller 1954).
 
-Papers need not be alike. If paper i has the share a_i of such references, with mean q, then
-d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i). The *worst assignment* puts them on the papers where Z's reviews help
+Papers need not be alike. Let a_i be the share of such references of paper i, and q their mean:
+
+    d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
+
+The *worst assignment* puts them on the papers where Z's reviews help
 most, which are chosen with δ_i in the place of δ_H,i.
 """
 
@@ -112,8 +115,8 @@ def likeness(models: Array, humans: Array) -> Array:
     counts = known.sum(axis=1)
     sums = np.where(known, models, 0.0).sum(axis=1)
     raw = np.divide(sums, counts, out=np.full(len(models), np.nan), where=counts > 0) - humans
-    there = raw[~np.isnan(raw)]
-    spread = there.std(ddof=1) if len(there) > 1 else 0.0
+    scored = raw[~np.isnan(raw)]
+    spread = scored.std(ddof=1) if len(scored) > 1 else 0.0
     return np.asarray(raw / spread if spread > 0 else np.full(len(raw), np.nan), dtype=np.float64)
 
 
@@ -159,9 +162,9 @@ def trimmed(
         kept = np.ones((len(left), len(values)))
         np.put_along_axis(kept, left, 0.0, axis=1)
         sums, counts = (kept * values) @ member, kept @ member
-        there = counts > 0
-        by_paper = np.divide(sums, counts, out=np.zeros_like(sums), where=there)
-        means = by_paper.sum(axis=1) / there.sum(axis=1)
+        filled = counts > 0
+        by_paper = np.divide(sums, counts, out=np.zeros_like(sums), where=filled)
+        means = by_paper.sum(axis=1) / filled.sum(axis=1)
         own, control = float(means[0]), means[1:]
         centre = float(control.mean()) if len(control) else own
         far = int((np.abs(control - centre) >= abs(own - centre) - 1e-12).sum())

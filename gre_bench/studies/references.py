@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.board.standing import pairs_of, standings_of
+from gre_bench.board.tipping import pairs_of, tipping_points_of
 from gre_bench.board.words import headline
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
@@ -34,8 +34,8 @@ from gre_bench.ranking.references import (
     NO_HUMAN,
     references_like,
     reviewers,
-    standing_line,
     strata,
+    tipping_line,
     trimmed_order,
 )
 from gre_bench.reports.signatures import headline_metric, shown_signatures
@@ -86,7 +86,7 @@ def report_of(
     """Returns the report on one signature, from the scores that *store* has; nothing is scored.
 
     - *line*: the sentence for readers of the board; None without scores on stand-ins.
-    - *standings*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has none.
+    - *orders*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has none.
     - *likeness*: quantiles of the references' likeness to an AI's, over all references.
     - *reviewers*, *strata*: shifts of leads over the human baseline.
     """
@@ -96,17 +96,17 @@ def report_of(
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-    found = standings_of(store.read, signature["signature_id"], board)
+    points = tipping_points_of(store.read, signature["signature_id"], board)
     like = references_like(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
     return {
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
         "evaluation_lm": signature["evaluation_lm"],
-        "line": standing_line(found),
-        "standings": [
+        "line": tipping_line(points),
+        "orders": [
             asdict(row) | {"trimmed": [asdict(each) for each in trimmed_order(pairs, stand_ins, row.first, row.second)]}
-            for row in found
+            for row in points
         ],
         "human": NO_HUMAN,
         "likeness": {

@@ -19,7 +19,8 @@ MODELS = ("model-a", "model-b", "model-c")
 SAID = {
     "model-a": "The reviewer appreciates the experiments of paper {n}.\nThe reviewer questions the seeds.",
     "model-b": "The reviewer suggests s{n:02d}.",
-    "model-c": "The reviewer criticizes the proofs and the experiments of paper {n}, which has too few baselines. " * 12,
+    "model-c": "The reviewer criticizes the proofs and the experiments of paper {n}, which has too few baselines. "
+    * 12,
 }
 STORED = "select * exclude (run_id) from stand_ins order by all"
 
@@ -89,7 +90,7 @@ def test_the_board_stays_as_it_was_and_its_screen_json_and_page_say_what_was_com
     assert shown("study", "references", EDITION, "-m", "gem", "--state", state)[1].startswith(found["line"])
     asked = ("leaderboard", EDITION, "--metric", "gem", "--state", state)
     assert found["line"] in " ".join(shown(*asked)[1].split())
-    assert json.loads(shown(*asked, "--json")[1])["headline"]["standing"] == found["line"]
+    assert json.loads(shown(*asked, "--json")[1])["headline"]["tipping"] == found["line"]
     assert {row["what"] for row in found["reviewers"]} == {"without reviewer 1", "without reviewer 2"}
     assert found["likeness"]["references"] == len(query(state, "select * from sample where role = 'reference'"))
     names = {row["review_id"] for row in reviews_by("x") if "review_id" in row}
@@ -172,7 +173,7 @@ def test_a_removed_candidate_leaves_no_score_on_its_reviews_and_no_token_of_them
 
 def test_a_release_of_scores_carries_what_it_needs_and_says_the_same(state, tmp_path):
     said = shown("leaderboard", EDITION, "--metric", "gem", "--json", "--state", state)[1]
-    line = json.loads(said)["headline"]["standing"]
+    line = json.loads(said)["headline"]["tipping"]
     code, text = shown("publish", EDITION, "--scores-only", "--out", tmp_path / "out", "--state", state)
     assert code == 0, text
     (release,) = (tmp_path / "out").glob("*-r1")

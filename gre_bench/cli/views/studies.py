@@ -253,8 +253,8 @@ def show_references(report: Row) -> None:
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
         say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
-        if item["standings"]:
-            _show_standings(item)
+        if item["orders"]:
+            _show_orders(item)
         for kind, title in TITLES.items():
             if item[kind]:
                 say(f"\n{title}")
@@ -264,12 +264,12 @@ def show_references(report: Row) -> None:
         say("")
 
 
-def _show_standings(item: Row) -> None:
+def _show_orders(item: Row) -> None:
     def share(value: float | None) -> str:
         return "" if value is None else percent(value)
 
     lines = []
-    for row in item["standings"]:
+    for row in item["orders"]:
         level = row["share"] is None and row["uncut"] is None
         trimmed = row["trimmed"][-1]
         lines.append((

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.ranking.references import Standing, standings
+from gre_bench.ranking.references import TippingPoint, tipping_points
 from gre_bench.store.queries import BOARD_PAIRS, STAND_INS, LeaderboardRow, Query
 
 Read = Callable[..., list[Any]]
 """Runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
-def standings_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[Standing]:
-    """Returns the standings of a board, group by group; *rows*: those of its candidates.
+def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
+    """Returns the tipping_points of a board, group by group; *rows*: those of its candidates.
 
     Returns [] if ``study references`` has not scored any stand-in under this signature.
     """
@@ -23,11 +23,11 @@ def standings_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) 
     if not stand_ins:
         return []
     pairs = pairs_of(read, signature_id)
-    found: list[Standing] = []
+    points: list[TippingPoint] = []
     for group in groups_of(rows):
         above = [row["above_chance_p"] for row in group if row["above_chance_p"] is not None]
-        found += standings(pairs, stand_ins, [row["candidate"] for row in group], above)
-    return found
+        points += tipping_points(pairs, stand_ins, [row["candidate"] for row in group], above)
+    return points
 
 
 def pairs_of(read: Read, signature_id: str) -> Pairs:
