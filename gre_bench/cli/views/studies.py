@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -271,19 +272,16 @@ def _show_orders(item: Row) -> None:
     lines = []
     for row in item["orders"]:
         level = row["share"] is None and row["uncut"] is None
-        trimmed = row["trimmed"][-1]
         lines.append((
             row["first"], row["second"], f"{row['difference']:+.2f}", p_value(row["p_holm"]),
             "not told" if level else share(row["share"]), row["by"] or "", share(row["uncut"]), share(row["worst"]),
-            share(row["turned"]), f"{trimmed['difference']:+.2f}", f"{trimmed['low']:+.2f} to {trimmed['high']:+.2f}",
+            "" if row["turned"] is None else f"{math.ceil(100 * row['turned'])}%",
         ))  # fmt: skip
-    heads = ("first", "second", "difference", "p", "stands", "turned first by", "uncut", "worst", "surely turned",
-             "trimmed", "control")  # fmt: skip
+    heads = ("first", "second", "difference", "p", "stands", "turned first by", "uncut", "worst", "surely turned")
     grid(heads, lines, left=2, padding=(0, 2, 0, 0))
     say(
-        "stands: up to this share of references like another candidate's, cut to the length that they replace (uncut: "
-        "whole; worst: on the papers where they help most); trimmed: without the 30% most like an AI's; control: 90% "
-        "of random ones"
+        "stands: up to this share of references like another candidate's, cut to the length that they replace; uncut: "
+        "whole; worst: on the papers where they help most"
     )
     say(item["human"])
     if quantiles := item["likeness"]["quantiles"]:
