@@ -17,8 +17,8 @@ from gre_bench.core.records import HUMAN
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
-from gre_bench.ranking.references import strata
 from gre_bench.ranking.rank_statistics import Pairs, at_human_length, texts_of
+from gre_bench.ranking.references import strata
 from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.stats.length import length_slope

@@ -202,3 +202,15 @@ def test_the_trimmed_order_leaves_out_the_references_most_like_an_ais():
                 kept.setdefault(paper, []).append(of["a", paper, reference] - of["b", paper, reference])
         assert row.left_out == len(gone)
         assert row.difference == pytest.approx(np.mean([np.mean(own) for own in kept.values()]))
+
+
+def test_a_reference_that_no_reviewer_place_has_stays_when_reviewers_are_left_out():
+    # Where every human review is a reference, models are scored on the human baseline's own too.
+    pairs = board(lambda n, p, k: {"human": 0, "a": 1}[n] + p, ("human", "a"))
+    more = Pairs(*([*column, *extra] for column, extra in zip(
+        pairs.columns, (["a"] * 4, [f"p{p}" for p in range(4)], [f"own-{p}" for p in range(4)], [9.0] * 4), strict=True
+    )))  # fmt: skip
+    rows = reviewers(more, PLACES)
+    assert [(row.what, row.lead, row.shift) for row in rows] == [
+        ("without reviewer 1", 1, 0), ("without reviewer 2", 1, 0)
+    ]  # fmt: skip

@@ -130,7 +130,7 @@ def references(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> Answer:
-    """Measure how much AI writing in the references an order stands.
+    """Measure how much AI writing in references an order stands.
 
     Scores each LM candidate on the reviews of all others, by the headline metric, and keeps the scores. Also gives the
     order without the references most like an AI's, and the leads over the human baseline without each reviewer.
