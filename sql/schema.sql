@@ -306,6 +306,24 @@ create table if not exists scores (
     check ((value is null) <> (problem is null))
 );
 
+-- name: stand_ins
+-- one row per signature and two reviews of a paper that no board pairs: what one scores on the other, by study references
+create table if not exists stand_ins (
+    signature_id varchar not null,
+    paper_id     varchar not null,
+    candidate_id varchar not null,
+    review_id    varchar not null,       -- of the candidate
+    reference_by varchar not null,       -- candidate who wrote the review that stands in for a human reference
+    reference_id varchar not null,
+    value        double check (isfinite(value)),
+    cut          double check (isfinite(cut)),  -- the same on the reference's first tokens, as many as a human one has
+    problem      varchar,
+    predictions  varchar[] not null,     -- ids in spans of its terms
+    run_id       varchar not null,
+    primary key (signature_id, paper_id, review_id, reference_id),
+    check ((value is null) <> (problem is null))
+);
+
 -- name: problems
 -- one row per transient problem: the pair stays missing, and the next run tries it again
 create table if not exists problems (

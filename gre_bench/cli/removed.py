@@ -15,6 +15,7 @@ INSTEAD = {
     "publish --sign": _SIGN,
     "study claims": "write what you want to test as contrasts: gre-bench compare EDITION --contrasts FILE",
     "study guidelines quality --without-dates": "take the dates out of the notes: reviews without one have no total",
+    "study hygiene": "gre-bench study references",
     "study known-answers": "from a clone of the repository, run: python -m tests.simulations.known_answers",
     "verify --key": "check the signature with the tool that made it: minisign, cosign or gpg",
     "verify --log-head": _SIGN,

@@ -41,7 +41,7 @@ from gre_bench.preflight.bill import (
 )
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
-from gre_bench.store.queries import PAPERS, REVIEWS, SAMPLE, TEXTS
+from gre_bench.store.queries import CANDIDATES, PAPERS, REVIEWS, SAMPLE, TEXTS
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
 
@@ -117,7 +117,8 @@ def plan_ahead(
         "writing": writing,
         "usd": None if None in amounts else round(sum(amounts), 2),
         "over_budget": over(bought, settings.budget, spend_log(store), store.key),
-        "scoring": _scoring(settings, papers, pairs, rates, assumed),
+        "scoring": _scoring(settings, papers, pairs, rates, assumed)
+        | {"references": papers * _stand_ins(settings, store)},
         "learnt": learnt_here(settings, state).notes,
         "verdicts": [row | {"gate": gate(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,
@@ -229,6 +230,14 @@ def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, ass
             "the pace of scoring is not known: give --rates, the output of gre-bench models bench scoring --json"
         )
     return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
+
+
+def _stand_ins(settings: Settings, store: Store) -> int:
+    """Returns the scores a paper and metric of ``study references``: LM candidates on each other, people on people."""
+    known = store.read(CANDIDATES) if store.read_file.is_file() else []
+    models = sum(row["kind"] == "model" for row in known) or len(settings.writing.candidates)
+    people = settings.edition.likely_references + 1
+    return models * (models - 1) + people * (people - 1)
 
 
 def _pace(rates: Path, settings: Settings) -> float:

@@ -27,7 +27,7 @@ from gre_bench.store.queries import as_arrow, columns
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
-    "paper_strata", "licences", "board", "strata",
+    "paper_strata", "licences", "board", "strata", "stand_ins",
 )  # fmt: skip
 REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -37,6 +37,8 @@ ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "
 """Tables that a release has in addition."""
 FILLED = ("board", "strata")
 """Tables that are made of the others wherever a release is read. Earlier releases lack them."""
+LATER = ("stand_ins",)
+"""Tables that earlier releases lack; they are empty there."""
 RECORDS = ("additions", "imports", "points", "runs")
 """Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
@@ -100,7 +102,9 @@ def write_database(
                     f"create table {name} as select {kept} from edition.{name} order by all", {"history": list(HISTORY)}
                 )
         if scores_only:
-            connection.execute("truncate spans; update scores set predictions = []")
+            connection.execute(
+                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []"
+            )
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
         _add(connection, additions)
@@ -194,7 +198,7 @@ def checked_tables(source: Path) -> dict[str, Path]:
     Raises `SourceError` if a file is missing, or if they unpack to too much.
     """
     files = {table: source / FOLDER / f"{table}.parquet" for table in (*WHOLE, *REDACTED, *ADDED)}
-    files = {table: file for table, file in files.items() if table not in FILLED or file.exists()}
+    files = {table: file for table, file in files.items() if table not in (*FILLED, *LATER) or file.exists()}
     for table, file in files.items():
         if not file.is_file() or file.is_symlink():
             raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
@@ -207,10 +211,11 @@ def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
 
     The tables `FILLED` are made of the others; those of the release itself have names that begin with ``stated_``.
     """
-    for table, file in checked_tables(source).items():
+    files = checked_tables(source)
+    for table, file in files.items():
         name = f"stated_{table}" if table in FILLED else table
         connection.execute(f"create view {name} as from read_parquet({quoted(file)})")
-    for table in FILLED:
+    for table in (*FILLED, *(table for table in LATER if table not in files)):
         connection.execute(statement("schema", table))
     for view in VIEWS:
         connection.execute(statement("views", view))

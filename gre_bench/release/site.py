@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from gre_bench.board.tipping import tipping_points_of
 from gre_bench.board.words import (
     answer,
     at_human_length,
@@ -30,6 +32,7 @@ from gre_bench.board.words import (
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
+from gre_bench.ranking.references import tipping_line
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
@@ -146,10 +149,12 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     board_rows = rows(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
     gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
-    ordered = [
-        _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
-        for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"])
-    ]
+    ordered = []
+    for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
+        own: Any = list(group)
+        tipping = tipping_line(tipping_points_of(partial(fetch, connection), signature_id, own))
+        board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id))
+        ordered.append(replace(board, tipping=tipping or ""))
     if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
     return tuple(ordered)

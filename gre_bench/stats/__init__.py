@@ -11,5 +11,6 @@ association  Pearson, Spearman and Kendall coefficients of many resamples at onc
 correlation  correlations with grades, their comparison, and the symmetry of an evaluation LM
 length       scores as if every review were as long as a human one
 pair_tests   tests of every two candidates, and the difference that a number of papers shows
+references   how much of an order depends on who wrote the references
 ranks        intervals of ranks, and whether two boards or measures order the same candidates alike
 """

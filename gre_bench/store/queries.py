@@ -95,6 +95,7 @@ SCORE_COUNT, ANY_SPAN, SPANS_OF, MISSING, SCORED_PAIRS, FINISHED_PAIRS, CHANCE_P
     "score_count", "any_span", "spans_of", "missing", "scored_pairs", "finished_pairs", "chance_pairs",
     "pair_logprobs"
 )
+(REFERENCE_LENGTHS,) = plain("reference_lengths")
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
     "unfinished": int,
@@ -114,6 +115,11 @@ BoardPairRow = TypedDict("BoardPairRow", {
     "candidate_id": str, "paper_id": str, "reference_id": str, "value": float, "unit": str | None,
 })
 BOARD_PAIRS = Query("board_pairs", BoardPairRow)
+StandInRow = TypedDict("StandInRow", {
+    "paper_id": str, "candidate_id": str, "review_id": str, "reference_by": str, "reference_id": str,
+    "value": float | None, "cut": float | None,
+})
+STAND_INS = Query("stand_ins", StandInRow)
 
 # board.sql
 (

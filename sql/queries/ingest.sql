@@ -187,6 +187,10 @@ where u.kind = 'judgments' and r.candidate = 'human';
 delete from scores
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
+delete from stand_ins
+where paper_id in (select paper_id from undone_papers)
+   or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores)
+   or (paper_id, reference_by) in (select (paper_id, candidate_id) from undone_scores);
 delete from problems
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);

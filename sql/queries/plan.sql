@@ -59,11 +59,20 @@ set variable candidate = $candidate;
 -- Token log-probabilities that another candidate's score needs are kept.
 delete from spans
 where prediction in (
-    select unnest(predictions) from scores where candidate_id = getvariable('candidate')
+    (
+        select unnest(predictions) from scores where candidate_id = getvariable('candidate')
+        union
+        select unnest(predictions) from stand_ins where getvariable('candidate') in (candidate_id, reference_by)
+    )
     except
-    select unnest(predictions) from scores where candidate_id <> getvariable('candidate')
+    (
+        select unnest(predictions) from scores where candidate_id <> getvariable('candidate')
+        union
+        select unnest(predictions) from stand_ins where getvariable('candidate') not in (candidate_id, reference_by)
+    )
 );
 delete from scores where candidate_id = getvariable('candidate');
+delete from stand_ins where getvariable('candidate') in (candidate_id, reference_by);
 delete from problems where candidate_id = getvariable('candidate');
 delete from plan where candidate_id = getvariable('candidate');
 delete from moved where candidate_id = getvariable('candidate');

@@ -125,3 +125,19 @@ order by p.paper_id, p.candidate_id, p.reference_id;
 -- name: score_count
 -- one row: the number of finished pairs
 select count(*) as scores from scores;
+
+-- name: stand_ins
+-- one row per score of one signature on a review that stands in for a human reference
+select paper_id, candidate_id, review_id, reference_by, reference_id, value, cut
+from stand_ins
+where signature_id = $signature_id
+order by paper_id, candidate_id, review_id, reference_id;
+
+-- name: reference_lengths
+-- one row per paper and reference of one signature's models: the reference's tokens, by the evaluation LM
+select distinct s.paper_id, s.reference_id, len(p.ids) as tokens
+from scores s
+join candidates c on c.candidate_id = s.candidate_id and c.kind = 'model'
+join spans p on p.lm_id = $lm_id and p.prediction = s.predictions[1]
+where s.signature_id = $signature_id and s.value is not null
+order by s.paper_id, s.reference_id;

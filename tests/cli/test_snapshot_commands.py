@@ -197,6 +197,8 @@ def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
     found = plan_ahead(chosen, tmp_path, rates)["scoring"]
     assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 4, pytest.approx(1.0))
     assert plan_ahead(chosen, tmp_path)["scoring"]["gpu_hours"] is None
+    models = len(chosen.writing.candidates)
+    assert found["references"] == 300 * (models * (models - 1) + 3 * 2), "models on models, three people on each other"
     for text, why in (("{}", "pairs_per_s of trie"), ("no json", "pairs_per_s of trie"), (None, "cannot be read")):
         if text:
             rates.write_text(text)

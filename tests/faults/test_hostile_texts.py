@@ -86,7 +86,7 @@ def told(place):
         "status": ("status",),
         "status json": ("status", "--json"),
         "texts": ("papers", "texts", EDITION),
-        "hygiene": ("study", "hygiene", EDITION),
+        "references": ("study", "references", EDITION),
         "publish": ("publish", EDITION, "--all-texts"),
         "publish what is free": ("publish", EDITION, "--out", work / "out" / "free"),
         "errata": ("publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["html"]),

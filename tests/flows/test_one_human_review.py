@@ -111,7 +111,7 @@ def test_a_metric_that_can_score_no_reference_stops_the_run(tmp_path):
         (("compare", "model-a", "model-b", "--edition", EDITION), 0, "model-a − model-b"),
         (("history",), 2, "no candidate on the same pairs as human; --anchor names another"),
         (("history", "--anchor", "model-b"), 0, "difference to model-b"),
-        (("study", "hygiene", EDITION), 2, "has no score of the human baseline, which leads are over (where papers"),
+        (("study", "references", EDITION), 2, "has no score of the human baseline, which leads are over (where papers"),
     ],
 )
 def test_every_screen_does_without_a_human_row_or_says_why_not(shown, monkeypatch, arguments, code, line):

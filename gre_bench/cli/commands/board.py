@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.tipping import tipping_points_of
 from gre_bench.board.words import answer, few_papers, headline, headline_lacks, no_human, number, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -17,9 +18,10 @@ from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import board as shown
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.formats import Format, show_written, write
-from gre_bench.cli.views.screen import plain, say
+from gre_bench.cli.views.screen import plain, say, say_all
 from gre_bench.core.errors import SettingsError, Stopped
 from gre_bench.core.records import HUMAN
+from gre_bench.ranking.references import tipping_line
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
@@ -89,11 +91,13 @@ def leaderboard(
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     report: dict[str, Any] = {}
+    first = headline(rows, wanted) if rows else ""
+    own = [row for row in rows if row["signature_id"] == first]
+    tipping = tipping_line(tipping_points_of(store.read, first, own))
     if quiet:
-        first, lacking = headline(rows, wanted), headline_lacks(rows, wanted)
-        own = [row for row in rows if row["signature_id"] == first]
-        also = {name: text for name, text in (("lacks", lacking), ("no_human", no_human(own))) if text}
-        first_board = {"metric": own[0]["metric"], "answer": answer(own)} | also
+        also = {"lacks": headline_lacks(rows, wanted), "no_human": no_human(own), "tipping": tipping}
+        first_board = {"metric": own[0]["metric"], "answer": answer(own)}
+        first_board |= {name: text for name, text in also.items() if text}
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
             "separation": separations, "exposures": exposures, "contamination_gap": gaps,
@@ -105,6 +109,7 @@ def leaderboard(
         tests = separations, exposures, gaps if board is Board.clean else ()
         shown.show_leaderboard(store.key, rows, signatures, *tests, details, wanted, every or bool(metric))
         shown.show_uncovered(uncovered)
+        say_all([tipping])
         measured = correctness_of(store)
         if measured or details:
             say(correctness_line(measured))

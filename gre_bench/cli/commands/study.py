@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,10 @@ from gre_bench.cli.commands.groups import Answer, Commands
 from gre_bench.cli.commands.options import option
 from gre_bench.cli.commands.running import code_of, folder_to_write
 from gre_bench.cli.views.bar import following
-from gre_bench.cli.views.screen import grid, say
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
-from gre_bench.reports.signatures import shown_signatures, the_edition
-from gre_bench.store import Row, Store
+from gre_bench.reports.signatures import the_edition
+from gre_bench.store import Store
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
 
 LIKELY = 0.5
 """The likelihood from which a reference counts as written by an LM."""
-TITLES = {
-    "reviewers": "one human reviewer left out",
-    "swap": "a tenth of the references replaced by a candidate's (×: its own text, an upper bound)",
-    "strata": "references that an LM likely wrote against the others",
-}
 
 app = Commands("Test metrics, evaluation LMs, references and guidelines.")
 
@@ -126,59 +120,31 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
 
 
 @app.command()
-def hygiene(
+def references(
     *,
     state: Path,
+    quiet: bool,
     edition: options.OneEdition = None,
     metric: options.Metric = None,
-    candidate: list[str] | None = option(
-        "--candidate -c NAME", "Candidate whose reviews replace references; repeatable.", None
-    ),
-    papers: int = option("--papers N", "Papers of the swap test, scored again; 0: no swap test.", 30, min=0),
     likelihood: Path | None = option(
         "--likelihood FILE", "CSV of review_id,likelihood: how likely an LM wrote it.", None
     ),
 ) -> Answer:
-    """Measure how much the ranks depend on the references.
+    """Measure how much AI writing in references an order stands.
 
-    Measures the lead over the human baseline without each reviewer, and with a candidate's reviews in place of a tenth
-    of the references. It also splits the references by how likely an LM wrote them.
+    Scores each LM candidate on the reviews of all others, by the headline metric, and keeps the scores. Also gives the
+    order without the references most like an AI's, and the leads over the human baseline without each reviewer.
     """
     configure_prefect(state)
-    from gre_bench.reports.hygiene import hygiene as measured
-    from gre_bench.tasks import steps
+    from gre_bench.cli.views.studies import show_references
 
     store = Store(state, the_edition(edition, state))
-    run = steps.undecorated()
-    reports = [
-        measured(state.resolve(), store.key, signature, run, candidate, papers, likelihood, LIKELY)
-        for signature in shown_signatures(store, metric)
-    ]
-    return Answer({"edition": store.key, "metrics": reports}, _show_hygiene)
+    with following(store, quiet):
+        from gre_bench.studies.references import study_references
+        from gre_bench.tasks import steps
 
-
-def _show_hygiene(report: Row) -> None:
-    for item in report["metrics"]:
-        what = "shifts of the lead over the human baseline, 90% intervals by paper"
-        say(f"{report['edition']} · {item['metric']}: {what}")
-        for kind, title in TITLES.items():
-            if item[kind]:
-                say(f"\n{title}")
-                _show_shifts(item[kind])
-        say("")
-
-
-def _show_shifts(rows: Sequence[Row]) -> None:
-    lines = []
-    for row in rows:
-        has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
-        lines.append((
-            row["what"], row["candidate"], f"{row['lead']:+.2f}",
-            f"{row['shift']:+.2f}" + (" ×" if row["upper_bound"] else ""),
-            "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}",
-            f"{row['rank']} → {row['new_rank']}" if has_moved else str(row["rank"] or ""), str(row["papers"]),
-        ))  # fmt: skip
-    grid(("", "candidate", "lead", "shift", "90%", "rank", "papers"), lines, left=2, padding=(0, 2, 0, 0))
+        report = study_references(state.resolve(), store.key, metric, steps.undecorated(), likelihood, LIKELY)
+    return Answer(report, show_references, code_of(report))
 
 
 app.command()(flaws)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from rich.box import HEAVY_HEAD
 
+from gre_bench.board.words import p_value
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, grid, say
 from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.terminal import counted
+from gre_bench.ranking.references import percent
 from gre_bench.store import Row
 
 LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
@@ -201,3 +205,64 @@ def shown_auc(row: Row, start: str) -> str:
         return f"{row[f'{start}auc']:.3f}".removeprefix("0") + ", no interval"
     auc, low, high = (f"{row[start + part]:.3f}".removeprefix("0") for part in ("auc", "low", "high"))
     return f"{auc} ({low}, {high})"
+
+
+TITLES = {
+    "reviewers": "one human reviewer left out: shifts of the lead over the human baseline, 90% intervals by paper",
+    "strata": "references that an LM likely wrote against the others: shifts of the lead, 90% intervals by paper",
+}
+
+
+def show_references(report: Row) -> None:
+    """Prints which share of AI-written references each order stands, and how leads shift without a reviewer."""
+    for item in report["metrics"]:
+        say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
+        say(f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}")
+        if item["orders"]:
+            _show_orders(item)
+        for kind, title in TITLES.items():
+            if item[kind]:
+                say(f"\n{title}")
+                _show_shifts(item[kind])
+        if item["missing"]:
+            say(f"{counted(item['missing'], 'case')} could not be scored; run it again")
+        say("")
+
+
+def _show_orders(item: Row) -> None:
+    def share(value: float | None) -> str:
+        return "" if value is None else percent(value)
+
+    lines = []
+    for row in item["orders"]:
+        level = row["share"] is None and row["uncut"] is None
+        lines.append((
+            row["first"], row["second"], f"{row['difference']:+.2f}", p_value(row["p_holm"]),
+            "not told" if level else share(row["share"]), row["by"] or "", share(row["uncut"]), share(row["worst"]),
+            "" if row["turned"] is None else f"{math.ceil(100 * row['turned'])}%",
+        ))  # fmt: skip
+    heads = ("first", "second", "difference", "p", "stands", "turned first by", "uncut", "worst", "surely turned")
+    grid(heads, lines, left=2, padding=(0, 2, 0, 0))
+    say(
+        "stands: up to this share of references like another candidate's, cut to the length that they replace; uncut: "
+        "whole; worst: on the papers where they help most"
+    )
+    say(item["human"])
+    if quantiles := item["likeness"]["quantiles"]:
+        low, middle, high = (quantiles[name] for name in ("0.05", "0.5", "0.95"))
+        say(
+            f"likeness to an AI's of {counted(item['likeness']['references'], 'reference')}: median {middle:+.2f}, 90% "
+            f"{low:+.2f} to {high:+.2f}"
+        )
+
+
+def _show_shifts(rows: Sequence[Row]) -> None:
+    lines = []
+    for row in rows:
+        has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
+        lines.append((
+            row["what"], row["candidate"], f"{row['lead']:+.2f}", f"{row['shift']:+.2f}",
+            "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}",
+            f"{row['rank']} → {row['new_rank']}" if has_moved else str(row["rank"] or ""), str(row["papers"]),
+        ))  # fmt: skip
+    grid(("", "candidate", "lead", "shift", "90%", "rank", "papers"), lines, left=2, padding=(0, 2, 0, 0))

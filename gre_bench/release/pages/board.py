@@ -83,6 +83,7 @@ class Board:
 
     - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
       no test tells apart, and LMs that may have been trained on the reviews.
+    - *tipping*: the sentence on AI-written references, if it was computed.
     - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
     - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
     """
@@ -101,6 +102,7 @@ class Board:
     about: tuple[tuple[str, str], ...] = ()
     place: int = 0
     papers: int | None = None
+    tipping: str = ""
 
     @property
     def human(self) -> Entry | None:

@@ -1,0 +1,174 @@
+"""How much of an order of two candidates depends on who wrote the references.
+
+Two candidates differ by δ_i on paper i. A *stand-in* is a reviewer whose reviews are the references in place of human
+ones; the candidates differ by δ_Z,i on the reviews of the stand-in Z.
+
+Say a share q of the references were written like Z's, spread evenly over papers. Then the mean difference is
+d = (1 − q)·d_H + q·d_Z. Here d_H is that on human references, and it is positive exactly if the mean of
+
+    u_i(q) = δ_i − q·δ_Z,i
+
+is. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero: Student's
+t over papers, and a quadratic in q (Fieller 1954).
+
+Papers need not be alike. Let a_i be the share of such references of paper i, and q their mean:
+
+    d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
+
+The *worst assignment* puts them on the papers where Z's reviews help
+most, which are chosen with δ_i in the place of δ_H,i.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.stats.samples import Array, Keys, Values, finite, group_indices
+
+ONE_SIDED = 0.95
+"""The one-sided level of the bounds."""
+STEPS = 1000
+"""The worst assignment is tried for this many shares between 0 and 1."""
+
+
+def tipping_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
+    """Returns the largest share q in [0, 1] up to which the lower bound of the mean of u(q) stays above zero.
+
+    *differences*, *stand_in* (papers,): δ_i, δ_Z,i. None if the bound is not above zero at q = 0. Raises ValueError for
+    fewer than two papers.
+    """
+    delta, other = _both(differences, stand_in)
+    error, t = float(delta.std(ddof=1)) / math.sqrt(len(delta)), _quantile(len(delta), level)
+    if not delta.mean() - t * error > 0:
+        return None
+    return min((q for q, _ in _crossings(delta, other, t)), default=1.0)
+
+
+def certain_share(differences: Values | Array, stand_in: Values | Array, level: float) -> float | None:
+    """Returns the smallest share q in [0, 1] from which the upper bound at *level* of the mean of u(q) is below zero.
+
+    None if there is none. The arguments and errors are those of `tipping_share`.
+    """
+    delta, other = _both(differences, stand_in)
+    crossings = _crossings(delta, other, _quantile(len(delta), level))
+    return min((q for q, mean in crossings if mean < 0 and q < 1), default=None)
+
+
+def worst_share(differences: Values | Array, stand_in: Values | Array, level: float = ONE_SIDED) -> float | None:
+    """Returns the tipping share if the references like Z's lie on the papers where they help most, in steps of 0.001.
+
+    The arguments and errors are those of `tipping_share`. The papers are chosen by what was measured on them, noise
+    included, so the share is rather too small.
+    """
+    delta, other = _both(differences, stand_in)
+    size = len(delta)
+    best_first = np.argsort(delta - other, kind="stable")
+    delta, other = delta[best_first], other[best_first]
+    q = np.linspace(0.0, 1.0, STEPS + 1)[:, None]
+    within = np.clip(q * size - np.arange(size), 0.0, 1.0)
+    u = (1 - q) * delta + within * (delta - other)
+    low = u.mean(axis=1) - _quantile(size, level) * u.std(axis=1, ddof=1) / math.sqrt(size)
+    failing = np.flatnonzero(~(low > 0))
+    if not len(failing):
+        return 1.0
+    return float(q[failing[0] - 1, 0]) if failing[0] else None
+
+
+def _both(differences: Values | Array, stand_in: Values | Array) -> tuple[Array, Array]:
+    delta, other = finite(differences, at_least=2), finite(stand_in, at_least=2)
+    if len(delta) != len(other):
+        raise ValueError(f"{len(delta)} differences but {len(other)} on the stand-in's reviews")
+    return delta, other
+
+
+def _quantile(papers: int, level: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(papers - 1, level))
+
+
+def _crossings(delta: Array, other: Array, t: float) -> Iterator[tuple[float, float]]:
+    """Yields each share q in (0, 1] at which a bound of the mean of u(q) crosses zero, and that mean."""
+    m, z = float(delta.mean()), float(other.mean())
+    covariance = np.cov(delta, other) / len(delta) * t**2
+    a, b, c = z**2 - covariance[1, 1], m * z - covariance[0, 1], m**2 - covariance[0, 0]
+    # The roots of a·q² − 2b·q + c; one that is double up to rounding counts as such.
+    under = b**2 - a * c
+    if under < -1e-12 * b**2:
+        return
+    for divisor in {b + math.sqrt(max(0.0, under)), b - math.sqrt(max(0.0, under))}:
+        if divisor and 0 < (q := float(c / divisor)) <= 1:
+            yield q, m - q * z
+
+
+def likeness(models: Array, humans: Array) -> Array:
+    """Returns how much each reference is like an AI's: what models score on it less what other humans score on it.
+
+    *models* (references, models), *humans* (references,): NaN where there is no score. The result (references,) is
+    divided by its standard deviation; it is NaN for a reference that lacks either side.
+    """
+    known = ~np.isnan(models)
+    counts = known.sum(axis=1)
+    sums = np.where(known, models, 0.0).sum(axis=1)
+    raw = np.divide(sums, counts, out=np.full(len(models), np.nan), where=counts > 0) - humans
+    scored = raw[~np.isnan(raw)]
+    spread = scored.std(ddof=1) if len(scored) > 1 else 0.0
+    return np.asarray(raw / spread if spread > 0 else np.full(len(raw), np.nan), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A mean difference without the references most like an AI's.
+
+    - *share*, *left_out*: the share and the number of references left out. *difference*: the mean of the rest.
+    - *control*, *low*, *high*: mean and 5% and 95% quantiles of the mean difference without as many random references.
+    - *p*: how often random references change the mean by as much, by re-randomisation.
+    """
+
+    share: float
+    left_out: int
+    difference: float
+    control: float
+    low: float
+    high: float
+    p: float
+
+
+def trimmed(
+    differences: Values | Array, papers: Keys, like: Array, shares: Sequence[float], resamples: int = 999, seed: int = 0
+) -> list[Trimmed]:
+    """Returns the mean difference without the references most like an AI's, for each of *shares*.
+
+    *differences*, *papers*, *like* (references,): the difference of two candidates on a reference, its paper, and its
+    `likeness`. A mean is that over papers of the mean of a paper's references; a paper without one is left out. A
+    reference without likeness stays, and is no control. Raises ValueError for a number that is not finite.
+    """
+    values = finite(differences, at_least=2)
+    groups, size = group_indices(papers, len(values))
+    able = np.flatnonzero(~np.isnan(like))
+    ordered = able[np.argsort(-like[able], kind="stable")]
+    random = np.random.default_rng(seed)
+    shuffled = np.stack([random.permutation(able) for _ in range(resamples)]) if len(able) else np.empty((0, 0), int)
+    member = np.zeros((len(values), size))
+    member[np.arange(len(values)), groups] = 1.0
+    rows = []
+    for share in shares:
+        count = round(share * len(able))
+        left = np.vstack([ordered[:count], shuffled[:, :count]]) if len(able) else np.empty((1, 0), int)
+        kept = np.ones((len(left), len(values)))
+        np.put_along_axis(kept, left, 0.0, axis=1)
+        sums, counts = (kept * values) @ member, kept @ member
+        filled = counts > 0
+        by_paper = np.divide(sums, counts, out=np.zeros_like(sums), where=filled)
+        means = by_paper.sum(axis=1) / filled.sum(axis=1)
+        own, control = float(means[0]), means[1:]
+        centre = float(control.mean()) if len(control) else own
+        far = int((np.abs(control - centre) >= abs(own - centre) - 1e-12).sum())
+        low, high = np.quantile(control, [0.05, 0.95]) if len(control) else (own, own)
+        p = (1 + far) / (1 + len(control))
+        rows.append(Trimmed(share, count, own, centre, float(low), float(high), p))
+    return rows

@@ -1,0 +1,269 @@
+"""Measures how much a board depends on its human references, if AI wrote some of them or a reviewer had not been there.
+
+Candidates' own reviews stand in for references that an AI wrote: each LM candidate is scored on the reviews of all
+others. What other human reviews score on a reference tells how like an AI's it is. Both are stored by paper, so a study
+that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import accumulate, islice
+from operator import sub
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gre_bench.board.tipping import pairs_of, tipping_points_of
+from gre_bench.board.words import LIKELY, headline
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.judgments import Form
+from gre_bench.core.metrics import Recipe, recipe_of
+from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
+from gre_bench.ingest.records.row_files import read_all_rows
+from gre_bench.metrics.cases import Entry, plan
+from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import known_spans
+from gre_bench.ranking.references import (
+    NO_HUMAN,
+    references_like,
+    reviewers,
+    strata,
+    tipping_line,
+    trimmed_order,
+)
+from gre_bench.reports.signatures import headline_metric, shown_signatures
+from gre_bench.reports.why import Origin, origin
+from gre_bench.store import ReadCopy, Store
+from gre_bench.store.queries import (
+    LEADERBOARD,
+    REFERENCE_LENGTHS,
+    SAMPLE,
+    SPANS_OF,
+    STAND_INS,
+    SignatureRow,
+)
+from gre_bench.tasks.protocol import Steps
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def study_references(
+    state: Path, edition: str, metrics: list[str] | None, run: Steps, likelihood: Path | None, threshold: float
+) -> dict[str, Any]:
+    """Returns how far the orders of the board stand AI-written references, and how ranks shift without a reviewer.
+
+    *metrics*: None means the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference,
+    which divides them at *threshold*. An edition loaded from a release is read and not scored. Raises `SettingsError`
+    for an evaluation LM that has changed, and `SourceError` for a faulty file.
+    """
+    likely = read_likelihood(likelihood) if likelihood else None
+    store = ReadCopy(state, edition)
+    signatures = shown_signatures(store, metrics)
+    if not metrics:
+        rows = store.rows(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
+        first = headline(rows, headline_metric(store))
+        signatures = [row for row in signatures if row["signature_id"] == first]
+    reports, outcome = [], "done"
+    for signature in signatures:
+        missing = 0
+        if recipe_of(signature["metric"]).formula == "pmi" and not store.is_loaded:
+            missing = _score(store, signature, run)
+            outcome = "incomplete" if missing else outcome
+        reports.append(report_of(store, signature, likely, threshold) | {"missing": missing})
+    return {"edition": store.key, "outcome": outcome, "metrics": reports}
+
+
+def report_of(
+    store: Store, signature: SignatureRow, likely: Mapping[str, float] | None = None, threshold: float = 0.5
+) -> dict[str, Any]:
+    """Returns the report on one signature, from the scores that *store* has; nothing is scored.
+
+    - *line*: the sentence for readers of the board; None without scores on stand-ins.
+    - *orders*: one row per two LM candidates, each with its *trimmed* orders. *human*: why *human* has none.
+    - *likeness*: quantiles of the references' likeness to an AI's, over all references.
+    - *reviewers*, *strata*: shifts of leads over the human baseline.
+    """
+    pairs = pairs_of(store.read, signature["signature_id"])
+    if HUMAN not in pairs.candidates:
+        lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
+        raise SettingsError(f"edition {store.key}: {lacking}")
+    place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
+    stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
+    board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
+    points = tipping_points_of(store.read, signature["signature_id"], board)
+    like = references_like(pairs, stand_ins)[0]
+    known = [value for value in like.values() if not math.isnan(value)]
+    return {
+        "metric": signature["metric"],
+        "signature_id": signature["signature_id"],
+        "evaluation_lm": signature["evaluation_lm"],
+        "line": tipping_line(points),
+        "orders": [
+            asdict(row) | {"trimmed": [asdict(each) for each in trimmed_order(pairs, stand_ins, row.first, row.second)]}
+            for row in points
+        ],
+        "human": NO_HUMAN,
+        "likeness": {
+            "references": len(known),
+            "quantiles": dict(zip(map(str, QUANTILES), np.quantile(known, QUANTILES).tolist(), strict=True))
+            if known
+            else {},
+        },
+        "reviewers": [asdict(row) for row in reviewers(pairs, place_of)],
+        "strata": [] if likely is None else [asdict(row) for row in strata(pairs, likely, threshold)],
+    }
+
+
+def read_likelihood(file: Path) -> dict[str, float]:
+    """Returns the likelihood that an LM wrote each reference, by review id, from a file with these two columns."""
+    likelihood: dict[str, float] = {}
+    for number, row in read_all_rows(file)[0]:
+        try:
+            likelihood[row["review_id"]] = float(row["likelihood"])
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(f"{file}, row {number}: needs review_id and a number in likelihood") from None
+        if not math.isfinite(likelihood[row["review_id"]]):
+            raise SourceError(f"{file}, row {number}: the likelihood is no finite number")
+    return likelihood
+
+
+def stand_in_cases(
+    entries: Sequence[Entry], recipe: Recipe, writer: str, form: Form, everyone: bool = False
+) -> Iterator[tuple[str, Case]]:
+    """Yields (author of the reference, case) for two reviews of a paper, by two LM candidates or by two people.
+
+    A person's case has the review's id as its candidate. *everyone*: also people's reviews on those of LM candidates. A
+    review that the metric *recipe* cannot read has no case.
+    """
+    for entry in entries:
+        humans = (entry.human, *entry.references)
+        models = {name: each for name, each in entry.responses.items() if each.review_id != entry.human.review_id}
+        for author, references, names in (
+            (HUMAN, humans, {each.review_id: each for each in humans}),
+            *((name, (each,), models | ({h.review_id: h for h in humans} if everyone else {}))
+              for name, each in models.items()),
+        ):  # fmt: skip
+            own = replace(entry, references=tuple(references), responses=names, human_is_reference=False)
+            for pair in plan([own], [Candidate(name, "graded") for name in names], recipe, writer, form):
+                if pair.case and names[pair.candidate_id].review_id != pair.reference_id:
+                    yield author, pair.case
+
+
+def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
+    """Returns the score on the reference's first tokens, as many as each of *lengths*, meaned over these.
+
+    *case_spans*: the log-probabilities of the two predictions of a PMI. None if their tokens differ, or for no lengths.
+    """
+    given, alone = case_spans
+    if len(given.logprobs) != len(alone.logprobs) or not lengths or not given.logprobs:
+        return None
+    gains = list(accumulate(map(sub, given.logprobs, alone.logprobs)))
+    return math.fsum(gains[min(length, len(gains)) - 1] for length in lengths) / len(lengths)
+
+
+def _score(store: Store, signature: SignatureRow, run: Steps) -> int:
+    """Scores and stores what *store* lacks under *signature*, by papers; returns how many cases have no score."""
+    source = origin(store, signature, HUMAN, store.folder.parent.parent)
+    if not (due := _due(store, signature, source)):
+        return 0
+    with working(source.job, run, "references") as (edition, workers, progress):
+        due = _due(edition, signature, source)
+        identity = _same_lm(store.key, signature, workers.steps, source)
+        lengths: dict[str, list[int]] = defaultdict(list)
+        for row in edition.rows(REFERENCE_LENGTHS, signature_id=signature["signature_id"], lm_id=identity):
+            lengths[row["paper_id"]].append(row["tokens"])
+        progress.stage("scoring on stand-ins")
+        progress.expect(sum(map(len, due.values())))
+        papers = iter(due.values())
+        chunks = iter(lambda: list(islice(papers, source.settings.run.chunk_papers)), [])
+        scoring, left = source.settings.scoring, 0
+
+        def values_of(chunk: Sequence[Sequence[tuple[str, str, Case]]]) -> dict[str, Any]:
+            cases = tuple(case for paper in chunk for *_, case in paper)
+            works = [MetricWork(signature["metric"], signature["signature_id"], cases)]
+            known = known_spans(edition, scoring, identity, works)
+            return {"name": cases[0].paper_id, "backends": source.job.backends, "scoring": scoring, "works": works,
+                    "known": known}  # fmt: skip
+
+        for chunk, result in workers.scored(chunks, values_of):
+            authors = {
+                (case.candidate_id, case.reference_id): (by, name) for paper in chunk for by, name, case in paper
+            }
+            scores = result.scores if isinstance(result, Scored) else []
+            spans = result.spans if isinstance(result, Scored) else {}
+            kept = [item for item in scores if item.problem is None or item.problem.final]
+            left += sum(map(len, chunk)) - len(kept)
+            needed = {name for item in kept for name in item.predictions} - spans.keys()
+            known = spans | _stored(edition, identity, sorted(needed))
+            rows = [_row(item, authors, known, lengths, progress.run_id) for item in kept]
+            added = [{"lm_id": identity, "prediction": name, **asdict(span)} for name, span in spans.items()]
+            edition.write(("add_new_spans", added), ("add_stand_ins", rows))
+            progress.advance(len(scores))
+        progress.end("incomplete" if left else "done", f"{left} cases have no score; run it again" if left else "")
+    return left
+
+
+def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, list[tuple[str, str, Case]]]:
+    """Returns paper → (author of the reference, id of the candidate's review, case) that *store* has no score of."""
+    recipe, scoring = recipe_of(signature["metric"]), source.settings.scoring
+    assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
+    entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    scored = {(row["review_id"], row["reference_id"]) for row in
+              store.rows(STAND_INS, signature_id=signature["signature_id"])}  # fmt: skip
+    ids = {entry.paper.paper_id: {name: each.review_id for name, each in entry.responses.items()} for entry in entries}
+    due: dict[str, list[tuple[str, str, Case]]] = defaultdict(list)
+    for author, case in stand_in_cases(entries, recipe, signature["writer"], signature["form"]):
+        review_id = ids[case.paper_id].get(case.candidate_id, case.candidate_id)
+        if (review_id, case.reference_id) not in scored:
+            due[case.paper_id].append((author, review_id, case))
+    return due
+
+
+def _same_lm(key: str, signature: SignatureRow, run: Steps, source: Origin) -> str:
+    """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine scored the board."""
+    scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    identity, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
+    today = signatures[signature["metric"]]
+    if different := [name for name, value in signature.items() if getattr(today, name) != value]:
+        changes = "; ".join(
+            f"{name}: {signature[name]} then, {getattr(today, name)} now"
+            for name in different
+            if name != "signature_id"
+        )
+        raise SettingsError(
+            f"edition {key}: scores on stand-ins need the evaluation LM and engine that scored the board ({changes}); "
+            "use these, or refresh the edition by the new ones"
+        )
+    return identity.lm_id
+
+
+def _stored(store: Store, lm_id: str, predictions: Sequence[str]) -> dict[str, SpanLogprob]:
+    rows = store.rows(SPANS_OF, lm_id=lm_id, predictions=predictions) if predictions else []
+    return {
+        row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
+        for row in rows
+    }
+
+
+def _row(
+    score: Score, authors: Mapping[tuple[str, str], tuple[str, str]], spans: Mapping[str, SpanLogprob],
+    lengths: Mapping[str, Sequence[int]], run_id: str,
+) -> dict[str, Any]:  # fmt: skip
+    author, review_id = authors[score.candidate_id, score.reference_id]
+    cut = None
+    if author != HUMAN and score.value is not None:
+        cut = cut_value([spans[name] for name in score.predictions], lengths.get(score.paper_id, ()))
+    return {
+        "signature_id": score.signature_id, "paper_id": score.paper_id,
+        "candidate_id": HUMAN if author == HUMAN else score.candidate_id, "review_id": review_id,
+        "reference_by": author, "reference_id": score.reference_id, "value": score.value, "cut": cut,
+        "problem": score.problem.code if score.problem else None, "predictions": score.predictions, "run_id": run_id,
+    }  # fmt: skip
