@@ -285,7 +285,15 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
         if imported.ignored_columns:
             lines.append(f"  not read: {', '.join(imported.ignored_columns)}")
         lines += [f"  {imported.row_counts}"] if imported.row_counts else []
-    counts = understood.human
+    lines += _described_papers(understood, settings)
+    writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
+    writer = settings.writing.judgments or next(writers, "nobody")
+    return [*lines, f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}"]
+
+
+def _described_papers(understood: Understood, settings: Settings) -> list[str]:
+    """Returns lines on which papers have the human reviews that they need, and which lack a candidate's review."""
+    counts, lines = understood.human, list[str]()
     fewest = settings.edition.fewest_reviews
     enough = [count for count in counts.values() if count >= fewest]
     few = sorted(name for name, count in counts.items() if count < fewest)
@@ -303,6 +311,4 @@ def described_files(understood: Understood, settings: Settings) -> list[str]:
         reviewed = {review.paper_id for review in understood.all_reviews if review.candidate == name}
         if lacking := sorted(paper for paper, count in counts.items() if count >= fewest and paper not in reviewed):
             lines.append(f"  no review by {name}: {counted(len(lacking), 'paper')} ({listed(lacking)})")
-    writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
-    writer = settings.writing.judgments or next(writers, "nobody")
-    return [*lines, f"metrics: {', '.join(settings.scoring.metrics)}; judgments by {writer}"]
+    return lines

@@ -67,10 +67,13 @@ def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():
     assert at == pytest.approx(stats.gmean(human))
     assert np.mean(pairs.of_candidates(["a"]).values) - np.mean(pairs.of_candidates(["human"]).values) > 10
     assert scores["a"].value == pytest.approx(scores["human"].value, abs=0.3)
-    # Without humans or with one candidate there is no length to hold.
+    # Without a human candidate, the length is that of the human reviews, which are references.
+    models = pairs.of_candidates(["a"])
+    assert at_human_length(models, words)[0] == pytest.approx(stats.gmean(human))
+    # Without human reviews or with one candidate there is no length to hold.
     pairs = board({"a": 1, "b": 0}, papers=5)
     words = {(name, f"p{paper}"): 10 + paper for name in ("a", "b", "human") for paper in range(5)}
-    assert at_human_length(pairs, words) == (None, {})
+    assert at_human_length(pairs, {key: count for key, count in words.items() if key[0] != "human"}) == (None, {})
     alone = board({"human": 1}, papers=5)
     at, scores = at_human_length(alone, words)
     assert at > 0 and scores == {}

@@ -26,7 +26,6 @@ from gre_bench.ingest.records.notes import plain
 from gre_bench.ingest.records.row_files import read_ids, read_rows
 
 SHOWN = 5
-ALONE = "a human review, as its reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +93,10 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         if chosen[paper.paper_id] and paper.paper_id not in learnt and (only is None or paper.paper_id in only)
     ]
     if len(eligible) < 2:
-        fewest = settings.fewest_reviews
-        needs = f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
-        if settings.roles == "seeded":
-            needs = f"at least {fewest} human reviews: its references and the human candidate" if fewest > 1 else ALONE
-        if settings.roles == "seeded" and fewest > 1 and sum(map(bool, human.values())) > 1:
-            needs += " (edition.references=all with edition.min_reviews=1 also takes papers with one, its reference)"
         barred = f"; {len(learnt)} are barred by edition.avoid_learnt" if learnt else ""
         raise SourceError(
-            f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}{barred}"
+            f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs "
+            f"{_needs(settings, sum(map(bool, human.values())))}{barred}"
         )
     eligible.sort(key=lambda paper: hashlib.sha256(f"{settings.seed}:{paper.paper_id}".encode()).digest())
     sampled = eligible[: settings.papers]
@@ -115,6 +109,17 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     ]
     short = tuple(name for name in only or () if not chosen[name])
     return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt), len(apart))
+
+
+def _needs(settings: EditionSettings, reviewed: int) -> str:
+    """Returns what human reviews a paper needs; *reviewed*: the number of papers with one or more."""
+    if settings.roles == "slots":
+        return f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
+    if settings.fewest_reviews == 1:
+        return "a human review, as its reference"
+    needs = f"at least {settings.fewest_reviews} human reviews: its references and the human candidate"
+    more = " (edition.references=all with edition.min_reviews=1 also takes papers with one, its reference)"
+    return needs + (more if reviewed > 1 else "")
 
 
 def not_human(reviews: Iterable[Review], file: Path | None) -> frozenset[str]:
