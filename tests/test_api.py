@@ -140,17 +140,20 @@ def test_a_board_has_twenty_columns_and_shows_its_picture_in_a_notebook(state):
 
 
 def test_papers_comparisons_removal_and_releases_are_those_of_the_commands(state):
-    papers = gre_bench.why(EDITION, "my-model", "gem", state)
-    values = gre_bench.pairs(EDITION, "gem", "my-model", state).groupby("paper_id")["score"].mean()
+    every = list(dict.fromkeys(row["paper_id"] for row in Store(state, EDITION).read(SAMPLE)))
+    texts = [f"The method {n} is sound. However, the evaluation {n} is weak." for n in range(len(every))]
+    gre_bench.rank(pandas.DataFrame({"paper_id": every, "review": texts}), EDITION, "ours", state=state)
+    papers = gre_bench.why(EDITION, "ours", "gem", state)
+    values = gre_bench.pairs(EDITION, "gem", "ours", state).groupby("paper_id")["score"].mean()
     assert dict(zip(papers["paper_id"], papers["score"], strict=True)) == pytest.approx(values.to_dict())
     assert papers["lead"].is_monotonic_decreasing
-    (row,) = gre_bench.compare("my-model", "human", EDITION, "gem", state).to_dict("records")
+    (row,) = gre_bench.compare("ours", "human", EDITION, "gem", state).to_dict("records")
     assert row["difference"] == pytest.approx(papers["lead"].mean()) and row["won"] == (papers["lead"] > 0).sum()
     folder = gre_bench.publish(EDITION, state)
     assert (folder / "manifest.json").is_file() and gre_bench.publish(EDITION, state) == folder
-    assert gre_bench.remove(EDITION, "my-model", state)["reviews"] == len(papers)
-    with pytest.raises(SettingsError, match="my-model"):
-        gre_bench.why(EDITION, "my-model", "gem", state)
+    assert gre_bench.remove(EDITION, "ours", state)["reviews"] == len(papers)
+    with pytest.raises(SettingsError, match="ours"):
+        gre_bench.why(EDITION, "ours", "gem", state)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gre_bench.board.words import is_validated
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.ranking.references import TippingPoint, tipping_points
+from gre_bench.ranking.references import TippingPoint, tipping_line, tipping_points
 from gre_bench.store.queries import BOARD_PAIRS, STAND_INS, LeaderboardRow, Query
 
 Read = Callable[..., list[Any]]
@@ -28,6 +29,11 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
         above = [row["above_chance_p"] for row in group if row["above_chance_p"] is not None]
         points += tipping_points(pairs, stand_ins, [row["candidate"] for row in group], above)
     return points
+
+
+def board_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
+    """Returns the line of a board on AI-written references; None if it orders nobody, or was not computed."""
+    return tipping_line(tipping_points_of(read, signature_id, rows)) if is_validated(rows) else None
 
 
 def pairs_of(read: Read, signature_id: str) -> Pairs:

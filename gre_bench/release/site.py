@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.tipping import tipping_points_of
+from gre_bench.board.tipping import board_line
 from gre_bench.board.words import (
     answer,
     at_human_length,
@@ -32,7 +32,6 @@ from gre_bench.board.words import (
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
-from gre_bench.ranking.references import tipping_line
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
@@ -152,7 +151,7 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     ordered = []
     for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
         own: Any = list(group)
-        tipping = tipping_line(tipping_points_of(partial(fetch, connection), signature_id, own))
+        tipping = board_line(partial(fetch, connection), signature_id, own)
         board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id))
         ordered.append(replace(board, tipping=tipping or ""))
     if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]

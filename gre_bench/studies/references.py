@@ -61,7 +61,7 @@ def study_references(
 
     *metrics*: None means the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference,
     which divides them at *threshold*. An edition loaded from a release is read and not scored. Raises `SettingsError`
-    for an evaluation LM that has changed, and `SourceError` for a faulty file.
+    without a human baseline, or for an evaluation LM that has changed, and `SourceError` for a faulty file.
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
@@ -73,6 +73,9 @@ def study_references(
     reports, outcome = [], "done"
     for signature in signatures:
         missing = 0
+        if HUMAN not in pairs_of(store.read, signature["signature_id"]).candidates:
+            lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
+            raise SettingsError(f"edition {store.key}: {lacking}")
         if recipe_of(signature["metric"]).formula == "pmi" and not store.is_loaded:
             missing = _score(store, signature, run)
             outcome = "incomplete" if missing else outcome
@@ -91,9 +94,6 @@ def report_of(
     - *reviewers*, *strata*: shifts of leads over the human baseline.
     """
     pairs = pairs_of(store.read, signature["signature_id"])
-    if HUMAN not in pairs.candidates:
-        lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
-        raise SettingsError(f"edition {store.key}: {lacking}")
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])

@@ -33,6 +33,7 @@ from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.planning import sample
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.reports.why import origin
+from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.references import likeness, tipping_share, trimmed
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
@@ -182,7 +183,7 @@ def main() -> None:
                         continue
                     own = by_unit[:, a] - by_unit[:, b]
                     sign = 1.0 if own.mean() > 0 else -1.0
-                    told = scipy_stats.ttest_1samp(own, 0).pvalue < 0.05
+                    told = paired_test(own.tolist()).p < 0.05
                     turned = told and sign * (world.truth[a] - world.truth[b]) <= 0
                     known = {}
                     if told:
@@ -191,7 +192,7 @@ def main() -> None:
                     related = a in kin or b in kin
                     for kind, without in KINDS[1:] if related else KINDS[:1]:
                         found = [q for y, q in known.items() if not without or y not in kin]
-                        stands = bool(found) and None not in found and min(found) > share
+                        stands = bool(found) and all(q is not None and q > share for q in found)
                         counts[share, kind] += [1, told, turned, stands, stands and turned]
                 if number % TRIMMED_OF == 0:
                     for a, b in pairs:

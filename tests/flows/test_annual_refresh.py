@@ -37,6 +37,7 @@ from tests.flows.refreshing import (
     use,
 )
 from tests.one_line import one_line
+from tests.release.made_up import change
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 
@@ -361,9 +362,11 @@ def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
         "not (paper_id < 's06' and reference_id in (select min(reference_id) from scores where candidate_id = 'human' "
         "group by paper_id))"
     )
-    with store.lock("test"), store.transaction() as change:
-        change.execute("insert into candidates (candidate_id, kind, model) values ('twin', 'model', 'twin')")
-        change.execute(f"insert into plan {human.format('plan')}")
-        change.execute(f"insert into scores {human.format('scores')} and {lacking}")
+    change(
+        store,
+        "insert into candidates (candidate_id, kind, model) values ('twin', 'model', 'twin')",
+        f"insert into plan {human.format('plan')}",
+        f"insert into scores {human.format('scores')} and {lacking}",
+    )
     found = query(tmp_path, "select vs_human, vs_human_papers from leaderboard where candidate = 'twin'")
     assert [(pytest.approx(0.0, abs=1e-12), 16)] * 3 == found

@@ -132,7 +132,7 @@ def test_a_paper_with_one_review_joins_the_others_if_the_user_says_so(files):
     assert "--set edition.min_reviews=1 also takes papers with one, which is then the reference" in told
     code, out, said = call(*NEW, "--set", "edition.min_reviews=1")
     assert code == GOOD, said
-    board = gre_bench.leaderboard("OWN-2026")
+    board = gre_bench.leaderboard("OWN-2026", details=True)
     board = board[board["metric"] == "gem"].set_index("candidate")
     assert (board.loc["human", "expected"], board.loc["mine", "expected"]) == (4, 9)
 

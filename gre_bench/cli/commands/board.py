@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.tipping import tipping_points_of
+from gre_bench.board.tipping import board_line
 from gre_bench.board.words import answer, few_papers, headline, headline_lacks, no_human, number, p_value, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
@@ -21,7 +21,6 @@ from gre_bench.cli.views.formats import Format, show_written, write
 from gre_bench.cli.views.screen import plain, say, say_all
 from gre_bench.core.errors import SettingsError, Stopped
 from gre_bench.core.records import HUMAN
-from gre_bench.ranking.references import tipping_line
 from gre_bench.reports.correctness import correctness_of
 from gre_bench.reports.correctness import line as correctness_line
 from gre_bench.reports.signatures import headline_metric, shown_signatures, the_edition
@@ -93,7 +92,7 @@ def leaderboard(
     report: dict[str, Any] = {}
     first = headline(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]
-    tipping = tipping_line(tipping_points_of(store.read, first, own))
+    tipping = board_line(store.read, first, own)
     if quiet:
         also = {"lacks": headline_lacks(rows, wanted), "no_human": no_human(own), "tipping": tipping}
         first_board = {"metric": own[0]["metric"], "answer": answer(own)}
