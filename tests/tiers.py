@@ -19,7 +19,7 @@ import pytest
 FILE = Path(__file__).with_name("durations.json")
 WRITE = "GRE_BENCH_DURATIONS"
 """Environment variable: the file to which a run writes what its tests took."""
-LIMIT, KEPT, LOOP = 1.0, 0.3, 0.5
+LIMIT, KEPT, LOOP = 0.8, 0.3, 0.5
 """Seconds that make a test slow, and that are worth a line, on a machine that runs the loop in `LOOP` seconds."""
 APART = ("tests/faults/", "tests/simulations/", "tests/bench/", "tests/installation/")
 _TICK = os.sysconf("SC_CLK_TCK")
