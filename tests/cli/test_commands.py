@@ -147,6 +147,8 @@ def test_an_option_of_the_program_stands_before_or_after_the_name_of_the_command
         (f"import reviews {EDITION} mine.csv", f"import reviews mine.csv --edition {EDITION}"),
         ("plan SAMPLE 2026", "plan SAMPLE-2026"), ("plan SAMPLE 2026", "plan --edition SAMPLE-2026"),
         ("year SAMPLE 2026", "year SAMPLE --year 2026"),
+        ("year SAMPLE 2026 --roster mine-2026", "year SAMPLE-2026 --roster mine-2026"),
+        (f"rank mine.csv --as model-2024 {EDITION}", f"rank mine.csv --as model-2024 --edition {EDITION}"),
     ],
 )  # fmt: skip
 def test_an_edition_and_a_year_stand_by_position_and_by_option_alike(by_position, by_option):

@@ -108,13 +108,13 @@ class Command(TyperCommand):
             args = _by_position(args, ("--edition", "-e"), first=True)
             if "venue" in arguments:
                 args = _by_position(args, ("--year",), first=False)
-                args = [part for word in args for part in _parts(word)]
+                place = _place(args, _VENUE_YEAR)
+                args[place : place + 1] = _parts(args[place]) if place < len(args) else ()
         elif any(param.name == "edition" for param in self.params):
             given, extra, _ = self.make_parser(ctx).parse_args(list(args))
-            word = next((word for word in args if _EDITION.fullmatch(word)), None)
-            if extra and word is not None and given.get("edition") is None:
-                args.remove(word)
-                args.insert(0, f"--edition={word}")
+            place = _place(args, _EDITION)
+            if extra and place < len(args) and given.get("edition") is None:
+                args.insert(0, f"--edition={args.pop(place)}")
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> Any:
@@ -168,6 +168,15 @@ class Commands(typer.Typer):
 
 _EDITION = re.compile(r"[A-Za-z][\w.]*-(?:19|20)\d\d(?:-[\w.-]+)?")
 _VENUE_YEAR = re.compile(r"([A-Za-z][\w.]*)-((?:19|20)\d\d)")
+
+
+def _place(args: list[str], pattern: re.Pattern[str]) -> int:
+    """Returns the index of the first word that fits *pattern* and follows no option; the number of words if none."""
+    free = (not before.startswith("-") for before in ("", *args))
+    places = (
+        index for index, (word, own) in enumerate(zip(args, free, strict=False)) if own and pattern.fullmatch(word)
+    )
+    return next(places, len(args))
 
 
 def _parts(word: str) -> tuple[str, ...]:
