@@ -162,7 +162,6 @@ ExposureRow = TypedDict("ExposureRow", {
 EXPOSURES = Query("exposures", ExposureRow)
 
 # study.sql
-AGREEMENTS = Query("agreements", Plain)
 SeparationRow = TypedDict("SeparationRow", {
     "metric": str, "signature_id": str, "same": str, "other": str, "same_pairs": int, "other_pairs": int, "auc": float,
     "low": float | None, "high": float | None, "left_out": int | None,

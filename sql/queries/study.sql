@@ -21,11 +21,3 @@ from validations v
 join signatures s using (signature_id)
 where $signature_ids is null or v.signature_id in (select unnest($signature_ids::varchar[]))
 order by s.metric;
-
--- name: agreements
--- one row per metric and coefficient of the requested signatures
-select s.metric, a.*
-from agreements a
-join signatures s using (signature_id)
-where a.signature_id in (select unnest($signature_ids::varchar[]))
-order by s.metric, a.kind;

@@ -77,7 +77,7 @@ def main() -> None:
     names = [str(name) for name in ranked["candidate"]]
     rows = gre_bench.pairs(asked.edition, asked.metric, state=asked.state)
     rows = rows[(rows["state"] == "scored") & rows["candidate"].isin(names)]
-    scores = rows.pivot(index=["paper_id", "reference_id"], columns="candidate", values="value")
+    scores = rows.pivot(index=["paper_id", "reference_id"], columns="candidate", values="score")
     found: list[tuple[Terms, list[np.ndarray]]] = []
     for first, second in combinations(names, 2):
         differences = (scores[first] - scores[second]).dropna()

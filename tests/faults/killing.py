@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from gre_bench.cli.commands.groups import Commands
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, StoreError
 from gre_bench.flows.annual_refresh import refresh
@@ -166,14 +167,14 @@ def _leading(began: Path, environment: dict[str, str], lm: dict[str, Any]) -> No
     use(OverlapLM(**lm))
     from gre_bench.cli import app as cli
 
-    begin = cli.app
+    whole = cli.program_of
 
-    def app() -> None:
-        """The command, told to be at work when its signals are in its hands."""
+    def program_of(names: Collection[str] | None = None) -> Commands:
+        """The program, told to be at work when its signals are in its hands."""
         began.touch()
-        begin()
+        return whole(names)
 
-    cli.app = app  # type: ignore[assignment]
+    cli.program_of = program_of
 
 
 def said(folder: Path) -> tuple[str, str]:

@@ -74,7 +74,7 @@ class Tab:
                 if "navigated" not in str(error):
                     raise
             time.sleep(0.02)
-        raise AssertionError(f"never true: {expression}")
+        raise AssertionError(f"never true at {self.ask('location.href')}: {expression}")
 
     def arrive(self, page: str) -> None:
         """Waits until a page with *page* in its path is shown."""
