@@ -227,6 +227,26 @@ where coalesce(r.text, j.text) is not null and c.kind not in ('change', 'graded'
 order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct from 'candidate', r.candidate, r.review_id,
     j.writer;
 
+-- name: paper_means
+-- one row per signature shown, model and paper: the mean of its pairs' scores, and what they rest on
+select
+    p.signature_id,
+    s.metric,
+    p.candidate_id,
+    p.paper_id,
+    avg(p.value order by p.value) as score,
+    count(*) as pairs,
+    list(p.reference_id order by p.reference_id) as "references",
+    any_value(r.review_id) as review_id
+from pairs p
+join signatures_shown using (signature_id)
+join signatures s using (signature_id)
+join candidates c using (candidate_id)
+left join reviews r on r.candidate = p.candidate_id and r.paper_id = p.paper_id
+where p.state = 'scored' and c.kind = 'model'
+group by all
+order by p.signature_id, p.candidate_id, p.paper_id;
+
 -- name: papers
 -- one row per paper of the boards shown: the number of scored pairs, and the human baseline's score on the first board
 with shown as (

@@ -32,6 +32,7 @@ from gre_bench.release.database import (
     write_parquet,
 )
 from gre_bench.release.figures import write_figures
+from gre_bench.release.hub import write_card
 from gre_bench.release.manifest import digest_of, made_at, plain, read, seal, sha256, verify
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
@@ -137,13 +138,14 @@ def write_pages(
     about: Mapping[str, Any],
     at: Callable[[str], None] = lambda step: None,
 ) -> None:
-    """Writes the pages and figures of a release to the folder *target*, from its tables and its manifest alone.
+    """Writes the pages, figures and card of a release to the folder *target*, from its tables and manifest alone.
 
-    *tables*: as `opened` takes them. *at*: as for `publish`.
+    *tables*: as `opened` takes them; beside a database lie its Parquet files. *at*: as for `publish`.
     """
     with opened(tables) as connection:
         shown = write_site(connection, target, about, at)
     write_figures(shown, target / FIGURES)
+    write_card(shown, tables if tables.is_dir() else tables.parent, target, about)
 
 
 def _same(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:

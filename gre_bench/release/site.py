@@ -57,7 +57,7 @@ TEXTS = {True: "all: not to be passed on", False: "where their licence allows it
 MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 """A minus sign, and no hyphen of a name."""
 SCORES_ONLY = "none, and no log-probabilities of tokens: scores only"
-_TABLES = {
+TABLES = {
     "scores": "every score, with the keys of its log-probabilities",
     "spans": "log-probabilities, token by token",
     "plan": "every planned pair and its outcome",
@@ -125,7 +125,7 @@ def write_site(
         "outcomes": rows(connection, "outcomes"),
         "downloads": _downloads(about) if about.get("tables") else (),
         "rights": _rights(connection, about),
-        "citation": _citation(about) if about.get("tables") else "",
+        "citation": citation(about) if about.get("tables") else "",
     }
     at("index")
     data = board_data(shown_boards, values, papers)
@@ -288,11 +288,11 @@ def _provenance(about: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     """Returns (address, name, description) for each file that the page offers."""
     with_rows = [name for name, count in about["tables"].items() if count]
-    first = [name for name in _TABLES if name in with_rows]
+    first = [name for name in TABLES if name in with_rows]
     return (
         ("views.sql", "views.sql", "every table and view, for DuckDB 1.4 and later: duckdb -init views.sql"),
         ("manifest.json", "manifest.json", "SHA-256 of every file; settings, prompts, models, seeds, package versions"),
-        *((f"tables/{name}.parquet", f"{name}.parquet", _TABLES.get(name, ""))
+        *((f"tables/{name}.parquet", f"{name}.parquet", TABLES.get(name, ""))
           for name in dict.fromkeys([*first, *with_rows])),
     )  # fmt: skip
 
@@ -324,7 +324,7 @@ def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{sum(known for known, _ in counts):,} {texts}{by} under {licence}: {words_here}."
 
 
-def _citation(about: Mapping[str, Any]) -> str:
+def citation(about: Mapping[str, Any]) -> str:
     """Returns BibTeX entries for the release, of its edition's year, and for the method."""
     name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))

@@ -306,7 +306,7 @@ def _near(first: object, second: object, scale: float = 0.0) -> bool:
 
 
 def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns how many pages and figures are equal, byte for byte."""
+    """Returns how many pages and figures are equal, byte for byte, as are the other files that are no tables."""
     stated = {name for name in about["files"] if not name.startswith(f"{FOLDER}/")}
     with TemporaryDirectory(prefix="gre-bench-") as scratch:
         target = Path(scratch)
@@ -318,8 +318,7 @@ def _pages(folder: Path, about: Mapping[str, Any]) -> tuple[int, int]:
                 raise _Unlike(f"{name} is {'not there' if name in stated else 'there'}")
             if (folder / name).read_bytes() != (target / name).read_bytes():
                 raise _Unlike(f"{name} is another{_first_line(folder / name, target / name)}")
-    figures = sum(name.startswith(f"{FIGURES}/") for name in stated)
-    return len(stated) - figures - 1, figures
+    return (sum(name.endswith(".html") for name in stated), sum(name.startswith(f"{FIGURES}/") for name in stated))
 
 
 def _first_line(stated: Path, made: Path) -> str:

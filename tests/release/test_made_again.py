@@ -130,6 +130,11 @@ def edited(folder: Path, target: Path, change: Callable[[Path], None]) -> Path:
     for path in target.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     change(target)
+    croissant = json.loads((target / "croissant.json").read_text())
+    for file in croissant["distribution"]:
+        path = target / file["contentUrl"]
+        file |= {"sha256": manifest.sha256(path), "contentSize": f"{path.stat().st_size} B"}
+    (target / "croissant.json").write_text(json.dumps(croissant, indent=1, ensure_ascii=False) + "\n")
     old = json.loads((target / manifest.NAME).read_text())
     for name in DATED:
         (target / name).unlink()

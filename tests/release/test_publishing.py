@@ -136,7 +136,7 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
         (("--erratum", "x"), "an erratum needs both: --erratum TEXT and --of RELEASE"),
         (("--of", f"{EDITION}-r1"), "an erratum needs both"),
         (("--retire",), "an erratum needs both"),
-        (("--erratum", "x", "--of", f"{EDITION}-r1", "--again"), "--erratum publishes nothing"),
+        (("--erratum", "x", "--of", f"{EDITION}-r1", "--again"), "--of RELEASE publishes nothing"),
         (("ICLR-2020", "--erratum", "x", "--of", f"{EDITION}-r1"), f"{EDITION}-r1 is no release of ICLR-2020"),
         (("--erratum", "two\nlines", "--of", f"{EDITION}-r1"), "an erratum is one line of text"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,14 @@ def publish(
     erratum: str | None = option(
         "--erratum TEXT", "Publish no release; note this erratum on the release of --of.", None
     ),
-    release: str | None = option("--of RELEASE", "Release of --erratum, such as ICLR-2025-r1, or its folder.", None),
+    exchange: Path | None = option(
+        "--every-eval-ever FOLDER", "Also write the release in this exchange schema to FOLDER.", None
+    ),
+    release: str | None = option(
+        "--of RELEASE",
+        "Release of --erratum, or of --every-eval-ever without publishing: such as ICLR-2025-r1, or its folder.",
+        None,
+    ),
     retire: bool = option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.", False),
     wait: float,
 ) -> Answer:
@@ -45,11 +53,14 @@ def publish(
     """
     if erratum is not None or release is not None or retire:
         if all_texts or scores_only or again:
-            raise SettingsError("--erratum publishes nothing: leave out --all-texts, --scores-only and --again")
+            raise SettingsError("--of RELEASE publishes nothing: leave out --all-texts, --scores-only and --again")
+        if exchange and release and erratum is None and not retire:
+            return _exchange(release, exchange, state)
         return _note(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
     from gre_bench.release.database import opened, rows
+    from gre_bench.release.exchange import write_exchange
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import publish_edition
 
@@ -62,7 +73,29 @@ def publish(
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
         "texts": rights, "tables": dict(published.tables),
     }  # fmt: skip
-    return Answer(report, lambda report: _show_published(report, all_texts))
+    written = write_exchange(published.folder, exchange) if exchange else []
+    report |= {"every_eval_ever": list(map(str, written))} if exchange else {}
+
+    def show(report: dict[str, Any]) -> None:
+        _show_published(report, all_texts)
+        _show_exchange(written, exchange)
+
+    return Answer(report, show)
+
+
+def _exchange(release: str, out: Path, state: Path) -> Answer:
+    """Writes the *release* that is there already in the exchange schema to the folder *out*."""
+    from gre_bench.release.exchange import write_exchange
+    from gre_bench.release.loading import release_named
+    from gre_bench.reports.board_rows import release_folder
+
+    written = write_exchange(release_folder(release, state) or release_named(release), out)
+    return Answer({"every_eval_ever": list(map(str, written))}, lambda _: _show_exchange(written, out))
+
+
+def _show_exchange(written: Sequence[Path], out: Path | None) -> None:
+    if written:
+        say(f"Every Eval Ever: {counted(len(written) // 2, 'model')} under {out}/data")
 
 
 def _show_published(report: dict[str, Any], all_texts: bool) -> None:

@@ -1,0 +1,217 @@
+"""Makes the folder of a release a data set of the Hugging Face Hub: its card, its benchmark and its Croissant file.
+
+- ``README.md``: the card. A configuration for each table with rows; the board comes first.
+- ``eval.yaml``: the benchmark, a task for each metric (https://huggingface.co/docs/hub/eval-results).
+- ``croissant.json``: the tables and their columns (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html).
+
+All three come from the boards, the manifest and the tables. They do not say where the release lies: no publisher knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import yaml
+from pyarrow import parquet
+
+from gre_bench.core.settings import edition_of
+from gre_bench.release.database import FOLDER
+from gre_bench.release.manifest import sha256
+from gre_bench.release.pages.board import Board, Entry, number
+from gre_bench.release.site import LEAD, TABLES, citation
+
+CARD, EVAL, CROISSANT = "README.md", "eval.yaml", "croissant.json"
+_CROISSANT = (
+    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileObject"),
+    *("fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{name: f"cr:{name}" for name in _CROISSANT},
+}
+"""What the terms of a Croissant file mean. The specification prescribes it whole."""
+LICENCE = "Scores are free to use. Texts keep the licence that their authors gave them: see index.html, Licences"
+
+
+def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
+    """Writes the three files to the folder *target*.
+
+    - *boards*: of the release, in the order of the page. *about*: its manifest.
+    - *tables*: the folder that holds the release's `FOLDER` with the Parquet files.
+    """
+    with_rows = [name for name, count in about["tables"].items() if count]
+    names = [name for name in dict.fromkeys(["board", *TABLES, *with_rows]) if name in with_rows]
+    written = {
+        CARD: _card(boards, names, about),
+        EVAL: _yaml(_benchmark(boards, about)),
+        CROISSANT: json.dumps(_croissant(names, tables, about), indent=1, ensure_ascii=False) + "\n",
+    }
+    for name, text in written.items():
+        (target / name).write_text(text, encoding="utf-8")
+
+
+def _yaml(tree: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _title(about: Mapping[str, Any]) -> str:
+    return f"GRE-bench {about['release']}"
+
+
+def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any]) -> str:
+    head = {
+        "pretty_name": _title(about),
+        "license": "other",
+        "license_name": "scores-free-texts-as-their-authors-state",
+        "license_link": "index.html",
+        "language": ["en"],
+        "tags": ["benchmark", "leaderboard", "peer-review", "gre-bench"],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": "test", "path": f"{FOLDER}/{name}.parquet"}]}
+            | ({"default": True} if name == names[0] else {})
+            for name in names
+        ],
+    }
+    parts = [f"---\n{_yaml(head)}---", f"# {_title(about)}", LEAD, *map(_section, boards)]
+    load = f'datasets.load_dataset(FOLDER, "{names[0]}", split="test")'
+    parts += [
+        "## Read it",
+        f"```python\n{load}\n```",
+        "`index.html` is the board as a page. `views.sql` opens all tables in DuckDB. `SHA256SUMS` lists the digest of "
+        "every file, and `gre-bench verify --again` makes the numbers again from the release's own pairs.",
+        f"Texts: {about['texts']}. {LICENCE}.",
+        "## Cite it",
+        f"```bibtex\n{citation(about)}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(board: Board) -> str:
+    in_order = board.validation.startswith("validated")
+    parts = [f"## {_cell(board.title)}", _cell(board.answer), f"The metric: {_cell(board.validation)}."]
+    shown = [entry for entry in board.entries if entry.mean is not None]
+    parts.append(_table(board, [entry for entry in shown if not entry.group], in_order))
+    if grouped := [entry for entry in shown if entry.group]:
+        parts += ["Groups, each compared within itself:", _table(board, grouped, in_order)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(board: Board, entries: Sequence[Entry], in_order: bool) -> str:
+    heads = ["rank", "candidate", f"score ({board.unit})", "vs human", "p"]
+    rows = [
+        [
+            entry.ranks if in_order and entry.ranks else "–",
+            _cell(entry.candidate),
+            number(entry.mean),
+            _difference(entry),
+            _p(entry.p) if in_order else "",
+        ]
+        for entry in entries
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
+
+
+def _difference(entry: Entry) -> str:
+    if entry.difference is None or entry.difference_low is None or entry.difference_high is None:
+        return ""
+    return f"{number(entry.difference)} ({number(entry.difference_low)} to {number(entry.difference_high)})"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _cell(text: str) -> str:
+    """Returns *text* as plain Markdown in one cell of a table: names come from files of others."""
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _benchmark(boards: Sequence[Board], about: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": _title(about),
+        "description": LEAD,
+        "evaluation_framework": "gre-bench",
+        "tasks": [{"id": board.metric, "config": "board", "split": "test"} for board in boards],
+    }
+
+
+def _croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    files = {name: tables / FOLDER / f"{name}.parquet" for name in names}
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": about["release"],
+        "description": LEAD,
+        "license": LICENCE,
+        "version": f"{about['release'].rpartition('-r')[2]}.0.0",
+        "datePublished": str(edition_of(about["edition"]).year),
+        "url": "index.html",
+        "citeAs": citation(about),
+        "distribution": [_file(name, path) for name, path in files.items()],
+        "recordSet": [_records(name, parquet.read_schema(path)) for name, path in files.items()],
+    }
+
+
+def _file(name: str, path: Path) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": f"{name}.parquet",
+        "name": f"{name}.parquet",
+        "contentUrl": f"{FOLDER}/{name}.parquet",
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": sha256(path),
+    }
+
+
+def _records(name: str, schema: pyarrow.Schema) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": TABLES.get(name, f"the table {name}"),
+        "field": list(_fields(name, schema)),
+    }
+
+
+def _fields(table: str, schema: pyarrow.Schema) -> Iterator[dict[str, Any]]:
+    for column in schema:
+        kind = column.type
+        listed = pyarrow.types.is_list(kind)
+        yield {
+            "@type": "cr:Field",
+            "@id": f"{table}/{column.name}",
+            "name": column.name,
+            "dataType": _type(kind.value_type if listed else kind),
+            "source": {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column.name}},
+            **({"isArray": True, "arrayShape": "-1"} if listed else {}),
+        }
+
+
+def _type(kind: pyarrow.DataType) -> str:
+    types = pyarrow.types
+    if types.is_boolean(kind):
+        return "sc:Boolean"
+    if types.is_integer(kind):
+        return "sc:Integer"
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return "sc:Float"
+    return "sc:Date" if types.is_date(kind) or types.is_timestamp(kind) else "sc:Text"
