@@ -93,7 +93,7 @@ def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any
         "## Read it",
         f"```python\n{load}\n```",
         "`index.html` is the board as a page. `views.sql` opens all tables in DuckDB. `SHA256SUMS` lists the digest of "
-        "every file, and `gre-bench verify --again` makes the numbers again from the release's own pairs.",
+        "every file, and `gre-bench verify FOLDER --again` makes the numbers again from the release's own pairs.",
         f"Texts: {about['texts']}. {LICENCE}.",
         "## Cite it",
         f"```bibtex\n{citation(about)}\n```",
