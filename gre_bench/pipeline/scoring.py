@@ -14,6 +14,7 @@ from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
+from gre_bench.core.terminal import counted
 from gre_bench.metrics.scoring import MetricWork, Scored, needed
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
@@ -56,7 +57,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
             )  # fmt: skip
         commit(store, work, scored, progress.run_id)
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
-        progress.advance(len(scored.scores))
+        progress.advance(sum(item.problem is None or item.problem.final for item in scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
@@ -164,7 +165,7 @@ def conclude(
         outcome, message = "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
     elif unfinished:
         why = next((f": {row['example'] or row['reason']}" for row in reasons if row["unfinished"]), "")
-        outcome, message = "incomplete", f"{unfinished} pairs are still missing{why}; run it again to try them"
+        outcome, message = "incomplete", f"{counted(unfinished, 'pair')} still missing{why}; run the same command again"
     progress.end(outcome, message, metrics)
     summary = {"edition": store.key, "run_id": progress.run_id, "outcome": outcome, "message": message}
     return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more

@@ -39,6 +39,7 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.rosters import named_lms
 from gre_bench.pipeline.runs.job import Job, secrets_of
+from gre_bench.pipeline.runs.workers import why_no_cluster
 from gre_bench.pipeline.validation_records import expected_verdicts, gate
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
@@ -406,6 +407,12 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
     if not healthy:
         yield Finding("prefect", "problem", f"server at {where} is no healthy Prefect server", todo)
         return
+    try:
+        _request(url, "/ready")  # unlike /health, it asks the server's database
+    except (OSError, ValueError) as error:
+        yield Finding("prefect", "problem", f"server at {where} answers, and its database does not: "
+                      f"{type(error).__name__}", "start the database that the server uses")  # fmt: skip
+        return
     yield Finding("prefect", "ok", f"server at {where} is healthy")
     try:
         theirs, ours = _request(url, "/admin/version"), importlib.metadata.version("prefect")
@@ -417,6 +424,14 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield Finding("prefect", "problem", f"server at {where} does not say what it has: {type(error).__name__}",
                       "is its version ours, and PREFECT_API_KEY or PREFECT_API_AUTH_STRING right?")  # fmt: skip
+
+
+def ray_cluster(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Checks that something answers at the address of the Ray cluster, if the settings name one."""
+    if address := settings.run.ray_address:
+        lacking = why_no_cluster(address, (0.0,))
+        yield Finding("ray", "problem" if lacking else "ok", lacking or f"something answers at {address}",
+                      "start the cluster (ray start --head) or correct run.ray_address" if lacking else "")  # fmt: skip
 
 
 def _pools(url: str) -> Iterator[Finding]:
@@ -534,5 +549,6 @@ CHECKS: dict[str, Callable[[Settings, Path], Iterator[Finding]]] = {
     "LMs": endpoints,
     "fit": fit,
     "prefect": prefect_server,
+    "ray": ray_cluster,
     "OpenReview": openreview,
 }

@@ -237,6 +237,27 @@ def test_a_prefect_server_of_the_environment_must_be_healthy(tmp_path, monkeypat
             assert asked[0][0] == "/api/health"
 
 
+def test_a_prefect_server_whose_database_is_away_is_a_problem(tmp_path, monkeypatch):
+    def no_database(path: str) -> str:
+        if path == "/api/ready":
+            raise ConnectionResetError  # the answer ends there
+        return json.dumps(SAID[path])
+
+    with answering(200, no_database) as (url, _):
+        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
+        (found,) = lines(doctor.prefect_server, chosen(), tmp_path)
+    assert found.startswith("problem prefect: server at 127.0.0.1 answers, and its database does not")
+
+
+def test_a_ray_cluster_is_asked_whether_it_is_there(tmp_path):
+    assert lines(doctor.ray_cluster, chosen(), tmp_path) == []
+    with answering(200, "") as (url, _):
+        there = chosen("run.runner=ray", f"run.ray_address={url.removeprefix('http://')}")
+        assert lines(doctor.ray_cluster, there, tmp_path)[0].startswith("ok ray: something answers at 127.0.0.1:")
+    (found,) = lines(doctor.ray_cluster, chosen("run.runner=ray", "run.ray_address=127.0.0.1:9"), tmp_path)
+    assert found.startswith("problem ray: no Ray cluster answers at 127.0.0.1:9 (run.ray_address): Connection refused")
+
+
 def test_a_login_is_missed_where_something_is_to_be_fetched_tried_once_and_never_shown(tmp_path, monkeypatch):
     def told(chosen: settings.Settings, state: Path = tmp_path) -> str:
         (found,) = lines(doctor.openreview, chosen, state)
@@ -269,6 +290,7 @@ def test_a_login_is_missed_where_something_is_to_be_fetched_tried_once_and_never
 
 SAID = {
     "/api/health": True,
+    "/api/ready": {"message": "OK"},
     "/api/admin/version": importlib.metadata.version("prefect"),
     "/api/deployments/filter": [
         {"name": "nightly", "work_pool_name": "cpu", "paused": False, "schedules": [{"active": True}]},

@@ -459,7 +459,7 @@ def test_the_command_ends_with_a_code_that_says_how_it_went_and_no_text_is_grade
     with scripted_chat(write=examiner(), **ill) as server:
         asked = command(job(server), tmp_path)
         shown = CliRunner().invoke(app, asked)
-        assert shown.exit_code == 3 and "1 grades are still missing" in shown.output
+        assert shown.exit_code == 3 and "1 grade still missing" in shown.output
         server.when, before = None, server.count
         shown = CliRunner().invoke(app, [*asked, "--json"])
         assert shown.exit_code == 0 and found(json.loads(shown.stdout))["base"]["scored"] == 12

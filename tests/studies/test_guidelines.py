@@ -225,7 +225,7 @@ def test_the_command_ends_with_a_code_that_says_how_it_went_and_no_paper_is_rate
         assert row["usd_at_most"] == pytest.approx((row["prompt_tokens"] + 2 * 20_000) / 1e6, rel=0.01)
         asked = [*command(job), "--condition=none"]
         shown = CliRunner().invoke(app, asked)
-        assert shown.exit_code == 3 and "1 ratings are still missing" in shown.output
+        assert shown.exit_code == 3 and "1 rating still missing" in shown.output
         server.when, before = None, server.count
         shown = CliRunner().invoke(app, [*asked, "--json"])
         assert shown.exit_code == 0 and json.loads(shown.output)["outcomes"][0]["scored"] == PAPERS

@@ -170,7 +170,7 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     screen.say_all(summary["notes"], "note: ")
     if brief:
         return
-    papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
+    papers = f"{summary['papers']:,} of {counted(summary['sampled'], 'paper')}"
     done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
     say(f"results: {store.read_file} (DuckDB), {store.status_file}")

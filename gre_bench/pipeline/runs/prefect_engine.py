@@ -35,6 +35,8 @@ QUIET = {
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # A server whose database is away answers 500, which Prefect's client takes for the last word.
+    "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
 }
 LOUD = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""

@@ -13,6 +13,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.errors import LMError, ServiceDown, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import Scored
@@ -35,6 +36,7 @@ from gre_bench.store import Store
 from gre_bench.tasks.protocol import Backends, Steps
 
 GLANCE_S = 0.02
+CLUSTER_TRIES_S = (0.0, 1.0, 3.0)
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 IN_FLIGHT = 2
 """Chunks per worker: one in progress, one queued, so that no worker waits for the store."""
@@ -171,6 +173,8 @@ class Ray(Runner):
         self._stack.enter_context(_one_server())
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._settings.ray_address:
+            if lacking := why_no_cluster(self._settings.ray_address):
+                raise ServiceDown(lacking)
             cluster: dict[str, Any] = {"address": self._settings.ray_address}
         else:
             cluster = {"num_cpus": self._settings.workers, "include_dashboard": False}
@@ -225,6 +229,29 @@ class Ray(Runner):
             time.sleep(GLANCE_S)
         self._out.discard(done[0])
         return by_reference[done[0]]
+
+
+def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> str | None:
+    """Returns a line if nothing accepts a connection at *address*, host:port of a Ray cluster; else None.
+
+    Ray itself would try for a quarter of an hour. An address of another form, such as ``auto``, is left to Ray.
+    *tries_s*: the seconds before each try.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return None
+    reason = None
+    for wait in tries_s:
+        time.sleep(wait)
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+            return None
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+    return (
+        f"no Ray cluster answers at {address} (run.ray_address): {reason}; start it (ray start --head) or correct the "
+        "address; what was done is kept"
+    )
 
 
 def runner_of(settings: RunSettings) -> Runner | None:
@@ -301,7 +328,7 @@ def working(job: Job, run: Steps, command: str) -> Iterator[tuple[Store, Workers
 class Lost:
     """The result of a chunk whose worker died; *why*: the message stored with the chunk's pairs."""
 
-    why = "its worker died, perhaps for lack of memory; run it again to try it"
+    why = "its worker died, perhaps for lack of memory"
 
 
 class Workers:

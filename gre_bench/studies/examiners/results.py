@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.terminal import markdown_cell, markdown_table
+from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.examiners.panel import Exam
 from gre_bench.examiners.results import (
     KINDS,
@@ -199,7 +199,7 @@ def keep(
     if missing:
         problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
         problem = next(item for item in problems if item is not None and not item.final)
-        message = f"{missing} grades are still missing: {problem.message}; run it again to try them"
+        message = f"{counted(missing, 'grade')} still missing: {problem.message}; run the same command again"
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
     sheets += [panel_sheet(panel)] if panel else []
     sheets += pairs_sheets(played) if played else []

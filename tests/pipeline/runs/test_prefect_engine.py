@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import httpx
 import pytest
 import typer
+from prefect.client.orchestration import PrefectClient
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
-from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, get_current_settings, temporary_settings
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    PREFECT_CLIENT_RETRY_EXTRA_CODES,
+    get_current_settings,
+    temporary_settings,
+)
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
@@ -205,3 +213,20 @@ def test_every_flow_ends_so(path):
     assert flows
     for each in flows:
         assert ast.unparse(each.body[-1]).startswith("return ended("), each.name
+
+
+def test_a_server_whose_database_is_away_for_a_moment_is_asked_again(monkeypatch):
+    async def at_once(_seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr("prefect.client.base.anyio.sleep", at_once)
+    codes = prefect_engine.QUIET["PREFECT_CLIENT_RETRY_EXTRA_CODES"]
+    answers = iter([500, 500, 200])
+
+    async def asked() -> int:
+        async with PrefectClient("http://127.0.0.1/api") as client:
+            client._client._transport = httpx.MockTransport(lambda request: httpx.Response(next(answers)))
+            return (await client._client.get("/hello")).status_code
+
+    with temporary_settings({PREFECT_CLIENT_RETRY_EXTRA_CODES: codes}):
+        assert asyncio.run(asked()) == 200

@@ -109,6 +109,11 @@ def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturb
     assert (DOOMED, "worker_died") in missing
     # A pool of processes is lost with one of them, a Ray worker goes alone.
     assert len(missing) <= (1 if runner == "ray" else 2 * IN_FLIGHT)
+    (lost,), (scored,) = (
+        query(state, f"select count(*) from pairs where state = '{kept}'") for kept in ("missing", "scored")
+    )
+    assert lost[0] and Store(state, EDITION).status()["done"] == scored[0], "a lost pair is not scored"
+    assert f"{scored[0]} pairs scored now" in shown and shown.count("run ") == 1, shown
     run(state)
     assert_same(tables(state), undisturbed)
 
