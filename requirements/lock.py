@@ -44,11 +44,13 @@ def main() -> None:
     build = "\n".join(BUILD)
     base = resolved(uv, "pyproject.toml", "-", given=build)
     test = resolved(uv, "pyproject.toml", "--extra", "test", "-", given=build)
+    tokenizer = resolved(uv, "pyproject.toml", "--extra", "tokenizer", "-", given=build)
     lint = resolved(uv, "pyproject.toml", "--extra", "lint", "-", given=build)
     docs = resolved(uv, "pyproject.toml", "--extra", "docs", "-", given=build)
     locks = {
         "build": resolved(uv, "-", given=build),
         "base": base,
+        "tokenizer": {name: block for name, block in tokenizer.items() if name not in base},
         "test": {name: block for name, block in test.items() if not _is_torch(name)},
         "lint": {name: block for name, block in lint.items() if name not in test},
         "docs": {name: block for name, block in docs.items() if name not in base},

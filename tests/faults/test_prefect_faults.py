@@ -32,7 +32,7 @@ WITHIN_S = 240.0
 """Prefect's minute of retry policy, the ends of its services, and what a busy machine adds."""
 PAIRS = 256
 WORKER_ENDS_S = 30.0
-"""What ``stop_grace_period`` gives a container. Prefect itself tries for some seconds to tell the server of it."""
+"""What an operator waits. Prefect itself tries for some seconds to tell the server of it."""
 PROGRAM = "import tests.pipeline.runs.sharded; from gre_bench.cli.app import main; main()"
 """The command, with the scripted evaluation LM known to it."""
 
