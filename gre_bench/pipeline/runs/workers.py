@@ -241,8 +241,8 @@ def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> 
     if not colon or not port.isdigit():
         return None
     reason = None
-    for wait in tries_s:
-        time.sleep(wait)
+    for seconds in tries_s:
+        time.sleep(seconds)
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
             return None
