@@ -140,6 +140,50 @@ def test_a_paper_with_one_review_joins_the_others_if_the_user_says_so(files):
     assert (board.loc["human", "expected"], board.loc["mine", "expected"]) == (4, 9)
 
 
+REPLY = {"response": {"body": {"choices": [{"message": {"content": text_of("s01", 3)}}]}}}
+BAD_FILES = {
+    "a form that fits two entries": ([REPLY | {"custom_id": "s01", "doc_id": 1, "doc": {}, "resps": []}], "the form of a batch API's output and of"),
+    "rows of two forms": ([REPLY | {"custom_id": "s01"}, {"paper_id": "s02", "review": "x y z"}], "row 2 has the form of a plain table"),
+    "a list of lists": ([["s01", text_of("s01", 3)]], "row 1: not a JSON object"),
+    "a nested list of lists": ([{"paper_id": "s01", "reviews": [["x"]]}], "reviews is a list of lists"),
+    "nested cells that are no JSON": ([{"paper_id": "s01", "reviews_json": "[{'review': 'x'}]"}], "reviews_json is no JSON"),
+    "thinking alone": ([{"paper_id": "s01", "review": f"<think>{text_of('s01', 3)}</think>"}], "review is thinking alone"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_holds_nothing_usable_says_why_in_one_line_and_stores_nothing(files, name):
+    rows, reason = BAD_FILES[name]
+    (files / "bad.json").write_text(json.dumps(rows))
+    code, out, said = call(*NEW, "--candidate", "bad=bad.json")
+    assert (code, "\n" in said.strip()) == (BAD_INPUT, False)
+    assert reason in out + said and "HEADER" not in said
+    assert not (files / "state" / "editions").exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "merged", "line"), [("=A2", None, "cell B2 is a formula"), ("x", "A2:A3", "A2:A3 are merged")]
+)
+def test_a_spreadsheet_with_formulas_or_merged_cells_is_one_line_and_stores_nothing(files, cell, merged, line):
+    book = openpyxl.Workbook()
+    for row in (["paper_id", "review"], ["s01", cell], ["s02", text_of("s02", 3)]):
+        book.active.append(row)
+    if merged:
+        book.active.merge_cells(merged)
+    book.save(files / "bad.xlsx")
+    code, _, said = call(*NEW, "--candidate", "bad=bad.xlsx")
+    assert (code, "\n" in said.strip(), line in said) == (BAD_INPUT, False, True)
+    assert not (files / "state" / "editions").exists()
+
+
+def test_a_file_over_its_bound_is_one_line_and_stores_nothing(files, monkeypatch):
+    monkeypatch.setattr("gre_bench.ingest.records.row_files.LONGEST_ROW", 2000)
+    (files / "bad.csv").write_text(f"paper_id,review\ns01,{'x ' * 2000}\n")
+    code, _, said = call(*NEW, "--candidate", "bad=bad.csv")
+    assert (code, "\n" in said.strip(), "bad.csv: a line is longer than" in said) == (BAD_INPUT, False, True)
+    assert not (files / "state" / "editions").exists()
+
+
 def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(files):
     human_file(files / "human.csv", [("s99", 1, text_of("s99", 1), "main"), ("s01", 3, "", "main")])
     code, out, line = call(*NEW)
