@@ -21,7 +21,7 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import yields
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.pretrained import entries, named
+from gre_bench.core.pretrained import entries, is_name
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.catalog import Pieces, pieces_of
@@ -107,7 +107,7 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     if not isinstance(name, str | Path) or not str(name).strip():
         raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
     is_backend = str(name) in catalog.BACKENDS
-    if not is_backend and not named(Path(name)) and not Path(name).is_dir():
+    if not is_backend and not is_name(Path(name)) and not Path(name).is_dir():
         raise LMError(f"no evaluation LM {name}, and no such folder; {_known_lms(str(name))}")
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
     chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm

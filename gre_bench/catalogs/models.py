@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
@@ -33,14 +33,23 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
 
 
 class Model(BaseModel, frozen=True, extra="forbid"):
-    """One LM behind an OpenAI-compatible chat endpoint. Where nothing else is said, None means unknown.
+    """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai. None means unknown by default.
 
     The API key itself is never stored here, only the name of its environment variable.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
-    endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
-    model: str = Field(min_length=1, description="name of the model at the endpoint")
+    provider: Literal["openai", "inspect"] = Field(
+        default="openai", description="openai: an OpenAI-compatible endpoint; inspect: a provider of inspect_ai"
+    )
+    endpoint: str = Field(
+        default="",
+        validate_default=True,
+        description="base URL, such as http://127.0.0.1:8000/v1; inspect: default: the provider's own",
+    )
+    model: str = Field(
+        min_length=1, description="name of the model at the endpoint; inspect: with its provider, as in anthropic/NAME"
+    )
     revision: str | None = Field(
         default=None,
         min_length=1,
@@ -76,6 +85,11 @@ class Model(BaseModel, frozen=True, extra="forbid"):
         """The name of the model in signatures: ``name@revision``, or ``name@model`` if the revision is unknown."""
         return f"{self.name}@{self.revision or self.model}"
 
+    @property
+    def server(self) -> str:
+        """What the model shares its limits with: its endpoint, else its provider, as in ``inspect/anthropic``."""
+        return self.endpoint or f"inspect/{self.model.partition('/')[0]}"
+
     @field_validator("name")
     @classmethod
     def _no_path(cls, name: str) -> str:
@@ -85,8 +99,17 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("endpoint")
     @classmethod
-    def _plain_url(cls, url: str) -> str:
-        return base_url(url)
+    def _plain_url(cls, url: str, entry: ValidationInfo) -> str:
+        if not url and entry.data.get("provider") == "openai":
+            raise ValueError('missing (only provider = "inspect" does without one)')
+        return base_url(url) if url else url
+
+    @field_validator("model")
+    @classmethod
+    def _with_provider(cls, model: str, entry: ValidationInfo) -> str:
+        if entry.data.get("provider") == "inspect" and not all(model.partition("/")):
+            raise ValueError("write it with its provider, as in anthropic/NAME")
+        return model
 
     @field_validator("sampling", mode="before")
     @classmethod
@@ -171,8 +194,8 @@ def load(path: Path | None = None) -> dict[str, Model]:
             owner = owners.setdefault(alias.lower(), model.name)
             if owner != model.name:
                 raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
-    limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
-    return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
+    limits = limits_of(path, endpoints, {model.server for model in models.values()})
+    return {name: model.model_copy(update={"limits": limits.get(model.server, Limits())})
             for name, model in models.items()}  # fmt: skip
 
 
@@ -189,7 +212,8 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
         where = f"models file {path}, endpoint (entry {index})"
         entry = dict(entry) if isinstance(entry, dict) else {}
         try:
-            url = base_url(str(entry.pop("url", "")))
+            url = str(entry.pop("url", ""))
+            url = url if url in known else base_url(url)
             limits = Limits.model_validate(entry)
         except ValidationError as error:
             raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None

@@ -5,6 +5,8 @@ To add a model, add an entry to that file. New code is needed only if none of th
 CACHE/smollm2-135m/             a model; its folder appears here only when the model is complete
 CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file it was made from, its digest in signatures, SHA-256 of its files
 CACHE/.smollm2-135m.*           left over from a killed command; the next command removes it
+
+A model of the Hugging Face Hub has no entry. Its name is ``OWNER/NAME@COMMIT``, and huggingface_hub keeps its files.
 """
 
 from __future__ import annotations
@@ -77,6 +79,11 @@ def entry_of(name: str) -> Pretrained:
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        hint = (
+            f"a model of the Hub is named with its commit, {name}@COMMIT"
+            if name.count("/") == 1 and "@" not in name
+            else hint
+        )
         raise SettingsError(f"no pretrained model {name!r}; {hint}")
     return known[name]
 
@@ -169,14 +176,63 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
     (folder / SUMS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def placed(value: str | Path, beside: Path) -> Path:
-    """Returns the model that the setting *value* means: a pretrained model's name as it is, or an absolute path.
+_HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@([^/@]+)")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+HUB_FILES: list[str] = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+"""What is fetched of a model: no code, and no weights of a format that can run code."""
 
-    *beside*: the folder that relative paths start from. If *beside* contains a folder with the name of a pretrained
-    model, that folder is meant, and the result is its path.
+
+def placed(value: str | Path, beside: Path) -> Path:
+    """Returns the model that the setting *value* means: a model's name as it is, or an absolute path.
+
+    *beside*: the folder that relative paths start from. If *beside* contains a folder with the name of a model, that
+    folder is meant, and the result is its path.
     """
     path = Path(os.path.abspath(beside)) / value
-    return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
+    return Path(value) if is_name(Path(value)) and not path.is_dir() else path.resolve()
+
+
+def is_name(folder: Path) -> bool:
+    """Whether *folder* is the name of a pretrained model, or of one on the Hub as ``OWNER/NAME@COMMIT``."""
+    return bool(named(folder) or _HUB.fullmatch(str(folder)))
+
+
+def hub_model(name: str) -> tuple[str, str] | None:
+    """Returns (repository, commit) of a model on the Hub as ``OWNER/NAME@COMMIT``; None if *name* is none.
+
+    Raises `SettingsError` if something other than a commit follows the ``@``: branches and tags move.
+    """
+    match = _HUB.fullmatch(name)
+    if match and not _COMMIT.fullmatch(match[2]):
+        raise SettingsError(
+            f"{name}: pin the model by its commit, 40 hexadecimal digits, as its page on the Hub shows under Files: "
+            f"{match[1]}@COMMIT"
+        )
+    return (match[1], match[2]) if match else None
+
+
+def name_of_model(folder: Path) -> str:
+    """Returns the name of the model in *folder* for signatures: ``OWNER/NAME@COMMIT`` for one of the Hub."""
+    *_, repository, snapshots, commit = ("", "", *folder.absolute().parts)
+    if snapshots == "snapshots" and repository.startswith("models--"):
+        return f"{repository.removeprefix('models--').replace('--', '/', 1)}@{commit}"
+    return folder.resolve().name
+
+
+def _on_the_hub(name: str, repository: str, commit: str) -> Path:
+    """Returns the folder of a fetched model of the Hub; raises `LMError` if a file of it is not on this machine."""
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+    except ImportError:
+        raise LMError(f"{name} needs huggingface_hub: pip install 'gre-bench[lm]'") from None
+    try:
+        kept = snapshot_download(repository, revision=commit, allow_patterns=HUB_FILES, local_files_only=True)
+        return Path(kept)
+    except LocalEntryNotFoundError:
+        raise LMError(
+            f"evaluation LM {name} is not on this machine, or not whole; run: gre-bench models get {name}"
+        ) from None
 
 
 def named(folder: Path) -> Pretrained | None:
@@ -189,6 +245,10 @@ def located(folder: Path, kind: Kind) -> Path:
 
     Raises `LMError` if the pretrained model is not of the *kind* that is needed, was not fetched, or is incomplete.
     """
+    if hub := hub_model(str(folder)):
+        if kind != "lm":
+            raise LMError(f"{folder}: a model of the Hub is an evaluation LM; it belongs into {SETTINGS['lm']}")
+        return _on_the_hub(str(folder), *hub)
     entry = named(folder)
     if entry is None:
         return folder

@@ -224,7 +224,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     backend: str = _field("cache-ngram", "kind of evaluation LM")
     folder: Path | None = _field(
-        None, "model folder, or a name from gre-bench models list; cache-ngram and gem-smollm2 need none"
+        None, "folder, name of models list, or OWNER/NAME@COMMIT of the Hub; cache-ngram and gem-smollm2 need none"
     )
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "device of a transformers model")
     dtype: Literal["float32", "bfloat16", "float16"] = _field(

@@ -14,7 +14,7 @@ from gre_bench.core.errors import GreBenchError, LMError, SettingsError
 from gre_bench.core.extensions import Catalogue
 from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
-from gre_bench.core.pretrained import located, named
+from gre_bench.core.pretrained import is_name, located
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
@@ -135,7 +135,7 @@ def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
     if settings.folder is None:
         return settings
-    if named(settings.folder) and settings.backend not in ("transformers", "vllm"):
+    if is_name(settings.folder) and settings.backend not in ("transformers", "vllm"):
         raise SettingsError(f"{settings.folder} needs another backend: --set evaluation_lm.backend=transformers")
     return settings.model_copy(update={"folder": located(settings.folder, "lm")})
 

@@ -30,9 +30,9 @@ from typing import Any
 
 from gre_bench.core.children import dying_with
 from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
-from gre_bench.core.pretrained import VARIABLE, Held, Pretrained, cache, held, write_sums
+from gre_bench.core.pretrained import HUB_FILES, VARIABLE, Held, Pretrained, cache, held, located, write_sums
 from gre_bench.lm.embedders import embedder_digest, modules
-from gre_bench.lm.weights import flush, folder_digest, no_bars
+from gre_bench.lm.weights import check_files, flush, folder_digest, no_bars
 
 POLL_S = 0.2
 _PIECE = 1 << 20
@@ -90,6 +90,36 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict
         "name": entry.name, "folder": str(model.folder), "digest": model.digest, "bytes": model.bytes,
         "seconds": seconds, "made": made,
     }  # fmt: skip
+
+
+def get_from_hub(name: str, repository: str, commit: str) -> Path:
+    """Fetches the safetensors model of *repository* at *commit* into the cache of huggingface_hub; returns its folder.
+
+    Raises `LMError` if huggingface_hub is not installed, `SourceError` if the model has no safetensors or is refused,
+    and `ServiceDown` if the Hub cannot be reached.
+    """
+    try:
+        from huggingface_hub import constants, errors, snapshot_download, utils
+    except ImportError:
+        raise LMError(f"{name} needs huggingface_hub: pip install 'gre-bench[lm]'") from None
+    utils.disable_progress_bars()
+    try:
+        folder = Path(snapshot_download(repository, revision=commit, allow_patterns=HUB_FILES))
+    except errors.GatedRepoError:
+        page = f"accept its conditions on {repository}'s page on the Hub, and set HF_TOKEN"
+        raise SourceError(f"{name} is gated: {page}") from None
+    except errors.RevisionNotFoundError:
+        raise SourceError(f"{name}: the repository has no such commit") from None
+    except errors.RepositoryNotFoundError:
+        raise SourceError(f"{name}: no such repository on the Hub, or a private one (set HF_TOKEN)") from None
+    except Exception as error:  # its errors come from several libraries
+        if isinstance(error, OSError) and fault_of_the_machine(error):
+            raise
+        cause = error.__cause__ or error
+        reason = " ".join(str(cause).split())[:200] or type(cause).__name__
+        raise ServiceDown(f"{name} cannot be fetched from {constants.ENDPOINT}: {reason}") from None
+    check_files(folder)
+    return located(Path(name), "lm")
 
 
 def remove(entry: Pretrained) -> Path:

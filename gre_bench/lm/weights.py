@@ -350,8 +350,8 @@ def check_files(folder: Path) -> Adapter | None:
     adapter = read_adapter(folder)
     folder = adapter.base if adapter else folder
     if not folder.is_dir():
-        problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
-        raise LMError(f"evaluation LM {folder}: {problem}")
+        problem = "there is no such folder; give one that holds a downloaded model, or OWNER/NAME@COMMIT of the Hub"
+        raise LMError(f"evaluation LM {folder}: {problem}{hint(folder)}")
     if not (folder / "config.json").is_file():
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):

@@ -330,13 +330,19 @@ def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
     from gre_bench.writing.http_writer import check_endpoint
+    from gre_bench.writing.inspect_writer import open_provider
 
     for model in _named_models(settings):
         check = f"LM {model.name}"
         try:
+            if model.provider == "inspect":
+                open_provider(model)
+                yield Finding(check, "ok", f"{model.server} can be opened; nothing was sent")
+                continue
             answer = check_endpoint(model)
-        except LMError as error:
-            yield Finding(check, "problem", str(error), f"export {model.key_env}=...")
+        except (LMError, SettingsError) as error:
+            to_do = f"export {model.key_env}=..." if model.provider == "openai" else "set or install what it names"
+            yield Finding(check, "problem", str(error), to_do)
             continue
         where, key = urlsplit(model.endpoint).netloc, f", key in {model.key_env}" if model.key_env else ""
         if answer.status is None:

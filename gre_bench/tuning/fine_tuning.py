@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained import located, named, placed
+from gre_bench.core.pretrained import is_name, located, placed
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import (
     ADAPTER_WEIGHTS,
@@ -92,7 +92,7 @@ def fine_tune(
         made = {
             "method": settings.method,
             "base": {
-                "folder": str(base if named(base) else base.resolve()),
+                "folder": str(base if is_name(base) else base.resolve()),
                 "digest": weights.digest,
                 "dtype": weights.dtype,
                 "quantisation": weights.quantisation,
@@ -197,7 +197,7 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
             wrapped.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             return
-        wrapped.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
+        wrapped.peft_config["default"].base_model_name_or_path = str(base) if is_name(base) else os.path.abspath(base)
         # An adapter never holds embeddings; without this argument peft would ask a hub about the base.
         wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
         file = folder / ADAPTER_WEIGHTS

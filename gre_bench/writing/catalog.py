@@ -25,12 +25,16 @@ from gre_bench.prompts.library import load
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.fit import OverLong
 from gre_bench.writing.http_writer import HttpWriter, LogprobWriter
+from gre_bench.writing.inspect_writer import InspectWriter
 from gre_bench.writing.lm_writer import LMTextWriter
 from gre_bench.writing.rules.judgments import WRITER as RULE_JUDGMENTS
 from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RULE, RuleTextWriter
 from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 
 W = TypeVar("W", bound=HttpWriter)
+WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": InspectWriter}
+"""How an LM is reached → what writes with it."""
+
 RATE_LIMITERS = "endpoints"
 """Folder in the state that holds the rate limiters; all requests to an endpoint share one."""
 
@@ -134,7 +138,7 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
         where = f" in {writer_context.models}" if writer_context.models else ""
         raise SettingsError(f"no writer {name!r}{where}; {did_you_mean(name, (*NAMES, *models))}")
     chosen = models[model].sampled(writer_context.sampling.get(model))
-    writer = writer_context.writer(chosen, HttpWriter)
+    writer = writer_context.writer(chosen, WRITERS[chosen.provider])
     judging = domain_of(writer_context.domain).judgments
     guide = condition(guideline) if guideline else None
     return LMTextWriter(writer, chosen.sampling, guide, judging, chosen, writer_context.over_long), chosen
@@ -163,8 +167,11 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
         raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
     model = models[name]
-    return ExaminerLM(writer_context.writer(model, HttpWriter), model.sampling)
+    return ExaminerLM(writer_context.writer(model, WRITERS[model.provider]), model.sampling)
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)
+    model = open_examiner(name, writer_context).writer.model
+    if model.provider != "openai":
+        raise SettingsError(f"log-probabilities need an OpenAI-compatible endpoint, and {model.name} has a provider")
+    return writer_context.writer(model, LogprobWriter)

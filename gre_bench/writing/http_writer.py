@@ -67,7 +67,7 @@ class HttpWriter:
         retry_policy = retry_policy or RetryPolicy()
         concurrency = model.limits.concurrency or retry_policy.concurrency
         self.retry_policy = replace(retry_policy, concurrency=concurrency)
-        self.rate_limiter = rate_limiters and RateLimiter(model.endpoint, model.limits, rate_limiters, concurrency)
+        self.rate_limiter = rate_limiters and RateLimiter(model.server, model.limits, rate_limiters, concurrency)
         self._client: HttpClient | None = None
 
     def __repr__(self) -> str:
@@ -249,7 +249,7 @@ def _without_text(reply: Reply) -> bool:
 
 
 def _sound_chat(chat: Chat) -> Chat:
-    return Chat(_sound(chat.system), _sound(chat.user))
+    return Chat(sound(chat.system), sound(chat.user))
 
 
 class LogprobWriter(HttpWriter):
@@ -299,7 +299,7 @@ def _tokens(tree: Any) -> list[dict[str, Any]]:
 def _text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is no text")
-    return _sound(token)
+    return sound(token)
 
 
 def _logprob(value: object) -> float:
@@ -400,18 +400,18 @@ def read_completion(body: bytes) -> CompletionResult:
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
-    text, thinking = without_thinking(_sound(_content(message.get("content"))))
+    text, thinking = without_thinking(sound(_content(message.get("content"))))
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _part(tree, "usage") or {}
     more = {
-        "model": one_line(_sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
+        "model": one_line(sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
         "thinking": thinking,
         "prompt_tokens": _count(usage.get("prompt_tokens")),
         "reply_tokens": _count(usage.get("completion_tokens")),
     }
     refusal = _content(message.get("refusal"))
     if refusal or finish in _FILTERED:
-        detail = one_line(_sound(refusal) or f"stopped by the endpoint: {finish}")
+        detail = one_line(sound(refusal) or f"stopped by the endpoint: {finish}")
         return CompletionResult(Reply("refused", None, detail, **more))
     if finish in _BROKEN_OFF:
         return unanswered_request(f"endpoint cut the reply off: {finish}")
@@ -462,7 +462,7 @@ def _content(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _sound(text: str) -> str:
+def sound(text: str) -> str:
     """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 

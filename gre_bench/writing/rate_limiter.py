@@ -33,14 +33,14 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter of the URL *endpoint*; *folder* holds the files of all rate limiters.
+    """The rate limiter of *endpoint*, a URL or a provider; *folder* holds the files of all rate limiters.
 
     At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
     the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
-        host = re.sub(r"[^a-z0-9.-]", "_", urlsplit(endpoint).hostname or "")
+        host = re.sub(r"[^a-z0-9.-]", "_", urlsplit(endpoint).hostname or endpoint)
         self.limits = limits
         self.concurrency = limits.concurrency or concurrency
         self.folder = folder / f"{host}-{digest(endpoint)[:8]}"

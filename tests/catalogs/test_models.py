@@ -97,7 +97,7 @@ def test_everything_can_be_stated(tmp_path):
     [
         ({"name": ""}, "model None (entry 1): name: Field required"),
         ({"name": '"a b"'}, "model 'a b' (entry 1): name: "),
-        ({"endpoint": ""}, "model 'a' (entry 1): endpoint: Field required"),
+        ({"endpoint": ""}, "model 'a' (entry 1): endpoint: Value error, missing"),
         ({"endpoint": '"localhost:8000"'}, "not an http(s) URL"),
         ({"endpoint": '"http://ho st/v1"'}, "not an http(s) URL"),
         ({"endpoint": '"http://host:99999/v1"'}, "endpoint: "),

@@ -9,6 +9,8 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import openpyxl
+import pymupdf
 import pytest
 
 import gre_bench
@@ -17,6 +19,7 @@ from gre_bench.store import Store
 from gre_bench.store.files import held
 from gre_bench.store.queries import CURRENT_SIGNATURES, IMPORTS, KNOWN_CANDIDATES, LEADERBOARD, REVIEWS, SAMPLE
 from tests.cli.calling import call
+from tests.conftest import ROOT
 
 GOOD, BAD_INPUT = 0, 2
 PAPERS = [f"s{n:02d}" for n in range(1, 6)]
@@ -137,6 +140,50 @@ def test_a_paper_with_one_review_joins_the_others_if_the_user_says_so(files):
     assert (board.loc["human", "expected"], board.loc["mine", "expected"]) == (4, 9)
 
 
+REPLY = {"response": {"body": {"choices": [{"message": {"content": text_of("s01", 3)}}]}}}
+BAD_FILES = {
+    "a form that fits two entries": ([REPLY | {"custom_id": "s01", "doc_id": 1, "doc": {}, "resps": []}], "the form of a batch API's output and of"),
+    "rows of two forms": ([REPLY | {"custom_id": "s01"}, {"paper_id": "s02", "review": "x y z"}], "row 2 has the form of a plain table"),
+    "a list of lists": ([["s01", text_of("s01", 3)]], "row 1: not a JSON object"),
+    "a nested list of lists": ([{"paper_id": "s01", "reviews": [["x"]]}], "reviews is a list of lists"),
+    "nested cells that are no JSON": ([{"paper_id": "s01", "reviews_json": "[{'review': 'x'}]"}], "reviews_json is no JSON"),
+    "thinking alone": ([{"paper_id": "s01", "review": f"<think>{text_of('s01', 3)}</think>"}], "review is thinking alone"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_holds_nothing_usable_says_why_in_one_line_and_stores_nothing(files, name):
+    rows, reason = BAD_FILES[name]
+    (files / "bad.json").write_text(json.dumps(rows))
+    code, out, said = call(*NEW, "--candidate", "bad=bad.json")
+    assert (code, "\n" in said.strip()) == (BAD_INPUT, False)
+    assert reason in out + said and "HEADER" not in said
+    assert not (files / "state" / "editions").exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "merged", "line"), [("=A2", None, "cell B2 is a formula"), ("x", "A2:A3", "A2:A3 are merged")]
+)
+def test_a_spreadsheet_with_formulas_or_merged_cells_is_one_line_and_stores_nothing(files, cell, merged, line):
+    book = openpyxl.Workbook()
+    for row in (["paper_id", "review"], ["s01", cell], ["s02", text_of("s02", 3)]):
+        book.active.append(row)
+    if merged:
+        book.active.merge_cells(merged)
+    book.save(files / "bad.xlsx")
+    code, _, said = call(*NEW, "--candidate", "bad=bad.xlsx")
+    assert (code, "\n" in said.strip(), line in said) == (BAD_INPUT, False, True)
+    assert not (files / "state" / "editions").exists()
+
+
+def test_a_file_over_its_bound_is_one_line_and_stores_nothing(files, monkeypatch):
+    monkeypatch.setattr("gre_bench.ingest.records.row_files.LONGEST_ROW", 2000)
+    (files / "bad.csv").write_text(f"paper_id,review\ns01,{'x ' * 2000}\n")
+    code, _, said = call(*NEW, "--candidate", "bad=bad.csv")
+    assert (code, "\n" in said.strip(), "bad.csv: a line is longer than" in said) == (BAD_INPUT, False, True)
+    assert not (files / "state" / "editions").exists()
+
+
 def test_a_row_that_cannot_be_used_stores_nothing_unless_the_user_says_partial(files):
     human_file(files / "human.csv", [("s99", 1, text_of("s99", 1), "main"), ("s01", 3, "", "main")])
     code, out, line = call(*NEW)
@@ -179,12 +226,12 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
 FORM = ["Number", "Summary", "What did you like?", "What is missing?"]
 
 
-def form_file(path, delimiter=";"):
+def form_file(path, delimiter=";", papers=PAPERS):
     """A form's export: three columns of text, headers that nobody could guess, and a last row without anything."""
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(FORM)
-        for paper in PAPERS:
+        for paper in papers:
             writer.writerows([paper, *(f"{part} {text_of(paper, n)}" for part in "abc")] for n in (1, 2))
         writer.writerow([""] * 4)
     return path
@@ -205,6 +252,51 @@ def test_one_refusal_names_all_that_is_unclear_in_all_files_and_the_options_in_i
     code, out, _ = call(*command, *options)
     assert code == GOOD and "form.csv: 10 human reviews" in out and "11 rows: 10 used · 1 blank" in out
     assert "odd.json: 5 reviews by m" in out
+
+
+def organiser_files(folder):
+    """An organiser's folder: twelve PDFs, a form's export, and AI reviews as XLSX, as a folder and as CSV."""
+    papers = [f"p{n:02d}" for n in range(1, 13)]
+    (folder / "pdfs").mkdir()
+    for paper in papers:
+        body = f"The method of {paper} works. We prove a bound for it.\n" * 20
+        with pymupdf.open() as pdf:
+            page = pdf.new_page()
+            page.insert_text((72, 72), f"On {paper} and its bounds", fontsize=18)
+            page.insert_text((72, 110), f"Abstract\nWe study {paper} and its learning rate, with proofs.", fontsize=10)
+            page.insert_text((72, 150), f"1 Introduction\n{body}", fontsize=10)
+            pdf.save(folder / "pdfs" / f"{paper}.pdf")
+    form_file(folder / "form.csv", papers=papers)
+    book = openpyxl.Workbook()
+    book.active.append(["Paper", "Text of the review"])
+    for paper in papers:
+        book.active.append([f"{paper}.pdf", text_of(paper, 4)])
+    book.save(folder / "tool.xlsx")
+    (folder / "first").mkdir()
+    for paper in papers:
+        (folder / "first" / f"{paper}.md").write_text(text_of(paper, 5))
+    with (folder / "second.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "output"], *([paper, text_of(paper, 6)] for paper in papers)])
+
+
+def test_an_organiser_s_folder_becomes_a_board_by_the_one_command_of_the_documentation(tmp_path, monkeypatch):
+    work_in(tmp_path, monkeypatch)
+    organiser_files(tmp_path)
+    (command,) = [
+        " ".join(line.replace("\\\n", " ").split())
+        for line in (ROOT / "docs" / "bring-your-reviews.md").read_text().split("```sh\n")
+        if "--human form.csv" in line
+    ]
+    arguments = shlex.split(command.partition(" ```")[0], comments=True)
+    code, out, said = call(*arguments[1:], "--no-prefect")
+    assert code == GOOD, said
+    told = " ".join(out.split())
+    assert "pdfs: 12 papers" in told and "25 rows: 24 used · 1 blank" in told
+    assert 'review is "Summary" + "What did you like?" + "What is missing?"' in told
+    for file, name in (("tool.xlsx", "tool"), ("first", "first"), ("second.csv", "second")):
+        assert f"{file}: 12 reviews by {name}" in told
+    board = gre_bench.leaderboard("OWN-2026")
+    assert {"human", "tool", "first", "second"} <= set(board["candidate"])
 
 
 def test_a_question_about_a_column_is_asked_again_after_a_wrong_number(files, monkeypatch):

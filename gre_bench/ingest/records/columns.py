@@ -204,7 +204,7 @@ def with_fields(
     """
     headers_of = _named(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
-    if reading.guess:
+    if reading.guess and table:  # else each row was refused with its own reason
         search = _Search(file, table, headers, wanted, headers_of, papers)
         search.all()
         if search.unclear:

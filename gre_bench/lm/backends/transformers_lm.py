@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import SpanError
+from gre_bench.core.pretrained import name_of_model
 from gre_bench.core.records import Chat, LMIdentity, Prediction
 from gre_bench.lm.protocol import ChatBackend, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
@@ -21,7 +22,7 @@ class TransformersLM(ChatBackend):
 
     def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine):
         identity = LMIdentity(
-            name=weights.folder.resolve().name,
+            name=name_of_model(weights.folder),
             digest=weights.digest,
             # In half precision the shape of a forward pass changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
