@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.board.tipping import pairs_of, tipping_points_of
+from gre_bench.board.family import pairs_of
+from gre_bench.board.tipping import tipping_points_of
 from gre_bench.board.words import LIKELY, headline
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
