@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gre_bench.board.words import Standing, is_validated
+from gre_bench.board.words import LMOrder, is_validated
 from gre_bench.ranking.rank_statistics import Family, Pairs, family
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, LeaderboardRow, Query
 
@@ -25,7 +25,7 @@ def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> 
     return family(pairs_of(read, signature_id), groups, above)
 
 
-def standings_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[Standing]:
+def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
     """Returns what each validated evaluation LM says of order by one metric; that of *signature_id* comes first.
 
     *rows*: its board; *board*: which. The other LMs are those of signatures that differ in nothing but the LM. Returns
@@ -33,22 +33,30 @@ def standings_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], 
     """
     if not is_validated(rows):
         return []
-    standings = []
+    lm_orders = []
     for lm in read(LMS_OF_METRIC, signature_id=signature_id):
         name = lm["signature_id"]
         own = rows if name == signature_id else read(LEADERBOARD, signature_ids=[name], board=board)
         if is_validated(own):
-            standings.append(Standing(lm["evaluation_lm"], own, family_of(read, name, own)))
-    return standings
+            lm_orders.append(LMOrder(lm["evaluation_lm"], own, family_of(read, name, own)))
+    return lm_orders
 
 
-def pair_rows(standings: Sequence[Standing]) -> Iterator[dict[str, Any]]:
+def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str = "clean") -> dict[str, list[LMOrder]]:
+    """Returns signature → `lm_orders_of` its board, for the *rows* of several boards."""
+    boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
+    for row in rows:
+        boards[row["signature_id"]].append(row)
+    return {name: lm_orders_of(read, name, own, board) for name, own in boards.items()}
+
+
+def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
     """Yields one row per evaluation LM and test of two candidates, with all that is known of their difference."""
-    for standing in standings:
-        for test in standing.tests.tests:
+    for lm_order in lm_orders:
+        for test in lm_order.tests.tests:
             each = test if test.difference >= 0 else test.flipped()
-            more = {"win_rate": each.win_rate, "surely_ahead": each.surely_ahead, "tests": standing.tests.size}
-            yield {"metric": standing.rows[0]["metric"], "evaluation_lm": standing.lm} | asdict(each) | more
+            more = {"win_rate": each.win_rate, "surely_ahead": each.surely_ahead, "tests": lm_order.tests.size}
+            yield {"metric": lm_order.rows[0]["metric"], "evaluation_lm": lm_order.lm} | asdict(each) | more
 
 
 def pairs_of(read: Read, signature_id: str) -> Pairs:

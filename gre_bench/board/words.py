@@ -135,7 +135,7 @@ CONTROLS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LMOrder:
     """What one evaluation LM says of order: its name, the *rows* of its board and the family of *tests* behind them."""
 
     lm: str
@@ -143,10 +143,10 @@ class Standing:
     tests: Family
 
 
-def answer(rows: Sequence[LeaderboardRow], standings: Sequence[Standing] = ()) -> str:
+def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
     """Returns the answer of one board: who leads, who is not told apart, and who is not ranked, with the reason.
 
-    *standings*: those of all validated evaluation LMs, that of the board first. A metric that is not validated orders
+    *lm_orders*: those of all validated evaluation LMs, that of the board first. A metric that is not validated orders
     nobody. The answer then says why, and names no leader.
     """
     own = [row for row in rows if row["group_name"] is None]
@@ -159,7 +159,7 @@ def answer(rows: Sequence[LeaderboardRow], standings: Sequence[Standing] = ()) -
     elif why := untested(ranked):
         sentences.append(why)
     else:
-        sentences += _order(ranked, standings)
+        sentences += _order(ranked, lm_orders)
     if reasons := unranked(own):
         sentences.append(reasons)
     return " ".join(sentences)
@@ -272,20 +272,20 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
             yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
 
 
-def _order(ranked: Sequence[LeaderboardRow], standings: Sequence[Standing]) -> list[str]:
+def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
     """Returns who leads, where human stands, and which neighbours in rank are not told apart."""
     models = [row["candidate"] for row in ranked if row["kind"] == "model"]
-    tops = [_top(standing, models) for standing in standings]
+    tops = [_top(lm_order, models) for lm_order in lm_orders]
     leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
     sentences = []
     if leader:
-        sentences.append(_lead(leader, ranked, standings))
+        sentences.append(_lead(leader, ranked, lm_orders))
     elif len(models) > 1:
-        sentences.append(_no_lead(models, standings, tops))
+        sentences.append(_no_lead(models, lm_orders, tops))
     if human := next((row for row in ranked if row["kind"] == "human"), None):
-        sentences.append(_human(human, models, standings))
-    runs = _runs(ranked, leader, standings[0].tests)
-    by = f"By {standings[0].lm}, " if len(standings) > 1 else ""
+        sentences.append(_human(human, models, lm_orders))
+    runs = _runs(ranked, leader, lm_orders[0].tests)
+    by = f"By {lm_orders[0].lm}, " if len(lm_orders) > 1 else ""
     alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
     if alike:
         apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
@@ -295,24 +295,24 @@ def _order(ranked: Sequence[LeaderboardRow], standings: Sequence[Standing]) -> l
     return sentences + [f"{by}{into} {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _top(standing: Standing, models: Sequence[str]) -> tuple[str, list[str]]:
+def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
     """Returns the first of the *models* by an evaluation LM, and those that it is not surely ahead of.
 
     It is surely ahead by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
     """
-    rank = {row["candidate"]: row["rank"] or math.inf for row in standing.rows}
+    rank = {row["candidate"]: row["rank"] or math.inf for row in lm_order.rows}
     first, *others = sorted(models, key=lambda name: rank.get(name, math.inf))
-    tests = {name: standing.tests.between(first, name) for name in others}
+    tests = {name: lm_order.tests.between(first, name) for name in others}
     return first, [name for name, test in tests.items() if test is None or not test.surely_ahead]
 
 
-def _lead(leader: str, ranked: Sequence[LeaderboardRow], standings: Sequence[Standing]) -> str:
+def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
     """Returns who leads by which LMs, the next model, and the words that the metric reads of it and of human reviews.
 
     Scores grow with length. The human baseline is what reviewers are compared with, so it never leads.
     """
-    by = _listed([each.lm for each in standings]) if len(standings) > 1 else "one evaluation LM"
-    sentence = f"{_short(leader)} leads by {by}{_ahead(leader, ranked, standings[0])}."
+    by = _listed([each.lm for each in lm_orders]) if len(lm_orders) > 1 else "one evaluation LM"
+    sentence = f"{_short(leader)} leads by {by}{_ahead(leader, ranked, lm_orders[0])}."
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):
@@ -321,20 +321,20 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], standings: Sequence[Sta
     return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."
 
 
-def _ahead(leader: str, ranked: Sequence[LeaderboardRow], standing: Standing) -> str:
+def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
     """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers`` with the test of *leader* and the next model."""
     after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
-    test = standing.tests.between(leader, after)
+    test = lm_order.tests.between(leader, after)
     if test is None:
         return ""
     return f", ahead of {_short(after)} (p {_equals(test.p_holm)}) on {test.ahead} of {counted(test.papers, 'paper')}"
 
 
-def _no_lead(models: Sequence[str], standings: Sequence[Standing], tops: Sequence[tuple[str, list[str]]]) -> str:
+def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
     """Returns that no model leads, and by which evaluation LM the first one is level with whom."""
-    said: dict[str, list[str]] = {}
-    for standing, (first, level) in zip(standings, tops, strict=True):
-        tests = [test for test in standing.tests.tests if {test.first, test.second} <= set(models)]
+    lms_by_answer: dict[str, list[str]] = {}
+    for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
+        tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
         if all(test.p_holm >= ALPHA for test in tests):
             what = f"no test tells any two of {len(models)} models apart"
         elif level:
@@ -342,35 +342,35 @@ def _no_lead(models: Sequence[str], standings: Sequence[Standing], tops: Sequenc
             what = f"{_short(first)} is not surely ahead of {others if len(level) > 2 else _listed(level)}"
         else:
             what = f"{_short(first)} is ahead of all others"
-        said.setdefault(what, []).append(standing.lm)
-    if len(standings) < 2:
-        return f"No model leads: {next(iter(said), 'there is no test')}."
-    return f"No model leads: {'; '.join(f'by {_listed(lms)}, {what}' for what, lms in said.items())}."
+        lms_by_answer.setdefault(what, []).append(lm_order.lm)
+    if len(lm_orders) < 2:
+        return f"No model leads: {next(iter(lms_by_answer), 'there is no test')}."
+    return f"No model leads: {'; '.join(f'by {_listed(lms)}, {what}' for what, lms in lms_by_answer.items())}."
 
 
-def _human(human: LeaderboardRow, models: Sequence[str], standings: Sequence[Standing]) -> str:
+def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
     """Returns how many models the human baseline is told from, by which evaluation LMs, and whose wording it has."""
-    said: dict[str, list[str]] = {}
-    for standing in standings:
-        tests = [test for name in models if (test := standing.tests.between(HUMAN, name))]
-        told = [test for test in tests if test.p_holm < ALPHA]
-        above = sum(test.difference > 0 for test in told)
-        parts = [f"{where} {_of(count, len(models))}" for where, count in
-                 (("above", above), ("below", len(told) - above)) if count]  # fmt: skip
+    lms_by_answer: dict[str, list[str]] = {}
+    for lm_order in lm_orders:
+        tests = [test for name in models if (test := lm_order.tests.between(HUMAN, name))]
+        apart = [test for test in tests if test.p_holm < ALPHA]
+        above = sum(test.difference > 0 for test in apart)
+        parts = [f"{where} {_share_of(count, len(models))}" for where, count in
+                 (("above", above), ("below", len(apart) - above)) if count]  # fmt: skip
         what = (
             f"scores {' and '.join(parts)}"
             if parts
             else f"is told from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
-        if len(models) == len(told) == 1:
-            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_equals(told[0].p_holm)})"
-        said.setdefault(what, []).append(standing.lm)
+        if len(models) == len(apart) == 1:
+            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_equals(apart[0].p_holm)})"
+        lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
-    by = [f"{what} by {_listed(lms)}" if len(standings) > 1 else what for what, lms in said.items()]
+    by = [f"{what} by {_listed(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
     return f"The human baseline{wording} {', and '.join(by)}."
 
 
-def _of(count: int, models: int) -> str:
+def _share_of(count: int, models: int) -> str:
     return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
 
 

@@ -116,8 +116,8 @@ class Family:
 
     def between(self, first: str, second: str) -> PairTest | None:
         """Returns the test of *first* against *second*; None if the family has none."""
-        found = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
-        return found.flipped() if found and found.first != first else found
+        test = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
+        return test.flipped() if test and test.first != first else test
 
     def with_others(self, others: Sequence[float]) -> list[float]:
         """Returns the p-values *others*, of hypotheses that the family lacks, corrected over the family and them."""

@@ -13,8 +13,8 @@ A contrast is about the metrics of the board, or about those that its entry name
 stands in each release whose settings name the file (``board.contrasts``), so readers can tell whether it was changed.
 
 A contrast of two candidates that are ranked in one group is a test of the board, and has its p-value. Others are
-corrected over the board's family of tests and themselves. Parts of differences, by chance and above, and differences at
-equal length (`gre_bench.stats.length`) are corrected each on their own, over all contrasts and metrics of an LM.
+corrected over the board's family of tests and themselves. Further tests are corrected each on their own, over all
+contrasts and metrics of an LM: of the parts by chance and above, and at equal length (`gre_bench.stats.length`).
 
 Scores of two evaluation LMs have different signatures and are not compared. Only quantities without a unit are: ranks,
 correlations, and leads over the human baseline in standard errors. The results also count on how many tests of both

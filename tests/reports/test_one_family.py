@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.board.family import groups_of, standings_of, pair_rows
+from gre_bench.board.family import groups_of, lm_orders_of, pair_rows
 from gre_bench.board.words import answer, ties
 from gre_bench.cli.views.comparison import _verdict
 from gre_bench.ranking.rank_statistics import Pairs, rank_statistics
@@ -133,7 +133,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             if row["board"]:
                 number(lm, first, second, row["board"]["p_holm"])
     for lm, rows in store.boards.items():
-        told = standings_of(store.read, lm, rows)
+        told = lm_orders_of(store.read, lm, rows)
         for test in pair_rows(told[:1]):
             number(lm, test["first"], test["second"], test["p_holm"])
         for row in rows:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 
-from gre_bench.board.family import standings_of
+from gre_bench.board.family import lm_orders_of, orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
     FEWEST_PAPERS,
-    Standing,
+    LMOrder,
     answer,
     at_human_length,
     contamination_gap,
@@ -64,6 +64,7 @@ def show_leaderboard(
     edition: str,
     rows: Sequence[LeaderboardRow],
     signatures: Sequence[SignatureRow],
+    orders: Mapping[str, Sequence[LMOrder]],
     separations: Sequence[SeparationRow] = (),
     exposures: Sequence[ExposureRow] = (),
     gaps: Sequence[CleanGapRow] = (),
@@ -71,13 +72,13 @@ def show_leaderboard(
     wanted: str | None = None,
     every: bool = False,
     brief: bool = False,
-    standings: Mapping[str, Sequence[Standing]] | None = None,
 ) -> None:
     """Prints the board of the headline metric, and one line for each other metric and group.
 
     - *brief*: the answer, the table and whether the metric is validated, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
+    - *orders*: signature → what each validated evaluation LM says of order (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
     - *gaps*: the difference in score between contaminated and other models.
@@ -85,9 +86,7 @@ def show_leaderboard(
       the reviews.
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
-    - *standings*: signature → what each validated evaluation LM says of order (`standings_of`).
     """
-    told = standings or {}
     for metric in sorted({row["metric"] for row in rows if not is_known(row["metric"])}):
         say(f"no board of {metric}: the package that has this metric is missing; install it again", style="yellow")
     rows = [row for row in rows if is_known(row["metric"])]
@@ -107,15 +106,15 @@ def show_leaderboard(
             say("")
         for group, members in groupby(own, key=lambda row: row["group_name"]):
             if group is None or every or len({row["group_name"] for row in own}) == 1:
-                _table(edition, list(members), signature, group, printed, told.get(name, ()))
+                _table(edition, list(members), signature, group, printed, orders.get(name, ()))
         _cautions(own, signature, exposures, gap.get(name))
         if details:
             _ties(own)
-            _differences(own, told.get(name, ()))
+            _differences(own, orders.get(name, ()))
             show_details(own)
             _basis(signature, auc.get(name), exposures)
     if not every and not brief:
-        _others(boards, first, told)
+        _others(boards, first, orders)
     if details:
         say("; ".join(_legend(boards[first], {row["metric"] for row in rows})), style="dim")
 
@@ -141,8 +140,8 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
 def show_sentence(store: Store) -> None:
     """Prints the first sentence of what the headline metric of *store* answers, without the table."""
     signature, rows = _headline_board(store)
-    told = standings_of(store.read, signature["signature_id"], rows)
-    first = answer(rows, told).partition(". ")[0].rstrip(".")
+    orders = lm_orders_of(store.read, signature["signature_id"], rows)
+    first = answer(rows, orders).partition(". ")[0].rstrip(".")
     say(f"{recipe_of(signature['metric']).title}, {counted(rows[0]['sampled'], 'paper')}: {first}.")
 
 
@@ -171,10 +170,8 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
     brief = brief and summary["outcome"] == "done"
     exposures, wanted = store.read(EXPOSURES), headline_metric(store)
-    told = {name: standings_of(store.read, name, [row for row in rows if row["signature_id"] == name]) for name in ids}
-    show_leaderboard(
-        summary["edition"], rows, signatures, separations, exposures, wanted=wanted, brief=brief, standings=told
-    )
+    orders = orders_by_signature(store.read, rows)
+    show_leaderboard(summary["edition"], rows, signatures, orders, separations, exposures, wanted=wanted, brief=brief)
     if not brief:
         screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
@@ -203,7 +200,7 @@ def _table(
     signature: SignatureRow,
     group: str | None,
     printed: set[str] | None,
-    standings: Sequence[Standing],
+    lm_orders: Sequence[LMOrder],
 ) -> None:
     """Prints one board. *printed*: the notes printed before, which are not repeated; None: no notes and no controls."""
     recipe = recipe_of(signature["metric"])
@@ -211,7 +208,7 @@ def _table(
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
     apart = f" · group {group}, ranked among itself" if group else ""
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
-    say(answer([{**row, "group_name": None} for row in rows], standings))
+    say(answer([{**row, "group_name": None} for row in rows], lm_orders))
     say("")
     controls = [] if printed is None else [row for row in rows if row["kind"] == "control"]
     rows = [*(row for row in rows if row["kind"] != "control"), *controls]
@@ -240,15 +237,15 @@ def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
     return bool(controls and ranked) and max(controls) > min(ranked)
 
 
-def _others(boards: dict[str, list[LeaderboardRow]], first: str, told: Mapping[str, Sequence[Standing]]) -> None:
+def _others(boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[LMOrder]]) -> None:
     """Prints one line for the boards of other metrics that say the same, and for each group of the *first* board."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
-            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members], told.get(first, ()))}")
+            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members], orders.get(first, ()))}")
     titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
-            sentence = answer(own, told.get(name, ())).partition(". ")[0].rstrip(".")
+            sentence = answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
             titles.setdefault(sentence, []).append(recipe_of(own[0]["metric"]).title)
     for sentence, metrics in titles.items():
         say(f"{', '.join(metrics)}: {sentence}")
@@ -263,15 +260,15 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
         say(f"p is corrected for {counted(tests, 'test')}")
 
 
-def _differences(rows: Sequence[LeaderboardRow], standings: Sequence[Standing]) -> None:
+def _differences(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> None:
     """Prints, for neighbours in rank, the difference by mean, median and trimmed mean, and on how many papers it is."""
     lines = [
-        (standing.lm, screen.plain(test.first), screen.plain(test.second), number(test.difference),
+        (lm_order.lm, screen.plain(test.first), screen.plain(test.second), number(test.difference),
          number(test.median), f"{number(test.trimmed)} (from {number(test.trimmed_low)})",
          f"{test.ahead} of {test.papers}", f"{test.win_rate:.0%}", p_value(test.p_holm), p_value(test.sign_p))
         for row in rows if row["rank"] is not None and row["next_candidate"]
-        for standing in standings
-        if (test := standing.tests.between(row["candidate"], row["next_candidate"]))
+        for lm_order in lm_orders
+        if (test := lm_order.tests.between(row["candidate"], row["next_candidate"]))
     ]  # fmt: skip
     if lines:
         heads = ("by", "candidate", "next", "mean", "median", "trimmed", "ahead on", "win rate", "p", "sign test p")
