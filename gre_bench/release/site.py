@@ -186,6 +186,7 @@ def _board(
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=untested(ranked),
         ties=tuple(ties(ranked)),
+        tests=orders[0].tests.tests if orders else (),
         exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyright: ignore[reportArgumentType]
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
