@@ -260,20 +260,26 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
         say(f"p is corrected for {counted(tests, 'test')}")
 
 
-def _differences(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> None:
+def _differences(rows: Sequence[LeaderboardRow], orders: Sequence[LMOrder]) -> None:
     """Prints, for neighbours in rank, the difference by mean, median and trimmed mean, and on how many papers it is."""
-    lines = [
-        (lm_order.lm, screen.plain(test.first), screen.plain(test.second), number(test.difference),
-         number(test.median), f"{number(test.trimmed)} (from {number(test.trimmed_low)})",
-         f"{test.ahead} of {test.papers}", f"{test.win_rate:.0%}", p_value(test.p_holm), p_value(test.sign_p))
-        for row in rows if row["rank"] is not None and row["next_candidate"]
-        for lm_order in lm_orders
-        if (test := lm_order.tests.between(row["candidate"], row["next_candidate"]))
-    ]  # fmt: skip
-    if lines:
-        heads = ("by", "candidate", "next", "mean", "median", "trimmed", "ahead on", "win rate", "p", "sign test p")
-        screen.grid(heads, lines, left=3, fold=True, title="Neighbours in rank: their difference over papers",
-                    box=SIMPLE_HEAD, padding=(0, 1, 0, 0))  # fmt: skip
+    neighbours = [(row["candidate"], row["next_candidate"]) for row in rows if row["rank"] and row["next_candidate"]]
+    lines = [(each.lm, test) for pair in neighbours for each in orders if (test := each.tests.between(*pair))]
+    if not lines:
+        return
+    columns = [
+        Column("candidate", [screen.plain(test.first) for _, test in lines], 0, "name", WIDEST_NAME),
+        Column("next", [screen.plain(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
+        Column("mean", [number(test.difference, "+.2f") for _, test in lines]),
+        Column("p", [p_value(test.p_holm) for _, test in lines]),
+        Column("median", [number(test.median, "+.2f") for _, test in lines], 1),
+        Column("trimmed", [f"{test.trimmed:+.2f} (≥ {test.trimmed_low:+.2f})" for _, test in lines], 1),
+        Column("ahead on", [f"{test.ahead} of {test.papers}" for _, test in lines]),
+        Column("win rate", [f"{test.win_rate:.0%}" for _, test in lines], 2),
+        Column("sign test p", [p_value(test.sign_p) for _, test in lines], 1),
+    ]
+    if len(orders) > 1:
+        columns.insert(0, Column("by", [lm for lm, _ in lines], 0, "name"))
+    show("Neighbours in rank: their difference over papers", columns, [""] * len(lines))
 
 
 def _cautions(
