@@ -1,6 +1,9 @@
 """The tests behind all that a board says of order: one family for each metric and evaluation LM.
 
 Board, page, JSON, `compare` and the contrasts of a file read this family, so no two of them contradict each other.
+
+Contrasts are members of the family, and no gatekeepers before the other pairs: there, a single question whose answer is
+no difference would keep the board from any order.
 """
 
 from __future__ import annotations
