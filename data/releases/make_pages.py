@@ -25,6 +25,7 @@ from gre_bench.release.database import FILLED, FOLDER, VIEWS_FILE, opened, table
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load
+from gre_bench.reports.publishing import of_program
 from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
@@ -36,7 +37,7 @@ STATED = ("usd", "conflict", "covered")
 
 
 def renew(release: Path, about: dict[str, Any]) -> None:
-    """Makes the `STATISTICS` of *release*, and the contrasts of its manifest *about*, again."""
+    """Makes the `STATISTICS` of *release*, its list of metrics and the contrasts of its manifest *about* again."""
     with opened(release) as connection:
         kept: list[Any] = table_rows(connection, "signatures")
         store = ReleaseTables(about["edition"], connection)
@@ -55,6 +56,10 @@ def renew(release: Path, about: dict[str, Any]) -> None:
                 rows = [row | {key: stated[row["signature_id"], row["candidate_id"]][key] for key in STATED}
                         for row in rows]  # fmt: skip
             _write(path, pyarrow.Table.from_pylist(rows, parquet.read_schema(path)))
+        path = release / FOLDER / "metrics.parquet"
+        metrics = list(of_program(about["signatures"], (), None).metrics)
+        _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
+        about["tables"]["metrics"] = len(metrics)
     with opened(release) as connection:  # the board is made of the tables above
         boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
     for name, table in boards.items():

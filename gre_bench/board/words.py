@@ -6,15 +6,21 @@ that belong to no group; groups are ranked among themselves.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 from gre_bench.core.known_names import listed
-from gre_bench.core.metrics import is_known, recipe_of
+from gre_bench.core.metrics import ALPHA, is_known, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
+
+if TYPE_CHECKING:
+    from gre_bench.ranking.rank_statistics import Family
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -128,10 +134,20 @@ CONTROLS = (
 )
 
 
-def answer(rows: Sequence[LeaderboardRow]) -> str:
+@dataclass(frozen=True, slots=True)
+class LMOrder:
+    """What one evaluation LM says of order: its name, the *rows* of its board and the family of *tests* behind them."""
+
+    lm: str
+    rows: Sequence[LeaderboardRow]
+    tests: Family
+
+
+def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) -> str:
     """Returns the answer of one board: who leads, who is not told apart, and who is not ranked, with the reason.
 
-    A metric that is not validated orders nobody. The answer then says why, and names no leader.
+    *lm_orders*: those of all validated evaluation LMs, that of the board first. A metric that is not validated orders
+    nobody. The answer then says why, and names no leader.
     """
     own = [row for row in rows if row["group_name"] is None]
     ranked = [row for row in own if row["rank"] is not None]
@@ -143,7 +159,7 @@ def answer(rows: Sequence[LeaderboardRow]) -> str:
     elif why := untested(ranked):
         sentences.append(why)
     else:
-        sentences += _order(ranked)
+        sentences += _order(ranked, lm_orders)
     if reasons := unranked(own):
         sentences.append(reasons)
     return " ".join(sentences)
@@ -256,33 +272,47 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
             yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
 
 
-def _order(ranked: Sequence[LeaderboardRow]) -> list[str]:
-    """Returns who leads and who is not told apart, from the ranks that the tests allow and the ties of neighbours.
-
-    A candidate leads if no test puts another one above it.
-    """
-    leaders = [row["candidate"] for row in ranked if row["rank_low"] == 1]
-    if len(leaders) == len(ranked) == 2:
-        return [f"{_listed(leaders)} are not told apart."]
-    if len(leaders) == len(ranked):
-        return [f"No test tells any two of these {len(ranked)} candidates apart."]
-    lead = _lead(leaders[0], ranked) if len(leaders) == 1 else f"{_listed(leaders)} share the lead."
-    runs = _runs(ranked, leaders)
+def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:
+    """Returns who leads, where human stands, and which neighbours in rank are not told apart."""
+    models = [row["candidate"] for row in ranked if row["kind"] == "model"]
+    tops = [_top(lm_order, models) for lm_order in lm_orders]
+    leader = tops[0][0] if tops and len(models) > 1 and all(top == (tops[0][0], []) for top in tops) else None
+    sentences = []
+    if leader:
+        sentences.append(_lead(leader, ranked, lm_orders))
+    elif len(models) > 1:
+        sentences.append(_no_lead(models, lm_orders, tops))
+    if human := next((row for row in ranked if row["kind"] == "human"), None):
+        sentences.append(_human(human, models, lm_orders))
+    runs = _runs(ranked, leader, lm_orders[0].tests)
+    by = f"By {lm_orders[0].lm}, " if len(lm_orders) > 1 else ""
     alike = [_listed([row["candidate"] for row in run]) for run, every in runs if every]
-    apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
-    sentences = [lead, f"{apart}."] if alike else [lead]
+    if alike:
+        apart = "; nor ".join(f"{names} are not told apart" if names == alike[0] else names for names in alike)
+        sentences.append(f"{by}{apart}.")
     chains = [(run[0]["rank"], run[-1]["rank"]) for run, every in runs if not every]
-    return sentences + [f"In ranks {first} to {last}, no two neighbours are told apart." for first, last in chains]
+    into = "in ranks" if by else "In ranks"
+    return sentences + [f"{by}{into} {first} to {last}, no two neighbours are told apart." for first, last in chains]
 
 
-def _lead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
-    """Returns who leads, and the words that the metric reads of it and of human reviews: scores grow with length.
+def _top(lm_order: LMOrder, models: Sequence[str]) -> tuple[str, list[str]]:
+    """Returns the first of the *models* by an evaluation LM, and those that it is not surely ahead of.
 
-    The human baseline is what reviewers are compared with, so it never leads.
+    It is surely ahead by the mean, by the trimmed mean and on more papers (`PairTest.surely_ahead`).
     """
-    if leader == HUMAN:
-        return f"The human baseline scores highest{_ahead(leader, ranked)}."
-    sentence = f"{leader.rpartition('/')[2]} leads{_ahead(leader, ranked)}."
+    rank = {row["candidate"]: row["rank"] or math.inf for row in lm_order.rows}
+    first, *others = sorted(models, key=lambda name: rank.get(name, math.inf))
+    tests = {name: lm_order.tests.between(first, name) for name in others}
+    return first, [name for name, test in tests.items() if test is None or not test.surely_ahead]
+
+
+def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> str:
+    """Returns who leads by which LMs, the next model, and the words that the metric reads of it and of human reviews.
+
+    Scores grow with length. The human baseline is what reviewers are compared with, so it never leads.
+    """
+    by = _listed([each.lm for each in lm_orders]) if len(lm_orders) > 1 else "one evaluation LM"
+    sentence = f"{_short(leader)} leads by {by}{_ahead(leader, ranked, lm_orders[0])}."
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):
@@ -291,42 +321,96 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
     return f"{sentence} Its {texts} have {own:.0f} words a paper, human's {human:.0f}."
 
 
-def _ahead(leader: str, ranked: Sequence[LeaderboardRow]) -> str:
-    """Returns ``, ahead of NEXT (p 0.012)`` with the corrected p of the test of *leader* and the next in rank."""
-    row = next(row for row in ranked if row["candidate"] == leader)
-    if row["next_p"] is None or row["next_candidate"] is None:
+def _ahead(leader: str, ranked: Sequence[LeaderboardRow], lm_order: LMOrder) -> str:
+    """Returns ``, ahead of NEXT (p 0.012) on 81 of 113 papers`` with the test of *leader* and the next model."""
+    after = next(row["candidate"] for row in ranked if row["kind"] == "model" and row["candidate"] != leader)
+    test = lm_order.tests.between(leader, after)
+    if test is None:
         return ""
-    p = p_value(row["next_p"])
-    return f", ahead of {row['next_candidate'].rpartition('/')[2]} (p {p if p.startswith('<') else f'= {p}'})"
+    return f", ahead of {_short(after)} (p {_equals(test.p_holm)}) on {test.ahead} of {counted(test.papers, 'paper')}"
 
 
-def _runs(ranked: Sequence[LeaderboardRow], leaders: Sequence[str]) -> list[tuple[list[LeaderboardRow], bool]]:
+def _no_lead(models: Sequence[str], lm_orders: Sequence[LMOrder], tops: Sequence[tuple[str, list[str]]]) -> str:
+    """Returns that no model leads, and by which evaluation LM the first one is level with whom."""
+    lms_by_answer: dict[str, list[str]] = {}
+    for lm_order, (first, level) in zip(lm_orders, tops, strict=True):
+        tests = [test for test in lm_order.tests.tests if {test.first, test.second} <= set(models)]
+        if all(test.p_holm >= ALPHA for test in tests):
+            what = f"no test tells any two of {len(models)} models apart"
+        elif level:
+            others = f"{_short(level[0])} and {counted(len(level) - 1, 'other')}"
+            what = f"{_short(first)} is not surely ahead of {others if len(level) > 2 else _listed(level)}"
+        else:
+            what = f"{_short(first)} is ahead of all others"
+        lms_by_answer.setdefault(what, []).append(lm_order.lm)
+    if len(lm_orders) < 2:
+        return f"No model leads: {next(iter(lms_by_answer), 'there is no test')}."
+    return f"No model leads: {'; '.join(f'by {_listed(lms)}, {what}' for what, lms in lms_by_answer.items())}."
+
+
+def _human(human: LeaderboardRow, models: Sequence[str], lm_orders: Sequence[LMOrder]) -> str:
+    """Returns how many models the human baseline is told from, by which evaluation LMs, and whose wording it has."""
+    lms_by_answer: dict[str, list[str]] = {}
+    for lm_order in lm_orders:
+        tests = [test for name in models if (test := lm_order.tests.between(HUMAN, name))]
+        apart = [test for test in tests if test.p_holm < ALPHA]
+        above = sum(test.difference > 0 for test in apart)
+        parts = [f"{where} {_share_of(count, len(models))}" for where, count in
+                 (("above", above), ("below", len(apart) - above)) if count]  # fmt: skip
+        what = (
+            f"scores {' and '.join(parts)}"
+            if parts
+            else f"is told from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
+        )
+        if len(models) == len(apart) == 1:
+            what = f"scores {'above' if above else 'below'} {_short(models[0])} (p {_equals(apart[0].p_holm)})"
+        lms_by_answer.setdefault(what, []).append(lm_order.lm)
+    wording = f" ({human['note']})" if human["note"] else ""
+    by = [f"{what} by {_listed(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
+    return f"The human baseline{wording} {', and '.join(by)}."
+
+
+def _share_of(count: int, models: int) -> str:
+    return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
+
+
+def _equals(p: float) -> str:
+    """Returns *p* to stand after ``p``: ``= 0.012`` or ``<0.001``."""
+    return text if (text := p_value(p)).startswith("<") else f"= {text}"
+
+
+def _short(name: str) -> str:
+    """Returns the *name* of a model without its maker."""
+    return name.rpartition("/")[2]
+
+
+def _runs(
+    ranked: Sequence[LeaderboardRow], leader: str | None, tests: Family
+) -> list[tuple[list[LeaderboardRow], bool]]:
     """Returns the runs of two or more neighbours in rank of which no test tells one from the next, best first.
 
-    A leader is in none, and ends the run before it.
-    With each run comes whether no test tells any two of it apart: each may have the first rank of the run and the last.
+    A leader is in none, and ends the run before it. With each run comes whether no test tells any two of it apart.
     """
     runs: list[list[LeaderboardRow]] = []
-    joined = False
     for row in ranked:
-        is_leader = row["candidate"] in leaders
-        if not is_leader:
-            if joined:
-                runs[-1].append(row)
-            else:
-                runs.append([row])
-        joined = bool(row["tied"]) and not is_leader
+        last = runs[-1][-1] if runs else None
+        if last and leader not in (last["candidate"], row["candidate"]) and _level(last, row, tests):
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return [(run, all(_level(*two, tests) for two in combinations(run, 2))) for run in runs if len(run) > 1]
 
-    def every(run: Sequence[LeaderboardRow]) -> bool:
-        first, last = run[0]["rank"] or 0, run[-1]["rank"] or 0
-        return all((row["rank_low"] or 0) <= first and (row["rank_high"] or 0) >= last for row in run)
 
-    return [(run, len(run) == 2 or every(run)) for run in runs if len(run) > 1]
+def _level(first: LeaderboardRow, second: LeaderboardRow, tests: Family) -> bool:
+    test = tests.between(first["candidate"], second["candidate"])
+    return test is None or test.p_holm >= ALPHA
 
 
 def _listed(names: Sequence[str]) -> str:
     """Returns *names* as a list in words, without the makers of models; only the first two of many."""
-    short = [name.rpartition("/")[2] for name in names]
+    if len(names) == 1:
+        return _short(names[0])
+    short = [_short(name) for name in names]
     short = short if len(set(short)) == len(short) else list(names)
     if len(names) > MOST_NAMED:
         return f"{short[0]}, {short[1]} and {counted(len(names) - 2, 'candidate')} after them"

@@ -22,7 +22,8 @@ class Recipe:
     """The catalogue's entry of one metric.
 
     *title*: the metric's name on pages.
-    *source*, *synopsis*: whether the metric reads reviews as written or judgments, and which text about the paper.
+    *source*, *synopsis*: whether the metric reads reviews as written or judgments, and which text about the paper;
+    ``beyond``: the judgments of stated reviewers, which a prompt of its own presents.
     *asks*: the kind of model that computes the metric; ``nothing``: none.
     *formula*: how log-probabilities become a score; None for a metric without log-probabilities. ``specific`` subtracts
     the score of the candidate's review of another paper.
@@ -60,6 +61,7 @@ _OWN = (
     Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
     Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
     Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
+    Recipe("gem_s_beyond", "GEM-S (beyond another review)", "judgments", "beyond", formula="pmi"),
     Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
     Recipe("bleu", "BLEU", "review", asks="nothing", unit="share", measure=f"{_WORDS}:BLEU"),
     Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share", measure=f"{_WORDS}:ROUGE_L"),

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal, Protocol
 
 CandidateKind = Literal["human", "model", "control", "change", "graded"]
-SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper"]
+SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper", "beyond"]
 Source = Literal["judgments", "review"]
 
 HUMAN = "human"

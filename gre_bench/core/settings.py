@@ -272,6 +272,7 @@ class ScoringSettings(_Group, frozen=True):
     form: Form = _field("as_written", "judgments unchanged, or stray lines dropped")
     ascii_fold: bool = _field(False, "fold all texts to ASCII, as the authors of GEM do")
     authors_compat: bool = _field(False, "gem_raw: leave the marginal's text uncut, as the authors do")
+    beyond: tuple[str, ...] = _field((), "gem_s_beyond: the candidate whose reviews come first; several: a committee")
     prompt: str = _field(
         "predict_judgments", "prompt of the predictions; default: the domain's", pattern=r"^[a-z0-9_]+$"
     )
@@ -291,6 +292,19 @@ class ScoringSettings(_Group, frozen=True):
         """
         forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
+
+    @field_validator("beyond", mode="before")
+    @classmethod
+    def _one_name_or_several(cls, beyond: object) -> object:
+        return (beyond,) if isinstance(beyond, str) else beyond
+
+    @model_validator(mode="after")
+    def _beyond_is_named(self) -> ScoringSettings:
+        if not self.beyond and any(name.startswith("gem_s_beyond") for name in self.metrics):
+            raise ValueError("gem_s_beyond needs the name of a reviewer: --set scoring.beyond=NAME")
+        if "human" in self.beyond:
+            raise ValueError("beyond names human, whose reviews are what is told; name a model's candidate")
+        return self
 
     @model_validator(mode="after")
     def _metrics_are_known(self) -> ScoringSettings:

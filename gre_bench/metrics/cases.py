@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gre_bench.changes.catalog import UNCHANGEABLE, candidate_of
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.judgments import Form, yields
+from gre_bench.core.judgments import Form, prepared, yields
+from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import (
     FIXED_WRITER,
@@ -124,6 +125,31 @@ def plan(
                 for reference in references
             ]
     return planned
+
+
+def with_beyond(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
+    """Returns *entries* with the synopsis ``beyond``: the judgments by *writer* of the reviews of candidates *names*.
+
+    They are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks one of them has
+    the reason instead, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper has.
+    """
+    known = dict.fromkeys(name for entry in entries for name in entry.responses)
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"scoring.beyond: no reviews by {name}; {did_you_mean(name, known)}")
+    return [replace(entry, synopses={**entry.synopses, "beyond": _together(entry, names, writer, form)})
+            for entry in entries]  # fmt: skip
+
+
+def _together(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | Lack:
+    texts = []
+    for name in names:
+        response = entry.responses.get(name)
+        text = _scored(response, "judgments", writer, form) if response else Lack("no_beyond", detail=f"none by {name}")
+        if isinstance(text, Lack):
+            return replace(text, reason="no_beyond")
+        texts.append(prepared(text, form, False).strip("\n"))
+    return "\n".join(texts)
 
 
 def compares_human(entries: Sequence[Entry]) -> bool:

@@ -6,11 +6,14 @@ In the formulas, x is the candidate's review, y is the reference, and x' is the 
 
     GEM and its variants (Xu et al. 2025, §3):  log P(y | x, synopsis) − log P(y | absent, synopsis)
     their specific forms:                       log P(y | x, synopsis) − log P(y | x', synopsis)
+    beyond another review z:                    log P(y | x, z) − log P(y | z)
     BARTScore (Yuan et al. 2021; Xu et al., D.1):
         recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
 
 No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
-or original reviews. BARTScore uses GEM's prompt without a synopsis.
+or original reviews. Beyond another review, z stands in the place of the synopsis: what a review tells about y that z
+has not told, I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is what x and z tell together
+less what z tells alone. BARTScore uses GEM's prompt without a synopsis.
 
 A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
 with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
@@ -59,15 +62,21 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    prompt = prompt_of(recipe, settings)
     if recipe.formula == "specific":
         elsewhere = _prepared(case.moved or "", case, settings)
-        return Prediction(x, given, y, settings.prompt), Prediction(elsewhere, given, y, settings.prompt)
+        return Prediction(x, given, y, prompt), Prediction(elsewhere, given, y, prompt)
     if recipe.formula == "pmi":
         uncut = case.source == "review" and settings.authors_compat
         marginal_y = _folded(case.reference, settings) if uncut else y
-        return Prediction(x, given, y, settings.prompt), Prediction(None, given, marginal_y, settings.prompt)
-    recall, precision = Prediction(x, None, y, settings.prompt), Prediction(y, None, x, settings.prompt)
+        return Prediction(x, given, y, prompt), Prediction(None, given, marginal_y, prompt)
+    recall, precision = Prediction(x, None, y, prompt), Prediction(y, None, x, prompt)
     return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
+
+
+def prompt_of(recipe: Recipe, settings: ScoringSettings) -> str:
+    """Returns the name of the prompt of *recipe*: that of the settings, or its form for another review of the paper."""
+    return f"{settings.prompt}_beyond" if recipe.synopsis == "beyond" else settings.prompt
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
@@ -167,11 +176,13 @@ def signature(
     by_logprobs = recipe.formula is not None
     cut = f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"
     synopsis = _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
+    if recipe.synopsis == "beyond":
+        synopsis = " and ".join(settings.beyond)
     if recipe.synopsis == "abstract":
         synopsis = f"the paper's own {' and '.join(settings.synopsis_of)}"
     return Signature(
         metric=recipe.name,
-        prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
+        prompt_sha256=load(prompt_of(recipe, settings)).sha256 if by_logprobs else "none",
         evaluation_lm=scorer.name,
         lm_digest=scorer.digest,
         writer=signed_writer(recipe, writer),

@@ -21,7 +21,17 @@ from gre_bench.ingest.records.row_files import read_ids
 from gre_bench.ingest.records.sampling import draw, not_human
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import candidate_of as graded_candidate
-from gre_bench.metrics.cases import Entry, Lack, Moved, Response, compares_human, moved_responses, plan, scored_writer
+from gre_bench.metrics.cases import (
+    Entry,
+    Lack,
+    Moved,
+    Response,
+    compares_human,
+    moved_responses,
+    plan,
+    scored_writer,
+    with_beyond,
+)
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
@@ -226,6 +236,8 @@ def plan_pairs(
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
+    if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
+        entries = with_beyond(entries, scoring.beyond, writer, scoring.form)
     needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
     if job.changes and needing and not compares_human(entries):
         raise SettingsError(

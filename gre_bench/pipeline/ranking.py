@@ -29,7 +29,7 @@ from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
-from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, Words, at_human_length, rank_statistics
+from gre_bench.ranking.rank_statistics import Pairs, Words, at_human_length, rank_statistics
 from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
@@ -121,8 +121,8 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         ranked, ranked_all = boards[name, "clean"], boards[name, "all"]
-        clean = _group_by_group(pairs, ranked, above)
-        whole = clean if ranked == ranked_all else _group_by_group(pairs, ranked_all, above)
+        clean = rank_statistics(pairs, list(ranked.values()), above)
+        whole = clean if ranked == ranked_all else rank_statistics(pairs, list(ranked_all.values()), above)
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
@@ -146,16 +146,6 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     with store.transaction():
         clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
         store.fill_board()
-
-
-def _group_by_group(
-    pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
-) -> list[RankStatistics]:
-    """Returns the rank statistics of each ranked candidate; candidates are compared, and p-values corrected, by group.
-
-    *ranked*: group → candidate → rank. *above*: candidate → p-value of the test that its score lies above chance.
-    """
-    return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:

@@ -1,8 +1,9 @@
 """Computes how sure the ranks of a board are, and what its candidates would score at the length of a human review.
 
-Every claim about the order of candidates comes from one family of Student's paired tests by paper:
+Every claim about the order of candidates comes from one family of Student's paired tests by paper (`Family`):
 
-- Holm's correction covers the tests of every two ranked candidates, and each candidate's test against chance.
+- Holm's correction covers the tests of every two ranked candidates of a group, and each candidate's test against
+  chance; all groups of a board are one family.
 - Two candidates are tied unless their test is significant at 5%.
 - The interval of a rank follows from these tests.
 
@@ -77,7 +78,7 @@ class RankStatistics:
     - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: its 90% interval. *next_p*:
       its Holm-corrected p-value. *tied*: whether it is not significant at 5%.
     - *difference_p_holm*, *above_p_holm*: Holm-corrected, against the human baseline and against chance.
-    - *tests*: the number of tests that Holm's correction covers. *problem*: the reason why there are none.
+    - *tests*: the number of tests in the board's family. *problem*: the reason why the candidate has none of another.
     """
 
     candidate_id: str
@@ -96,49 +97,90 @@ class RankStatistics:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The tests of one board that Holm's correction covers together, each hypothesis once.
+
+    - *tests*: of every two ranked candidates of a group. *above*: candidate → corrected p-value against chance.
+    - *problems*: candidate → the reason why its group has no tests.
+    """
+
+    tests: tuple[PairTest, ...]
+    above: Mapping[str, float]
+    problems: Mapping[str, str]
+    against_chance: Mapping[str, float]
+
+    @property
+    def size(self) -> int:
+        return len(self.tests) + len(self.above)
+
+    def between(self, first: str, second: str) -> PairTest | None:
+        """Returns the test of *first* against *second*; None if the family has none."""
+        test = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
+        return test.flipped() if test and test.first != first else test
+
+    def with_others(self, others: Sequence[float]) -> list[float]:
+        """Returns the p-values *others*, of hypotheses that the family lacks, corrected over the family and them."""
+        return in_one_family(self.tests, [*self.against_chance.values(), *others])[1][len(self.above) :]
+
+
+def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None) -> Family:
+    """Returns the family of tests of a board with the ranked candidates *groups*.
+
+    *above*: candidate → p-value of its test against chance; those of candidates without a rank are left out.
+    """
+    tests: list[PairTest] = []
+    problems: dict[str, str] = {}
+    tested: list[str] = []
+    for names in map(list, groups):
+        try:
+            tests += pairs.of_candidates(names).tests() if len(names) > 1 else []
+            tested += names
+        except ValueError as error:
+            problems |= dict.fromkeys(names, str(error))
+    against_chance = {name: p for name, p in (above or {}).items() if name in tested}
+    corrected, adjusted = in_one_family(tests, list(against_chance.values()))
+    return Family(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
+
+
 def rank_statistics(
-    pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None
+    pairs: Pairs, groups: Sequence[Mapping[str, int]], above: Mapping[str, float] | None = None
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each candidate of *ranked* (candidate → rank, best first).
+    """Returns the rank statistics of each candidate of the *groups* of one board (candidate → rank, best first).
 
     - *pairs*: the scores, which may include candidates without a rank. These are not tested.
     - *above*: candidate → p-value of its test against chance. Holm's correction covers these p-values, too.
     """
-    against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
+    tests = family(pairs, groups, above)
+    return [row for ranked in groups for row in _of_group(pairs, ranked, tests)]
+
+
+def _of_group(pairs: Pairs, ranked: Mapping[str, int], tests: Family) -> list[RankStatistics]:
+    if problem := next((tests.problems[name] for name in ranked if name in tests.problems), None):
+        return [RankStatistics(name, rank, problem=problem) for name, rank in ranked.items()]
     if len(ranked) < 2:
-        alone = in_one_family([], list(against_chance.values()))[1]
-        corrected = dict(zip(against_chance, alone, strict=True))
-        return [
-            RankStatistics(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
-            for name, rank in ranked.items()
-        ]
+        alone = "nobody to be compared with"
+        return [RankStatistics(name, rank, above_p_holm=tests.above.get(name), problem=alone)
+                for name, rank in ranked.items()]  # fmt: skip
     kept = pairs.of_candidates(ranked)
-    try:
-        tests, adjusted = in_one_family(kept.tests(), list(against_chance.values()))
-        ranks = rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, tests)
-    except ValueError as error:
-        return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]
-    by_name = {result.candidate: result for result in ranks}
-    between = {(test.first, test.second): test for test in tests}
-    between |= {(test.second, test.first): test.flipped() for test in tests}
-    corrected = dict(zip(against_chance, adjusted, strict=True))
+    own = [test for test in tests.tests if test.first in ranked]
+    by_name = {row.candidate: row for row in rank_intervals(kept.values, kept.papers, kept.candidates, 1 - ALPHA, own)}
     rows = []
     for (name, rank), after in zip_longest(ranked.items(), list(ranked)[1:]):
-        own = by_name[name]
         compared: dict[str, Any] = {}
-        if test := between.get((name, after)):
-            # A higher mean is no lead if the test's difference is not positive, however small its p.
-            tied = test.p_holm >= ALPHA or test.difference <= 0
+        if after and (test := tests.between(name, after)):
+            tied = test.p_holm >= ALPHA
             compared = {
                 "next_candidate": after, "next_difference": test.difference, "next_low": test.low,
                 "next_high": test.high, "next_p": test.p_holm, "tied": tied,
             }  # fmt: skip
+        human = tests.between(name, HUMAN)
         rows.append(
             RankStatistics(
-                name, rank, own.surely_low, own.surely_high, **compared,
-                difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
-                above_p_holm=corrected.get(name),
-                tests=len(tests) + len(corrected),
+                name, rank, by_name[name].surely_low, by_name[name].surely_high, **compared,
+                difference_p_holm=human.p_holm if human else None,
+                above_p_holm=tests.above.get(name),
+                tests=tests.size,
             )
         )  # fmt: skip
     return rows

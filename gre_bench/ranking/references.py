@@ -26,10 +26,10 @@ import numpy as np
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.ranking.rank_statistics import Family, Pairs
 from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
 from gre_bench.stats.length import by_paper
-from gre_bench.stats.pair_tests import PairTest, in_one_family
+from gre_bench.stats.pair_tests import PairTest
 from gre_bench.stats.ranks import ranks
 from gre_bench.stats.references import (
     ONE_SIDED,
@@ -99,29 +99,21 @@ class TippingPoint:
     turned: float | None = None
 
 
-def tipping_points(
-    pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], above: Sequence[float] = ()
-) -> list[TippingPoint]:
+def tipping_points(pairs: Pairs, stand_ins: StandIns, ranked: Sequence[str], tests: Family) -> list[TippingPoint]:
     """Returns the tipping point of every two LM candidates that are neighbours or told apart, in the order of ranks.
 
-    *ranked*: the candidates of one group, best first. *above*: p-values of the group's tests against chance, which are
-    in its family of tests. Returns [] without scores on stand-ins, or for candidates that cannot be compared.
+    *ranked*: the candidates of one group, best first. *tests*: those of the board. Returns [] without scores on
+    stand-ins, or for candidates that cannot be compared.
     """
     models = [name for name in ranked if name != HUMAN]
     if not stand_ins or len(models) < 2:
         return []
-    try:
-        tests, _ = in_one_family(pairs.of_candidates(ranked).tests(), above)
-    except ValueError:
-        return []
-    between = {(test.first, test.second): test for test in tests}
-    between |= {(test.second, test.first): test.flipped() for test in tests}
     neighbours = set(pairwise(models))
     scored = by_author(stand_ins)
     points = []
     for names in combinations(models, 2):
-        test = between[names]
-        if names in neighbours or test.p_holm < ALPHA:
+        test = tests.between(*names)
+        if test and (names in neighbours or test.p_holm < ALPHA):
             points.append(_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
     return points
 

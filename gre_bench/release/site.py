@@ -17,8 +17,10 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.board.family import lm_orders_of
 from gre_bench.board.tipping import board_line
 from gre_bench.board.words import (
+    LMOrder,
     answer,
     at_human_length,
     contamination_gap,
@@ -152,7 +154,8 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
     for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
         own: Any = list(group)
         tipping = board_line(partial(fetch, connection), signature_id, own)
-        board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id))
+        orders = lm_orders_of(partial(fetch, connection), signature_id, own)
+        board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
         ordered.append(replace(board, tipping=tipping or ""))
     if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
@@ -160,7 +163,11 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
 
 
 def _board(
-    signature: Row, board_rows: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None
+    signature: Row,
+    board_rows: Sequence[Row],
+    exposures: Sequence[ExposureRow],
+    gap: CleanGapRow | None,
+    orders: Sequence[LMOrder],
 ) -> Board:
     auc = signature["auc"]
     ranked: Any = [row for row in board_rows if row["rank"] is not None]
@@ -174,11 +181,12 @@ def _board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
         signature_id=signature["signature_id"],
-        answer=f"{answer(board_rows)} {no_human(board_rows)}".rstrip(),  # pyright: ignore[reportArgumentType]
+        answer=f"{answer(board_rows, orders)} {no_human(board_rows)}".rstrip(),  # pyright: ignore[reportArgumentType]
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=untested(ranked),
         ties=tuple(ties(ranked)),
+        tests=orders[0].tests.tests if orders else (),
         exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyright: ignore[reportArgumentType]
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,

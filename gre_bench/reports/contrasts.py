@@ -12,12 +12,13 @@ check that.
 A contrast is about the metrics of the board, or about those that its entry names in ``metrics``. The file's SHA-256
 stands in each release whose settings name the file (``board.contrasts``), so readers can tell whether it was changed.
 
-All contrasts and metrics of one evaluation LM form a family, over which Holm's method corrects: once for the plain
-differences and once for those at equal length (`gre_bench.stats.length`).
+A contrast of two candidates that are ranked in one group is a test of the board, and has its p-value. Others are
+corrected over the board's family of tests and themselves. Further tests are corrected each on their own, over all
+contrasts and metrics of an LM: of the parts by chance and above, and at equal length (`gre_bench.stats.length`).
 
 Scores of two evaluation LMs have different signatures and are not compared. Only quantities without a unit are: ranks,
-correlations, and leads over the human baseline in standard errors. Each LM's scores also give a test of every two
-candidates (Student's test by paper, Holm-corrected, 5%); the results count on how many of these the LMs agree.
+correlations, and leads over the human baseline in standard errors. The results also count on how many tests of both
+LMs' boards (Holm-corrected, 5%) they agree.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
+from gre_bench.board.family import family_of
 from gre_bench.board.words import is_validated, without_pairs
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
@@ -41,11 +43,11 @@ from gre_bench.core.known_names import did_you_mean, resolved, whole
 from gre_bench.core.metrics import ALPHA, specific_of
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import reading, words_of
-from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
+from gre_bench.ranking.rank_statistics import SEED, Family, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import PairTest, detectable, in_one_family
+from gre_bench.stats.pair_tests import PairTest, detectable
 from gre_bench.stats.ranks import agreement, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
@@ -138,8 +140,8 @@ def contrast_rows(
     """Returns one row per signature and contrast.
 
     *known*: further signatures, among them the specific forms of *signatures*. Raises `SettingsError` for an unknown
-    candidate. Differences are means by paper of paired differences, with 95% interval. *p_holm* is corrected over all
-    rows of one evaluation LM.
+    candidate. Differences are means by paper of paired differences, with 95% interval. *p_holm* is that of the board,
+    or corrected over the board's tests and further contrasts; *tests*: how many.
 
     - *detectable*: the smallest difference that so many papers show with probability 80%, in a single test at 5%.
     - *chance*, *above_chance*: what the candidates' reviews of other papers score, and the rest; None without these.
@@ -157,8 +159,6 @@ def contrast_rows(
         if row["problem"] is None:
             by_lm[row["evaluation_lm"]].append(row)
     for family in by_lm.values():
-        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
-            row["p_holm"], row["tests"] = p, len(family)
         for part in ("chance", "above_chance", "at_length"):
             parts = [row[part] for row in family if row[part]]
             for each, p in zip(parts, holm([each["p"] for each in parts]), strict=True):
@@ -178,6 +178,7 @@ def _of_signature(
         slope = length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
     except ValueError:
         slope = None
+    board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
     rows = []
     for contrast in contrasts:
         names = [
@@ -189,7 +190,7 @@ def _of_signature(
             "signature_id": signature["signature_id"], "name": contrast.name, "question": contrast.question,
             "first": names[0], "second": names[1],
             "difference": None, "low": None, "high": None, "p": None, "p_holm": None, "tests": 0, "papers": 0,
-            "detectable": None, "chance": None, "above_chance": None, "at_length": None, "problem": None,
+            "ahead": 0, "detectable": None, "chance": None, "above_chance": None, "at_length": None, "problem": None,
         }  # fmt: skip
         rows.append(row)
         own = pairs.of_candidates(names)
@@ -204,7 +205,23 @@ def _of_signature(
         if slope is not None:
             at_length = contrast_at_length(slope, *_shared(own, names, words))
             row["at_length"] = asdict(at_length) | {"p": at_length.p, "p_holm": None, "why_not": at_length.why_not}
+    _correct([row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board))
     return rows
+
+
+def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
+    """Gives each of *rows* the p-value of its test in the board's family; rows of no such test are joined to it."""
+    others: dict[frozenset[str], float] = {}
+    for row in rows:
+        if test := tests.between(row["first"], row["second"]):
+            row["p_holm"], row["tests"] = test.p_holm, tests.size
+        else:
+            others[frozenset((row["first"], row["second"]))] = row["p"]
+    corrected = dict(zip(others, tests.with_others(list(others.values())), strict=True))
+    for row in rows:
+        if row["p_holm"] is None:
+            row["p_holm"] = corrected[frozenset((row["first"], row["second"]))]
+            row["tests"] = tests.size + len(others)
 
 
 def parts_of(store: Store, signature: SignatureRow, pairs: Pairs, known: Sequence[SignatureRow]) -> dict[str, Pairs]:
@@ -235,7 +252,7 @@ def paired(pairs: Pairs, names: Sequence[str], level: float = LEVEL) -> PairTest
 
 
 def _of_test(test: PairTest) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers")}
+    return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers", "ahead")}
 
 
 def columns_of(store: Store, signature: SignatureRow) -> list[list[Any]]:
@@ -324,7 +341,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
 
     - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
     - *won*, *lost*: papers of the first candidate. *most*, *least*: those with the largest differences.
-    - *board*: *p_holm*, corrected over the *tests* of the board; None unless both are ranked in one group.
+    - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate is *surely_ahead*, if any; None
+      unless both are ranked in one group.
     - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
     - *validated*: whether the metric is validated with its evaluation LM and writer.
     """
@@ -378,20 +396,17 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of *names* corrected over all *tests* of their group; None unless they are ranked in one."""
-    groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
-    if len(groups) < 2 or groups[0] != groups[1]:
+    """Returns the p-value of *names* corrected over all *tests* of the board; None unless they are ranked together."""
+    if not board:
         return None
-    ranked = [row for row in board if row["rank"] is not None and row["group_name"] == groups[0]]
-    above = [row["above_chance_p"] for row in ranked if row["above_chance_p"] is not None]
-    candidates = [row["candidate"] for row in ranked]
-    rows = store.read(CANDIDATE_PAIRS, signature_id=ranked[0]["signature_id"], candidates=candidates)
-    try:
-        tests, others = in_one_family(_tested([row for row in rows if row["state"] == "scored"]), above)
-    except ValueError:
-        return None
-    (own,) = (test for test in tests if {test.first, test.second} == set(names))
-    return {"p_holm": own.p_holm, "tests": len(tests) + len(others)}
+    tests = family_of(store.read, board[0]["signature_id"], board)
+    test = tests.between(*names)
+    return test and {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)}
+
+
+def _surely(test: PairTest) -> str | None:
+    """Returns the candidate that is surely ahead of the other (`PairTest.surely_ahead`); None if neither is."""
+    return next((each.first for each in (test, test.flipped()) if each.surely_ahead), None)
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
@@ -494,7 +509,11 @@ def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[st
          "leads": [by_name.get(name) for by_name in ahead], **_by_pair(*sides, name)}
         for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
-    return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
+    boards = [store.read(LEADERBOARD, signature_ids=[each["signature_id"]]) for each in (first, second)]
+    families = [family_of(store.read, each["signature_id"], board)
+                for each, board in zip((first, second), boards, strict=True)]  # fmt: skip
+    both = [(test, other) for test in families[0].tests if (other := families[1].between(test.first, test.second))]
+    return row | {"order": asdict(orders([test for test, _ in both], [other for _, other in both], alpha=ALPHA))}
 
 
 def _shared_pairs(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> tuple[Pairs, Pairs]:

@@ -27,7 +27,7 @@ from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.core.terminal import counted
 from gre_bench.lm.catalog import pieces_of
-from gre_bench.metrics.cases import Entry, Response, plan, response_of
+from gre_bench.metrics.cases import Entry, Response, plan, response_of, with_beyond
 from gre_bench.metrics.scoring import MetricWork, Scored, terms, value
 from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sample
@@ -372,6 +372,8 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: O
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
     generic = domain_of(source.settings.edition.domain).generic
     recipe = recipe_of(signature["metric"])
+    if recipe.synopsis == "beyond":
+        entries = with_beyond(entries, scoring.beyond, signature["writer"], signature["form"])
     moved = _moved(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
     planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved)
     return [pair.case for pair in planned if pair.case]

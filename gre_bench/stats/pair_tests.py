@@ -4,8 +4,9 @@ Two candidates are compared on the (paper, reference) pairs that both have. Thei
 paper, so a paper counts as one observation. Scores above chance and by chance depend on reviews that papers exchange:
 there, the papers of an exchange depend on each other (`exchange_error`).
 
-All claims about order come from this one family of tests: "better than the next", "better than the human baseline", and
-the interval of a rank. Such claims can therefore never contradict each other.
+All claims about order under one metric and evaluation LM come from one family of tests, in which each hypothesis stands
+once: "better than the next", "better than the human baseline", the interval of a rank, and the contrasts of a file
+(`gre_bench.board.family`). Such claims can therefore never contradict each other.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from itertools import combinations
 
 import numpy as np
 
-from gre_bench.stats.effects import holm
+from gre_bench.stats.effects import ALPHA, holm
 from gre_bench.stats.intervals import exchange_error, student_test
 from gre_bench.stats.samples import Array, Keys, Values, cell_sums, finite, group_indices, ratio
+
+TRIM = 0.1
+"""Share of the papers that a trimmed mean leaves out at either end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,13 @@ class PairTest:
 
     - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
       standard error times √*papers*.
-    - *papers*: the number of papers that both candidates have.
+    - *papers*: the number of papers that both candidates have; *ahead*, *behind*: those with a difference above and
+      below zero.
+    - *median*, *trimmed*: over papers; *trimmed* is the mean without the 10% of papers at either end, and
+      *trimmed_low*, *trimmed_high* are its one-sided 95% bounds (Tukey and McLaughlin 1963).
+    - *sign_p*: the two-sided p-value of the sign test; papers without a difference do not count.
+
+    The last three take papers for independent, so they do not hold where chance is in the scores.
     """
 
     first: str
@@ -40,12 +50,31 @@ class PairTest:
     p: float
     p_holm: float
     papers: int
+    ahead: int
+    behind: int
+    median: float
+    trimmed: float
+    trimmed_low: float
+    trimmed_high: float
+    sign_p: float
+
+    @property
+    def win_rate(self) -> float:
+        """The share of papers on which *first* is ahead; a paper without a difference counts half."""
+        return (self.ahead + (self.papers - self.ahead - self.behind) / 2) / self.papers
+
+    @property
+    def surely_ahead(self) -> bool:
+        """Whether *first* is ahead by the mean, by the trimmed mean and on more papers, each at 5%."""
+        by_mean = self.difference > 0 and self.p_holm < ALPHA
+        return by_mean and self.trimmed_low > 0 and self.ahead > self.behind and self.sign_p < ALPHA
 
     def flipped(self) -> PairTest:
         """Returns the same test with the two candidates exchanged, so that the difference changes its sign."""
-        return PairTest(
-            self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
-            self.papers,
+        return replace(
+            self, first=self.second, second=self.first, difference=-self.difference, low=-self.high, high=-self.low,
+            ahead=self.behind, behind=self.ahead, median=-self.median, trimmed=-self.trimmed,
+            trimmed_low=-self.trimmed_high, trimmed_high=-self.trimmed_low,
         )  # fmt: skip
 
 
@@ -94,8 +123,30 @@ def pair_tests(
             error, independent = exchange_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
             sd, freedom = error * math.sqrt(count), independent - 1
         low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
-        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, count))
+        signs = int((differences > 0).sum()), int((differences < 0).sum())
+        robust = float(np.median(differences)), *trimmed_mean(differences), sign_test(*signs)
+        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, count, *signs, *robust))
     return in_one_family(tests, ())[0]
+
+
+def trimmed_mean(values: Array) -> tuple[float, float, float]:
+    """Returns the mean of *values* without the 10% at either end, and its one-sided 95% bounds, lower and upper.
+
+    The standard error is s_w/((1 − 2·0.1)·√n), with s_w the standard deviation of the values that are winsorised
+    instead; Student's t has as many degrees of freedom as values are kept, less one (Tukey and McLaughlin 1963).
+    """
+    ordered, cut = np.sort(values), int(TRIM * len(values))
+    kept = ordered[cut : len(ordered) - cut]
+    spread = float(np.clip(ordered, kept[0], kept[-1]).std(ddof=1))
+    mean, error = float(kept.mean()), spread / ((1 - 2 * TRIM) * math.sqrt(len(values)))
+    return mean, *student_test(mean, error, len(kept) - 1, 0.90)[:2]
+
+
+def sign_test(ahead: int, behind: int) -> float:
+    """Returns the two-sided p-value of the sign test: how likely so uneven a split is, if either side is as likely."""
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))
 
 
 def in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.board.tipping import pairs_of, tipping_points_of
+from gre_bench.board.family import pairs_of
+from gre_bench.board.tipping import tipping_points_of
 from gre_bench.board.words import LIKELY, headline
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
 from gre_bench.ingest.records.row_files import read_all_rows
-from gre_bench.metrics.cases import Entry, plan
+from gre_bench.metrics.cases import Entry, plan, with_beyond
 from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.workers import working
@@ -215,6 +216,8 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
     recipe, scoring = recipe_of(signature["metric"]), source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    if recipe.synopsis == "beyond":
+        entries = with_beyond(entries, scoring.beyond, signature["writer"], signature["form"])
     scored = {(row["review_id"], row["reference_id"]) for row in
               store.rows(STAND_INS, signature_id=signature["signature_id"])}  # fmt: skip
     ids = {entry.paper.paper_id: {name: each.review_id for name, each in entry.responses.items()} for entry in entries}

@@ -125,6 +125,24 @@ from signatures s
 join planned using (signature_id)
 order by planned_at desc, s.metric;
 
+-- name: lms_of_metric
+-- one row per evaluation LM that scored as one signature does but for the LM: that of the signature first, then by name
+-- Of several signatures of an LM, the one with the most scores counts.
+with alike as (
+    select s.evaluation_lm, s.signature_id, s.signature_id = $signature_id as own,
+        (select count(*) from scores c where c.signature_id = s.signature_id and c.value is not null) as scored
+    from signatures s
+    join signatures o on o.signature_id = $signature_id
+    where (s.signature_id = $signature_id or s.evaluation_lm <> o.evaluation_lm)
+      and (s.metric, s.prompt_sha256, s.writer, s.synopsis_writer, s.form, s.text_cut, s.ascii_fold, s.chance)
+        is not distinct from
+        (o.metric, o.prompt_sha256, o.writer, o.synopsis_writer, o.form, o.text_cut, o.ascii_fold, o.chance)
+)
+select evaluation_lm, first(signature_id order by scored desc, signature_id) as signature_id
+from alike
+group by all
+order by bool_or(own) desc, evaluation_lm;
+
 -- name: candidate_signatures
 -- one row per signature that a candidate has planned pairs under
 select *

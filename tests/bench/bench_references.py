@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats as scipy_stats
 
-from gre_bench.board.tipping import groups_of
+from gre_bench.board.family import groups_of
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork

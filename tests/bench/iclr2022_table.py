@@ -92,15 +92,16 @@ def questions(state: Path) -> Iterator[list[str]]:
 
 
 def orders(state: Path) -> Iterator[list[str]]:
-    """What the two evaluation LMs make of the order of all candidates."""
+    """What the two evaluation LMs make of the order of all candidates, by the tests of their boards."""
     found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, METRICS)["evaluation_lms"]}
     rows = [found[metric] for metric in METRICS]
     yield ["of ten candidates", *(recipe_of(metric).title for metric in METRICS)]
     rho = [(row["agreement"]["spearman"], row["agreement"]["low"], row["agreement"]["high"]) for row in rows]
     yield ["Spearman's ρ between the orders (90%)", *(f"{each:.2f} ({low:.2f}, {high:.2f})" for each, low, high in rho)]
     sure = {"both": "both", "only_first": f"`{LMS[0]}` only", "only_second": f"`{LMS[1]}` only", "neither": "neither"}
+    number = sum(rows[0]["order"][key] for key in sure) + len(rows[0]["order"]["contradict"])
     for key, who in sure.items():
-        yield [f"of 45 differences, told by {who}", *(str(row["order"][key]) for row in rows)]
+        yield [f"of {number} differences within groups, told by {who}", *(str(row["order"][key]) for row in rows)]
     yield ["told by both, and contradicting", *(str(len(row["order"]["contradict"])) for row in rows)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gre_bench.board.words import (
     COLUMNS,
     COVERED,
     FEWEST_PAPERS,
+    LMOrder,
     answer,
     at_human_length,
     few_papers,
@@ -23,6 +25,8 @@ from gre_bench.board.words import (
     ranks,
     ties,
 )
+from gre_bench.ranking.rank_statistics import Family, Pairs
+from gre_bench.stats.pair_tests import in_one_family
 from gre_bench.store.queries import LeaderboardRow
 
 
@@ -38,52 +42,114 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
     return {**empty, **counts, **given, **told, **more}  # pyright: ignore[reportReturnType]
 
 
+def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], float], papers: int = 40) -> LMOrder:
+    """What an LM says of the ranked *rows*: *steps* has how far the first of two is ahead on every paper, in spreads."""
+    names = [each["candidate"] for each in rows if each["rank"]]
+    spread = np.sin(np.arange(papers) * 2.4)  # a spread of both signs without a mean
+    tests = []
+    for first, second in combinations(names, 2):
+        differences = spread - spread.mean() + steps.get((first, second), 0.0)
+        tests += Pairs([first] * papers + [second] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
+                       [*differences, *([0.0] * papers)]).tests()  # fmt: skip
+    corrected, _ = in_one_family(tests, [])
+    return LMOrder(lm, rows, Family(tuple(corrected), {}, {}, {}))
+
+
+def every(names: str, step: float = 2.0) -> dict[tuple[str, str], float]:
+    return {(first, second): step for first, second in combinations(names, 2)}
+
+
+def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
+    rows = [row(name, place, 1, len(names)) for place, name in enumerate(names, 1)]
+    return [*rows, *more]
+
+
 @pytest.mark.parametrize(
-    ("rows", "sentences"),
+    ("names", "steps", "sentences"),
     [
-        ([row("a", 1), row("b", 2, 2, 2)], "a leads."),
-        ([row("lab/a", 1, 1, 2, True), row("b", 2, 1, 2), row("c", 3, 3, 3)], "a and b share the lead."),
-        ([row("a", 1, 1, 2, True), row("b", 2, 1, 2)], "a and b are not told apart."),
+        ("ab", every("ab"), "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers."),
+        ("ab", {}, "No model leads: no test tells any two of 2 models apart. a and b are not told apart."),
         (
-            [row(name, rank, 1, 3, rank < 3) for rank, name in enumerate("abc", 1)],
-            "No test tells any two of these 3 candidates apart.",
+            "abc",
+            {("a", "c"): 2.0, ("b", "c"): 2.0},
+            "No model leads: a is not surely ahead of b. a and b are not told apart.",
         ),
         # Each stands beside the next, but the first and the last are told apart.
         (
-            [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 4, True), row("d", 4, 3, 4), row("e", 5, 5, 5)],
-            "a leads. In ranks 2 to 4, no two neighbours are told apart.",
+            "abcd",
+            every("abcd") | {("b", "c"): 0.0, ("c", "d"): 0.0},
+            "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers. In ranks 2 to 4, no two "
+            "neighbours are told apart.",
         ),
         (
-            [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 2, 3), row("d", 4, 4, 5, True), row("e", 5, 4, 5)],
-            "a leads. b and c are not told apart; nor d and e.",
+            "abcde",
+            every("abcde") | {("b", "c"): 0.0, ("d", "e"): 0.0},
+            "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers. b and c are not told apart; nor d "
+            "and e.",
         ),
         (
-            [row("a", 1), *(row(f"m{k}", k, 2, 7, k < 7) for k in range(2, 8))],
-            "a leads. m2, m3 and 4 candidates after them are not told apart.",
+            "abcdef",
+            {("a", "f"): 2.0},
+            "No model leads: a is not surely ahead of b and 3 others. In ranks 1 to 6, no two neighbours are told "
+            "apart.",
         ),
-        # Who leads is said by the tests, and not by the first rank; and a leader ends a run.
-        ([row("a", 1, 2, 3), row("b", 2, 1, 2), row("c", 3, 3, 3)], "b leads."),
-        (
-            [row("a", 1), row("b", 2, 2, 3, True), row("c", 3, 1, 4), row("d", 4, 3, 5, True), row("e", 5, 4, 5)],
-            "a and c share the lead. d and e are not told apart.",
-        ),
-        # Two makers' models of one name keep the maker.
-        ([row("x/a", 1, 1, 2, True), row("y/a", 2, 1, 2), row("c", 3, 3, 3)], "x/a and y/a share the lead."),
     ],
 )
-def test_the_answer_says_who_leads_and_who_is_not_told_apart(rows, sentences):
-    assert answer(rows) == sentences
+def test_the_answer_says_who_leads_and_who_is_not_told_apart(names, steps, sentences):
+    rows = ranked(names)
+    assert answer(rows, [lm_order("lm", rows, steps)]) == sentences
+
+
+def test_a_model_leads_only_if_all_evaluation_lms_say_so():
+    rows = ranked("abc")
+    both = [lm_order(lm, rows, every("abc")) for lm in ("one", "two")]
+    assert answer(rows, both).startswith("a leads by one and two, ahead of b (p <0.001)")
+    level = lm_order("two", rows, every("abc") | {("a", "b"): 0.0})
+    assert answer(rows, [both[0], level]).startswith(
+        "No model leads: by one, a is ahead of all others; by two, a is not surely ahead of b. By one, "[:85]
+    )
+    other = lm_order("two", ranked("bac"), {(b, a): -step for (a, b), step in every("abc").items()} | every("bac"))
+    assert "by one, a is ahead of all others; by two, b is ahead of all others" in answer(rows, [both[0], other])
+    assert answer(rows, [both[0], lm_order("two", rows, {})]).startswith(
+        "No model leads: by one, a is ahead of all others; by two, no test tells any two of 3 models apart."
+    )
+
+
+def test_a_mean_that_stands_on_few_papers_makes_no_leader():
+    rows, papers = ranked("ab"), 100
+    few = np.where(np.arange(papers) < 12, 40.0, -0.01 * np.arange(papers))
+    tests = Pairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
+                  [*few, *([0.0] * papers)]).tests()  # fmt: skip
+    assert tests[0].p_holm < 0.01 and tests[0].difference > 0 and not tests[0].surely_ahead
+    said = answer(rows, [LMOrder("lm", rows, Family(tuple(tests), {}, {}, {}))])
+    assert said == "No model leads: a is not surely ahead of b."
+
+
+def test_human_has_a_sentence_of_its_own_with_its_wording_and_never_leads():
+    human = row("human", 3, kind="human", note="a paraphrase")
+    rows = [*ranked("ab"), human]
+    one = lm_order("one", rows, {("a", "human"): -2.0, ("b", "human"): 2.0})
+    said = answer(rows, [one])
+    assert "The human baseline (a paraphrase) scores above 1 of 2 models and below 1 of 2 models." in said
+    two = lm_order("two", rows, {})
+    assert "below 1 of 2 models by one, and is told from none of 2 models by two." in answer(rows, [one, two])
+    first = [row("human", 1, kind="human"), row("a", 2)]
+    above = answer(first, [lm_order("one", first, {("human", "a"): 2.0})])
+    assert above == "The human baseline scores above a (p <0.001)."
+    assert answer(first, [lm_order("one", first, {})]) == (
+        "The human baseline is told from no model. human and a are not told apart."
+    )
 
 
 def test_the_answer_says_who_is_not_ranked_and_why_but_counts_no_control():
     one = row("m", None, unranked="only 36 of 60 pairs scored")
     control = row("generic", None, kind="control", unranked="control")
-    assert answer([row("a", 1), row("b", 2, 2, 2), one, control]) == (
-        "a leads. m is not ranked: only 36 of 60 pairs scored."
-    )
+    rows = ranked("ab")
+    told = [lm_order("lm", rows, every("ab"))]
+    assert answer([*rows, one, control], told).endswith("papers. m is not ranked: only 36 of 60 pairs scored.")
     seen = [row(f"c{k}", None, unranked=f"contaminated: learnt until 202{k}") for k in range(2)]
-    assert answer([row("a", 1), row("b", 2, 2, 2), one, *seen]) == (
-        "a leads. 3 entries are not ranked: only 36 of 60 pairs scored; contaminated (2)."
+    assert answer([*rows, one, *seen], told).endswith(
+        "3 entries are not ranked: only 36 of 60 pairs scored; contaminated (2)."
     )
 
 
@@ -109,24 +175,18 @@ def test_an_order_that_nothing_tested_is_none(rows, sentence):
 
 
 def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
-    rows = [row("lab/a", 1, words=271.6), row("human", 2, 2, 2, kind="human", words=154.4)]
-    assert answer(rows) == "a leads. Its judgments have 272 words a paper, human's 154."
-    raw = [{**each, "metric": "gem_raw"} for each in rows]
-    assert answer(raw) == "a leads. Its reviews have 272 words a paper, human's 154."  # pyright: ignore[reportArgumentType]
-    assert (
-        answer([row("human", 1, kind="human", words=154.4), row("a", 2, 2, 2, words=90.0)])
-        == "The human baseline scores highest."
-    )
+    rows = [row("lab/a", 1, words=271.6), row("b", 2), row("human", 3, kind="human", words=154.4)]
+    steps = {("lab/a", "b"): 2.0, ("lab/a", "human"): 2.0}
+    assert "Its judgments have 272 words a paper, human's 154." in answer(rows, [lm_order("lm", rows, steps)])
+    raw: Any = [{**each, "metric": "gem_raw"} for each in rows]
+    assert "Its reviews have 272 words a paper, human's 154." in answer(raw, [lm_order("lm", raw, steps)])
+    gone: Any = [{**each, "metric": "gone"} for each in rows]
+    assert "words" not in answer(gone, [lm_order("lm", gone, steps)])
 
 
 def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():
     (line,) = ties([row("a", 1, 1, 2, True, next_candidate="b", next_p=0.25), row("b", 2, 1, 2)])
     assert line == "Not told apart: a and b (p 0.250)."
-
-
-def test_the_length_of_a_leader_by_a_metric_that_is_not_installed_is_left_out():
-    rows = [row("a", 1, words=9.0, metric="gone"), row("human", 2, 2, 2, kind="human", words=5.0, metric="gone")]
-    assert answer(rows) == "a leads."
 
 
 @pytest.mark.parametrize(("papers", "covered"), [(2, 81), (4, 76), (15, 80), (20, 82), (29, 82)])
@@ -152,8 +212,8 @@ def test_no_number_is_minus_nought():
 
 
 def test_groups_have_answers_of_their_own():
-    rows = [row("a", 1), row("b", 2, 2, 2), row("c", 1, group_name="g")]
-    assert answer(rows) == "a leads."
+    rows = ranked("ab", row("c", 1, group_name="g"))
+    assert answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads by one evaluation LM, ahead of b")
 
 
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():

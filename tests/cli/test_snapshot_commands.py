@@ -126,7 +126,7 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("fetch", "SAMPLE", "2026", "--host", "not a url"), "fetch.host"),
         (("fetch", "SAMPLE", "2026", "--set", "fetch.when_paused=maybe"), "fetch.when_paused"),
         (("fetch", "SAMPLE", "2026", "--set", "fetch.login=hunter2"), "fetch.login"),
-        (("fetch", "ICLR", "2026"), "--unverified-venue"),
+        (("fetch", "NeurIPS", "2023"), "--unverified-venue"),
         (("verify", "none"), "no snapshot at none"),
         (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
         (("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"), "no snapshot of SAMPLE 2026"),

@@ -259,7 +259,7 @@ def test_an_edit_of_only_readers_takes_no_word_and_no_rating_and_brings_no_pdf(t
 
 
 def test_a_venue_that_nobody_has_seen_no_host_and_half_a_login_are_one_line(tmp_path, monkeypatch):
-    unseen = {"edition": "ICLR 2026"}
+    unseen = {"edition": "NeurIPS 2023"}
     with Loopback([]) as loopback:
         with one_line("--unverified-venue", kind=SettingsError):
             fetched(loopback.v2, tmp_path, **unseen)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.ranking.rank_statistics import Family, Pairs, family
 from gre_bench.ranking.references import (
     paper_differences,
     references_like,
@@ -119,6 +119,13 @@ def scored(seed: int = 0) -> tuple[Pairs, list[dict]]:
     return pairs, rows
 
 
+EVERY = ["a", "b", "c", "d", "human"]
+
+
+def board_tests(pairs: Pairs, names: list[str]) -> Family:
+    return family(pairs, [names])
+
+
 def by_paper(rows: list[dict], x: str, y: str, z: str, text: str) -> np.ndarray:
     of = {(row["candidate_id"], row["reference_by"], row["paper_id"]): row[text] for row in rows}
     return np.array([of[x, z, f"p{p}"] - of[y, z, f"p{p}"] for p in range(SIZE)])
@@ -133,7 +140,7 @@ def brute(delta: np.ndarray, other: np.ndarray) -> float:
 
 def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neither_of_the_two():
     pairs, rows = scored()
-    found = {(row.first, row.second): row for row in tipping_points(pairs, rows, ["a", "b", "c", "d", "human"])}
+    found = {(row.first, row.second): row for row in tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))}
     assert {row.first for row in found.values() if row.share is not None} == {"a"}
     for second in "bcd":
         row = found["a", second]
@@ -155,19 +162,19 @@ def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neith
 
 def test_neighbours_that_are_level_have_no_share_and_the_line_counts_those_that_have():
     pairs, rows = scored()
-    found = tipping_points(pairs, rows, ["a", "b", "c", "d", "human"])
+    found = tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))
     level = [row for row in found if row.first != "a"]
     assert level and all(row.share is row.uncut is row.worst is row.turned is row.by is None for row in level)
     line = tipping_line(found)
     assert line.startswith("a over ") and "AI-written references, if neither's own model wrote them" in line
     assert "of 3 orders told apart, the weakest" in line
     assert "none has a share" in tipping_line(level)
-    assert tipping_line([]) is None and tipping_points(pairs, [], ["a", "b"]) == []
+    assert tipping_line([]) is None and tipping_points(pairs, [], ["a", "b"], board_tests(pairs, ["a", "b"])) == []
 
 
 def test_a_share_is_printed_rounded_down():
     pairs, rows = scored()
-    (row, *_) = tipping_points(pairs, rows, ["a", "c", "human"])
+    (row, *_) = tipping_points(pairs, rows, ["a", "c", "human"], board_tests(pairs, ["a", "c", "human"]))
     assert f"stands up to {int(row.share * 100)}% AI" in tipping_line([row])
 
 
@@ -176,7 +183,9 @@ def test_a_stand_in_that_gives_the_first_no_more_than_humans_do_turns_no_order()
     kept = [row | {"cut": -row["cut"] if row["candidate_id"] == "a" else row["cut"]} for row in rows if row["cut"]]
     for row in kept:
         row["cut"] = -50.0 if row["candidate_id"] == "a" else 0.0
-    assert {row.share for row in tipping_points(pairs, kept, ["a", "b", "human"])} == {1.0}
+    assert {
+        row.share for row in tipping_points(pairs, kept, ["a", "b", "human"], board_tests(pairs, ["a", "b", "human"]))
+    } == {1.0}
 
 
 def test_likeness_leaves_the_two_candidates_and_human_out():

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
         ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
         (
             "edition.papers=4", "evaluation_lm.backend=scripted", f"scoring.metrics={json.dumps(ASKED)}",
-            'validation.changes=["sentence_deletion"]', "validation.resamples=200",
+            'validation.changes=["sentence_deletion"]', "validation.resamples=200", "scoring.beyond=extractive-full",
         ),
     )  # fmt: skip
     assert refresh(Job(chosen, state), steps.undecorated())["outcome"] == "done"

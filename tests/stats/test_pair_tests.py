@@ -59,3 +59,25 @@ def test_the_order_of_rows_changes_nothing_and_flipping_changes_the_sign(seed, p
         assert (test.difference, test.low, test.high, test.p_holm) == pytest.approx(
             (other.difference, other.low, other.high, other.p_holm)
         )
+
+
+def test_median_trimmed_mean_and_sign_test_are_scipys_and_turn_with_the_pair():
+    random = np.random.default_rng(4)
+    for papers in (7, 25, 113):
+        one = random.standard_t(2, size=papers) + 0.3
+        one[0] = 0.0  # a tie
+        values, owners, names = [*one, *np.zeros(papers)], [*range(papers)] * 2, ["a"] * papers + ["b"] * papers
+        (test,) = pair_tests(values, owners, names)
+        low, high = stats.mstats.trimmed_mean_ci(one, (0.1, 0.1), alpha=0.1)
+        assert (test.trimmed_low, test.trimmed_high) == pytest.approx((low, high))
+        assert (test.trimmed, test.median) == pytest.approx((stats.trim_mean(one, 0.1), np.median(one)))
+        assert test.sign_p == pytest.approx(stats.binomtest(int((one > 0).sum()), int((one != 0).sum())).pvalue)
+        assert test.win_rate == pytest.approx(((one > 0).sum() + 0.5) / papers)
+        back = test.flipped()
+        assert back.flipped() == test and back.win_rate == pytest.approx(1 - test.win_rate)
+        assert (back.trimmed_low, back.ahead, back.median) == (-test.trimmed_high, test.behind, -test.median)
+
+
+def test_a_pair_without_any_difference_is_ahead_of_nobody():
+    (test,) = pair_tests([1.0, 2.0, 1.0, 2.0], [0, 1, 0, 1], ["a", "a", "b", "b"])
+    assert (test.sign_p, test.win_rate, test.surely_ahead, test.trimmed) == (1.0, 0.5, False, 0.0)

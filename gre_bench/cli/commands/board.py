@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.family import orders_by_signature, pair_rows
 from gre_bench.board.tipping import board_line
 from gre_bench.board.words import answer, few_papers, headline, headline_lacks, no_human, number, p_value, with_half
 from gre_bench.cli.commands import options
@@ -92,13 +93,15 @@ def leaderboard(
     report: dict[str, Any] = {}
     first = headline(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]
+    orders = orders_by_signature(store.read, rows, board.value)
     tipping = board_line(store.read, first, own)
     if quiet:
         also = {"lacks": headline_lacks(rows, wanted), "no_human": no_human(own), "tipping": tipping}
-        first_board = {"metric": own[0]["metric"], "answer": answer(own)}
+        first_board = {"metric": own[0]["metric"], "answer": answer(own, orders[first])}
         first_board |= {name: text for name, text in also.items() if text}
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
+            "pair_tests": [row for each in orders.values() for row in pair_rows(each)],
             "separation": separations, "exposures": exposures, "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": correctness_of(store),
@@ -106,7 +109,7 @@ def leaderboard(
 
     def show_board(_: Any) -> None:
         tests = separations, exposures, gaps if board is Board.clean else ()
-        shown.show_leaderboard(store.key, rows, signatures, *tests, details, wanted, every or bool(metric))
+        shown.show_leaderboard(store.key, rows, signatures, orders, *tests, details, wanted, every or bool(metric))
         shown.show_uncovered(uncovered)
         say_all([tipping])
         measured = correctness_of(store)

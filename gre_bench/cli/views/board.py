@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 
+from gre_bench.board.family import lm_orders_of, orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
     FEWEST_PAPERS,
+    LMOrder,
     answer,
     at_human_length,
     contamination_gap,
@@ -26,6 +28,7 @@ from gre_bench.board.words import (
     no_human,
     note,
     other_signature,
+    p_value,
     ties,
     with_half,
 )
@@ -61,6 +64,7 @@ def show_leaderboard(
     edition: str,
     rows: Sequence[LeaderboardRow],
     signatures: Sequence[SignatureRow],
+    orders: Mapping[str, Sequence[LMOrder]],
     separations: Sequence[SeparationRow] = (),
     exposures: Sequence[ExposureRow] = (),
     gaps: Sequence[CleanGapRow] = (),
@@ -74,6 +78,7 @@ def show_leaderboard(
     - *brief*: the answer, the table and whether the metric is validated, without notes and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
+    - *orders*: signature → what each validated evaluation LM says of order (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
     - *gaps*: the difference in score between contaminated and other models.
@@ -101,14 +106,15 @@ def show_leaderboard(
             say("")
         for group, members in groupby(own, key=lambda row: row["group_name"]):
             if group is None or every or len({row["group_name"] for row in own}) == 1:
-                _table(edition, list(members), signature, group, printed)
+                _table(edition, list(members), signature, group, printed, orders.get(name, ()))
         _cautions(own, signature, exposures, gap.get(name))
         if details:
             _ties(own)
+            _differences(own, orders.get(name, ()))
             show_details(own)
             _basis(signature, auc.get(name), exposures)
     if not every and not brief:
-        _others(boards, first)
+        _others(boards, first, orders)
     if details:
         say("; ".join(_legend(boards[first], {row["metric"] for row in rows})), style="dim")
 
@@ -134,7 +140,8 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
 def show_sentence(store: Store) -> None:
     """Prints the first sentence of what the headline metric of *store* answers, without the table."""
     signature, rows = _headline_board(store)
-    first = answer(rows).partition(". ")[0].rstrip(".")
+    orders = lm_orders_of(store.read, signature["signature_id"], rows)
+    first = answer(rows, orders).partition(". ")[0].rstrip(".")
     say(f"{recipe_of(signature['metric']).title}, {counted(rows[0]['sampled'], 'paper')}: {first}.")
 
 
@@ -163,7 +170,8 @@ def summary(summary: Row, store: Store, brief: bool = False) -> None:
     rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
     brief = brief and summary["outcome"] == "done"
     exposures, wanted = store.read(EXPOSURES), headline_metric(store)
-    show_leaderboard(summary["edition"], rows, signatures, separations, exposures, wanted=wanted, brief=brief)
+    orders = orders_by_signature(store.read, rows)
+    show_leaderboard(summary["edition"], rows, signatures, orders, separations, exposures, wanted=wanted, brief=brief)
     if not brief:
         screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
@@ -187,7 +195,12 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
 
 
 def _table(
-    edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None, printed: set[str] | None
+    edition: str,
+    rows: list[LeaderboardRow],
+    signature: SignatureRow,
+    group: str | None,
+    printed: set[str] | None,
+    lm_orders: Sequence[LMOrder],
 ) -> None:
     """Prints one board. *printed*: the notes printed before, which are not repeated; None: no notes and no controls."""
     recipe = recipe_of(signature["metric"])
@@ -195,7 +208,7 @@ def _table(
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
     apart = f" · group {group}, ranked among itself" if group else ""
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
-    say(answer([{**row, "group_name": None} for row in rows]))
+    say(answer([{**row, "group_name": None} for row in rows], lm_orders))
     say("")
     controls = [] if printed is None else [row for row in rows if row["kind"] == "control"]
     rows = [*(row for row in rows if row["kind"] != "control"), *controls]
@@ -224,15 +237,15 @@ def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
     return bool(controls and ranked) and max(controls) > min(ranked)
 
 
-def _others(boards: dict[str, list[LeaderboardRow]], first: str) -> None:
+def _others(boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping[str, Sequence[LMOrder]]) -> None:
     """Prints one line for the boards of other metrics that say the same, and for each group of the *first* board."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
-            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members])}")
+            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members], orders.get(first, ()))}")
     titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
-            sentence = answer(own).partition(". ")[0].rstrip(".")
+            sentence = answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
             titles.setdefault(sentence, []).append(recipe_of(own[0]["metric"]).title)
     for sentence, metrics in titles.items():
         say(f"{', '.join(metrics)}: {sentence}")
@@ -245,6 +258,28 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
         say(f"and {len(lines) - SHOWN_TIES} more neighbours")
     if tests := next((row["tests"] for row in rows if row["tied"]), None):
         say(f"p is corrected for {counted(tests, 'test')}")
+
+
+def _differences(rows: Sequence[LeaderboardRow], orders: Sequence[LMOrder]) -> None:
+    """Prints, for neighbours in rank, the difference by mean, median and trimmed mean, and on how many papers it is."""
+    neighbours = [(row["candidate"], row["next_candidate"]) for row in rows if row["rank"] and row["next_candidate"]]
+    lines = [(each.lm, test) for pair in neighbours for each in orders if (test := each.tests.between(*pair))]
+    if not lines:
+        return
+    columns = [
+        Column("candidate", [screen.plain(test.first) for _, test in lines], 0, "name", WIDEST_NAME),
+        Column("next", [screen.plain(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
+        Column("mean", [number(test.difference, "+.2f") for _, test in lines]),
+        Column("p", [p_value(test.p_holm) for _, test in lines]),
+        Column("median", [number(test.median, "+.2f") for _, test in lines], 1),
+        Column("trimmed", [f"{test.trimmed:+.2f} (≥ {test.trimmed_low:+.2f})" for _, test in lines], 1),
+        Column("ahead on", [f"{test.ahead} of {test.papers}" for _, test in lines]),
+        Column("win rate", [f"{test.win_rate:.0%}" for _, test in lines], 2),
+        Column("sign test p", [p_value(test.sign_p) for _, test in lines], 1),
+    ]
+    if len(orders) > 1:
+        columns.insert(0, Column("by", [lm for lm, _ in lines], 0, "name"))
+    show("Neighbours in rank: their difference over papers", columns, [""] * len(lines))
 
 
 def _cautions(

@@ -81,7 +81,10 @@ def show_candidates(report: Row, details: bool = False) -> None:
         for name in ("chance", "above_chance"):
             if part := row[name]:
                 say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
-        say(f"  papers: {first} higher on {row['won']}, lower on {row['lost']}")
+        say(
+            f"  papers: {first} higher on {row['won']}, lower on {row['lost']} (sign test p {p_value(row['sign_p'])}); "
+            f"median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}"
+        )
         for name, papers in ((first, row["most"]), (other, row["least"])):
             leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
             say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
@@ -93,12 +96,14 @@ def show_candidates(report: Row, details: bool = False) -> None:
 
 
 def _verdict(row: Row, leader: str) -> str:
-    """Returns whether *leader* scores higher: by the board's corrected p-value, else by the test's own."""
-    corrected = row["board"]["p_holm"] if row["board"] else row["p"]
-    if corrected < ALPHA:
-        return f"{leader} scores higher"
+    """Returns whether *leader* scores higher: by the board's corrected p-value, else if nothing else is asked."""
+    board = row["board"]
+    if board and board["p_holm"] < ALPHA:
+        surely = "" if board["surely_ahead"] else ", but is not surely ahead (trimmed mean and sign test)"
+        return f"{leader} scores higher{surely}"
     if row["p"] < ALPHA:
-        return f"not told apart on the board; {leader} scores higher if this is the only question asked"
+        ranked = "not told apart on the board" if board else "not ranked together"
+        return f"{ranked}; {leader} scores higher if this is the only question asked"
     return "not told apart"
 
 
@@ -332,8 +337,8 @@ def show_contrasts(report: Row) -> None:
                 say(f"    {row['problem']}")
                 continue
             say(
-                f"    {_interval_95(row)}, p {p_value(row['p_holm'])}; {counted(row['papers'], 'paper')} could show "
-                f"{row['detectable']:.2f}"
+                f"    {_interval_95(row)}, p {p_value(row['p_holm'])}, ahead on {row['ahead']} of "
+                f"{counted(row['papers'], 'paper')}, which could show {row['detectable']:.2f}"
             )
             parts = [
                 f"{name.replace('_', ' ')} {_interval_95(row[name])}, p {p_value(row[name]['p_holm'])}"
@@ -349,7 +354,10 @@ def show_contrasts(report: Row) -> None:
                         for split in ("papers", "references") if split in row]  # fmt: skip
                 say(f"  order of {row['models']} models: Spearman {', '.join(splits)}")
     tests = max((row["tests"] for row in report["contrasts"]), default=0)
-    say(f"\nmean differences by paper with 95% intervals; p: Holm-corrected over {counted(tests, 'test')} of an LM")
+    say(
+        f"\nmean differences by paper with 95% intervals; p: as on the board of the metric and LM, Holm-corrected "
+        f"over {counted(tests, 'test')}"
+    )
     say("at equal length: one slope for all candidates; own: the two candidates' own slopes; p: of both together")
     say_all([few_papers(row["papers"] for row in report["contrasts"])])
 

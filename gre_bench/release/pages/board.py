@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from gre_bench.board.words import rank_range
 from gre_bench.core.terminal import csv_table
+from gre_bench.stats.pair_tests import PairTest
 from gre_bench.store import Row
 
 
@@ -84,6 +85,7 @@ class Board:
     - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
       no test tells apart, and LMs that may have been trained on the reviews.
     - *tipping*: the sentence on AI-written references, if it was computed.
+    - *tests*: those of its family, of two candidates of a group each; none if the metric orders nobody.
     - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
     - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
     """
@@ -103,6 +105,7 @@ class Board:
     place: int = 0
     papers: int | None = None
     tipping: str = ""
+    tests: tuple[PairTest, ...] = ()
 
     @property
     def human(self) -> Entry | None:

@@ -34,7 +34,7 @@ def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Se
     - ``values``: one text per candidate: scores times ``scale`` in the order of ``units``, joined by commas. A missing
       score is empty.
     - ``tests``: one list per two candidates: their indices, the difference, both ends of the difference's 90% interval,
-      the p-value and the number of papers.
+      the p-value, the number of papers, the median, the trimmed mean and, if the board tests the two, its p-value.
     """
     index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -50,6 +50,7 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
     names = [entry.candidate for entry in board.entries]
     index_of = {name: index for index, name in enumerate(names)}
     largest = max((abs(value) for scores in values.values() for value in scores.values()), default=1.0)
+    corrected = {frozenset((test.first, test.second)): test.p_holm for test in board.tests}
     scale = 10 ** max(0, DIGITS - math.ceil(math.log10(largest or 1.0)))
     return {
         "metric": board.metric,
@@ -64,7 +65,8 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
         ],
         "tests": [
             [index_of[test.first], index_of[test.second], *map(_short, (test.difference, test.low, test.high, test.p)),
-             test.papers]
+             test.papers, _short(test.median), _short(test.trimmed),
+             *([_short(p)] if (p := corrected.get(frozenset((test.first, test.second)))) is not None else [])]
             for test in comparisons({name: values[name] for name in names if values.get(name)})
         ],
     }  # fmt: skip

@@ -74,7 +74,9 @@ def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rat
 def test_an_entry_claims_no_more_evidence_than_there_is_and_a_documented_or_unknown_one_is_told():
     evidence = {entry.name: entry.evidence for entry in venues().values() if entry.evidence != "documented"}
     assert evidence == {
-        **dict.fromkeys(("ICLR 2020", "ICLR 2023", "ICLR 2024", "Agents4Science 2025", "SAMPLE 2026"), "real notes"),
+        **dict.fromkeys(
+            ("ICLR 2020", "ICLR 2023", "ICLR 2024", "ICLR 2026", "Agents4Science 2025", "SAMPLE 2026"), "real notes"
+        ),
         **dict.fromkeys(("ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"), "recorded"),
     }
     assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]

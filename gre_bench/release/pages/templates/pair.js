@@ -8,8 +8,8 @@ const testOf = (board, one, other) => {
   const [i, j] = [one, other].map((name) => board.points.findIndex((point) => point.name === name));
   const found = board.tests.find(([a, b]) => (a === i && b === j) || (a === j && b === i));
   if (!found) return null;
-  const [a, , difference, low, high, p, papers] = found;
-  return a === i ? { difference, low, high, p, papers } : { difference: -difference, low: -high, high: -low, p, papers };
+  const [a, , difference, low, high, p, papers, median, trimmed, holm] = found, sign = a === i ? 1 : -1;
+  return { difference: sign * difference, low: a === i ? low : -high, high: a === i ? high : -low, p, papers, median: sign * median, trimmed: sign * trimmed, holm };
 };
 // Mean difference of each paper, on the references that both have: [paper's place, difference].
 const leadsOf = (board, one, other) => {
@@ -55,10 +55,10 @@ const drawPair = (open) => {
   if (one === other) return out.replaceChildren(make("p", {}, "These are the same candidate: choose two."));
   if (!leads.length) return out.replaceChildren(make("p", {}, `They share no scored pair of ${board.title}.`));
   const won = leads.filter(([, lead]) => lead > 0).length, lost = leads.filter(([, lead]) => lead < 0).length;
-  const apart = test && test.p < 0.05, bold = (text) => make("strong", {}, text);
+  const tested = test && test.holm !== undefined, apart = test && (tested ? test.holm : test.p) < 0.05, bold = (text) => make("strong", {}, text);
   const answer = test
     ? make("p", { class: "answer" }, bold(one), ` scores `, bold(`${signed(test.difference, board.digits)} ${board.unit}`), ` against `, bold(other),
-      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${inText(test.p)}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}. ${apart ? "" : "At 5%, neither is shown to be better."}`)
+      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${tested ? `${inText(test.holm)} as on the board, ${inText(test.p)} alone` : `${inText(test.p)} alone`}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}, median ${signed(test.median, board.digits)}, trimmed mean ${signed(test.trimmed, board.digits)}. ${apart ? "" : "At 5%, neither is shown to be better" + (tested ? "." : ", if nothing else is asked.")}`)
     : make("p", { class: "answer" }, `They share ${leads.length === 1 ? "one paper" : `${leads.length} papers`} of ${board.title}: too few for a test.`);
   const rows = data.boards.map((each) => [each, testOf(each, one, other)]).map(([each, found]) => make("tr", {},
     make("th", { scope: "row", class: "name" }, each.title, make("span", { class: "soft" }, ` ${each.unit}`)),

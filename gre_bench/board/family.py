@@ -1,0 +1,77 @@
+"""The tests behind all that a board says of order: one family for each metric and evaluation LM.
+
+Board, page, JSON, `compare` and the contrasts of a file read this family, so no two of them contradict each other.
+
+Contrasts are members of the family, and no gatekeepers before the other pairs: there, a single question whose answer is
+no difference would keep the board from any order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from gre_bench.board.words import LMOrder, is_validated
+from gre_bench.ranking.rank_statistics import Family, Pairs, family
+from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, LeaderboardRow, Query
+
+Read = Callable[..., list[Any]]
+"""Runs a query with its parameters and returns its rows, such as `Store.read`."""
+
+
+def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> Family:
+    """Returns the family of tests of the board with the *rows* of one signature, with and without a rank."""
+    above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
+    groups = [[row["candidate"] for row in group] for group in groups_of(rows)]
+    return family(pairs_of(read, signature_id), groups, above)
+
+
+def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
+    """Returns what each validated evaluation LM says of order by one metric; that of *signature_id* comes first.
+
+    *rows*: its board; *board*: which. The other LMs are those of signatures that differ in nothing but the LM. Returns
+    [] if the metric is not validated: it orders nobody.
+    """
+    if not is_validated(rows):
+        return []
+    lm_orders = []
+    for lm in read(LMS_OF_METRIC, signature_id=signature_id):
+        name = lm["signature_id"]
+        own = rows if name == signature_id else read(LEADERBOARD, signature_ids=[name], board=board)
+        if is_validated(own):
+            lm_orders.append(LMOrder(lm["evaluation_lm"], own, family_of(read, name, own)))
+    return lm_orders
+
+
+def orders_by_signature(read: Read, rows: Sequence[LeaderboardRow], board: str = "clean") -> dict[str, list[LMOrder]]:
+    """Returns signature → `lm_orders_of` its board, for the *rows* of several boards."""
+    boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
+    for row in rows:
+        boards[row["signature_id"]].append(row)
+    return {name: lm_orders_of(read, name, own, board) for name, own in boards.items()}
+
+
+def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
+    """Yields one row per evaluation LM and test of two candidates, with all that is known of their difference."""
+    for lm_order in lm_orders:
+        for test in lm_order.tests.tests:
+            each = test if test.difference >= 0 else test.flipped()
+            more = {"win_rate": each.win_rate, "surely_ahead": each.surely_ahead, "tests": lm_order.tests.size}
+            yield {"metric": lm_order.rows[0]["metric"], "evaluation_lm": lm_order.lm} | asdict(each) | more
+
+
+def pairs_of(read: Read, signature_id: str) -> Pairs:
+    """Returns the scored pairs of the human baseline and the models under a signature."""
+    query: Query[Any] = BOARD_PAIRS
+    rows = [tuple(row.values()) for row in read(query, signature_id=signature_id)]
+    return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
+
+
+def groups_of(rows: Sequence[LeaderboardRow]) -> list[list[LeaderboardRow]]:
+    """Returns the rows of the ranked candidates of each group, best first."""
+    groups: dict[str | None, list[LeaderboardRow]] = defaultdict(list)
+    for row in sorted((row for row in rows if row["rank"] is not None), key=lambda row: row["rank"] or 0):
+        groups[row["group_name"]].append(row)
+    return list(groups.values())
