@@ -43,6 +43,7 @@ SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
 """How a packed file is read: by these two names, and in no other shape."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
+_TAGS = frozenset(map(chr, TAGS))
 _INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
 
 
@@ -139,10 +140,10 @@ def pack(form: Form, reviews: Sequence[Review], folder: Path) -> None:
 
 def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
     """Returns why the texts of *reviews* cannot be taken: a text twice, or an instruction to those who read it."""
-    found, papers = [], {}
+    faults, papers = [], {}
     for review in reviews:
         papers.setdefault(_digest(review.text or ""), []).append(review.paper_id)
-    found += [f"one text for {counted(len(same), 'paper')}: {_some(same)}" for same in papers.values() if same[1:]]
+    faults += [f"one text for {counted(len(same), 'paper')}: {_some(same)}" for same in papers.values() if same[1:]]
     for review in reviews:
         text = review.text or ""
         seen = text.translate(_HIDDEN)
@@ -150,13 +151,10 @@ def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
         spans += [match.span() for match in _INSTRUCTIONS.finditer(seen)]
         if spans:
             quoted = ascii(" ".join(seen[spans[0][0] : spans[0][1]].split())[:80])
-            found.append(f"{review.paper_id}: an instruction to the review's reader: {quoted}")
-        elif not TAGS_OF.isdisjoint(text):
-            found.append(f"{review.paper_id}: letters that no reader sees")
-    return found
-
-
-TAGS_OF = frozenset(map(chr, TAGS))
+            faults.append(f"{review.paper_id}: an instruction to the review's reader: {quoted}")
+        elif not _TAGS.isdisjoint(text):
+            faults.append(f"{review.paper_id}: letters that no reader sees")
+    return faults
 
 
 def checked(store: Store, folder: Path) -> Checked:
@@ -214,11 +212,11 @@ def check_texts(store: Store) -> None:
 
 
 def _faults(error: ValidationError) -> list[str]:
-    found = []
+    faults = []
     for fault in error.errors():
         name = ".".join(map(str, fault["loc"]))
-        found.append(f"{name!a:.60}".strip("'") + f": {fault['msg'].removeprefix('Value error, ')}")
-    return found
+        faults.append(f"{name!a:.60}".strip("'") + f": {fault['msg'].removeprefix('Value error, ')}")
+    return faults
 
 
 def _some(papers: Sequence[str]) -> str:
@@ -245,7 +243,7 @@ def _doubles(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}
     for other in others:
         of_paper.setdefault(other.paper_id, []).append((other.candidate, _shingles(other.text or "")))
-    found: dict[str, list[str]] = {}
+    faults: dict[str, list[str]] = {}
     for review in own:
         same = equal.get(_digest(review.text or ""))
         shingles = _shingles(review.text or "")
@@ -254,7 +252,7 @@ def _doubles(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
             for name, theirs in of_paper.get(review.paper_id, ())
             if shingles and theirs and len(shingles & theirs) >= NEARLY * min(len(shingles), len(theirs))
         )
-        if whose := same.candidate if same else next(near, None):
-            found.setdefault(whose, []).append(review.paper_id)
-    return [f"{counted(len(papers), 'text')} equal or nearly equal to {whose}'s: {_some(papers)}"
-            for whose, papers in found.items()]  # fmt: skip
+        if owner := same.candidate if same else next(near, None):
+            faults.setdefault(owner, []).append(review.paper_id)
+    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_some(papers)}"
+            for owner, papers in faults.items()]  # fmt: skip

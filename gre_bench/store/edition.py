@@ -447,13 +447,10 @@ _WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "no
 
 def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:
     """Copies *table* from the catalogue ``given``; a row without a text that it must have is left out."""
-    there = {row[0] for row in run.execute(f"describe given.{table}").fetchall()}
-    cells, required = {}, set()
+    given = {row[0] for row in run.execute(f"describe given.{table}").fetchall()}
+    cells, with_text = [], ""
     for name, kind, nullable, *_ in run.execute(f"describe {table}").fetchall():
-        if name in there:
-            required |= {name} if nullable == "NO" else set()
-            cells[name] = f"coalesce({name}, {_WITHHELD[kind]})" if name in required and kind in _WITHHELD else name
-    with_text = " where text is not null" if "text" in required else ""
-    run.execute(
-        f"insert into {table} ({', '.join(cells)}) select {', '.join(cells.values())} from given.{table}{with_text}"
-    )
+        is_filled = nullable == "NO" and kind in _WITHHELD
+        cells.append("null" if name not in given else f"coalesce({name}, {_WITHHELD[kind]})" if is_filled else name)
+        with_text = " where text is not null" if (name, nullable) == ("text", "NO") else with_text
+    run.sql(f"from given.{table} select {', '.join(cells)}{with_text}").insert_into(table)

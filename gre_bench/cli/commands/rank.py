@@ -75,7 +75,7 @@ def rank(
 
 def ranked(
     store: Store, chosen: Settings, state: Path, file: Path, name: str, quiet: bool, **how: Any
-) -> tuple[Row, Row, dict[str, Any]]:
+) -> tuple[Row, dict[str, Any], dict[str, Any]]:
     """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
 
     *how*: further arguments of `import_candidate`. Returns its report, the run's summary and `one_candidate`.

@@ -92,12 +92,12 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     if add:
         store.refuse_loaded()
     check_texts(store)
-    found = checked(store, folder)
-    if not quiet or found.refused:
-        screen.say_all(found.notes)
-    report: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "added": False}
-    form = found.form
-    if found.refused or form is None:
+    result = checked(store, folder)
+    if not quiet or result.refused:
+        screen.say_all(result.notes)
+    report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
+    form = result.form
+    if result.refused or form is None:
         return Answer(report, _show_refused, BAD_INPUT)
     how: dict[str, Any] = {"licence": form.licence, "reading": READING}
     if add:
