@@ -50,7 +50,7 @@ PANELS: dict[str, dict[str, str]] = {
         "new": "new", "fetch": "fetch", "refresh": "refresh", "year": "fetch", "plan": "fetch", "import": "imports",
         "remove": "rank", "status": "refresh", "papers": "papers",
     },
-    "Publish": {"publish": "publish", "verify": "publish"},
+    "Publish": {"publish": "publish", "submit": "submit", "verify": "publish"},
     "Study": {"study": "study"},
     "Operate": {"models": "models", "doctor": "refresh"},
 }  # fmt: skip

@@ -15,7 +15,14 @@ from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store, fetch, find_editions
-from gre_bench.store.queries import CANDIDATE_PAIRS, CURRENT_SIGNATURES, LEADERBOARD, CandidatePairRow, LeaderboardRow
+from gre_bench.store.queries import (
+    CANDIDATE_PAIRS,
+    CURRENT_SIGNATURES,
+    LEADERBOARD,
+    SAMPLE,
+    CandidatePairRow,
+    LeaderboardRow,
+)
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
@@ -65,6 +72,18 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
         if candidate is not None:
             names = [resolved(candidate, names, f"{folder.name} has no candidate")]
         return fetch(connection, CANDIDATE_PAIRS, signature_id=signature_id, candidates=names)
+
+
+def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
+    """Returns the name of the release in *folder*, and the ids of its papers, all and sampled.
+
+    Raises `SourceError` if the release was altered.
+    """
+    about = manifest.verify(folder)
+    with opened(folder) as connection:
+        known = [row["paper_id"] for row in rows(connection, "papers")]
+        sampled = list(dict.fromkeys(row["paper_id"] for row in fetch(connection, SAMPLE)))
+    return about["release"], known, sampled
 
 
 @contextmanager

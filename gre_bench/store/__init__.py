@@ -16,7 +16,17 @@ files       the lock, and errors of writing
 """
 
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted
-from gre_bench.store.edition import INCLUDED_EDITION, Frozen, ReadCopy, Store, find_editions, frozen, no_edition, now
+from gre_bench.store.edition import (
+    INCLUDED_EDITION,
+    Frozen,
+    ReadCopy,
+    Store,
+    find_editions,
+    frozen,
+    no_edition,
+    now,
+    scratch_of,
+)
 from gre_bench.store.queries import Row, fetch, fetch_columns
 from gre_bench.store.read_copy import kept_open
 from gre_bench.store.schema import EARLIEST, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS, fill
@@ -46,5 +56,6 @@ __all__ = [
     "now",
     "of_statement",
     "quoted",
+    "scratch_of",
     "statement",
 ]

@@ -23,10 +23,11 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
-from gre_bench.store.database import Database, interrupted, of_statement, reader
+from gre_bench.store.database import Database, connect, interrupted, of_statement, reader
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.read_copy import CopyForReaders
+from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import statement
 
 
@@ -412,3 +413,44 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
             raise store.fault(error) from None
         with connection:
             yield Frozen(store, file, connection)
+
+
+@contextmanager
+def scratch_of(store: Store) -> Iterator[Store]:
+    """Yields an edition that begins as the copy for readers of *store* and can be written; deletes it at the end.
+
+    *store* may be loaded from a release. Texts that the release withholds are missing, with the judgments and synopses.
+    """
+    store._check_there()
+    with TemporaryDirectory(prefix="gre-bench-") as folder:
+        given, scratch = Path(folder) / "given.duckdb", Store(Path(folder), store.key)
+        store.copy.copy_to(given)
+        with scratch.lock("copy"):
+            pass  # this makes its tables
+        try:
+            with connect(scratch.file, {"given": given}, NEW_FILE) as run:
+                for table in schema.TABLES:
+                    if table not in _MADE:
+                        _copy_table(run, table)
+        except duckdb.Error as error:
+            raise store.copy.fault(error) from None
+        with scratch.lock("copy"):
+            scratch.copy_for_readers()
+        yield scratch
+
+
+_MADE = ("meta", "student_t", "board", "strata")
+"""Tables that a new edition has, or that are filled from the others."""
+_WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "now()"}
+"""Type → what a required cell holds whose value a release leaves out."""
+
+
+def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Copies *table* from the catalogue ``given``; a row without a text that it must have is left out."""
+    given = {row[0] for row in run.execute(f"describe given.{table}").fetchall()}
+    cells, with_text = [], ""
+    for name, kind, nullable, *_ in run.execute(f"describe {table}").fetchall():
+        is_filled = nullable == "NO" and kind in _WITHHELD
+        cells.append("null" if name not in given else f"coalesce({name}, {_WITHHELD[kind]})" if is_filled else name)
+        with_text = " where text is not null" if (name, nullable) == ("text", "NO") else with_text
+    run.sql(f"from given.{table} select {', '.join(cells)}{with_text}").insert_into(table)

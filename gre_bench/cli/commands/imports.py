@@ -211,6 +211,25 @@ def import_release(
     ))  # fmt: skip
 
 
+@app.command("submission")
+def import_submission(
+    *,
+    state: Path,
+    quiet: bool,
+    folder: Path = argument("FOLDER", "Folder of a submission, as gre-bench submit makes it."),
+    edition: options.Edition = None,
+    add: bool = option("--add", "Add it to the board, if it is not refused.", False),
+) -> Answer:
+    """Check a submission and show where it would stand.
+
+    It is scored by the edition's own evaluation LM and writer, in a copy that is deleted, unless you say --add. Each
+    finding is one line. A refused submission is not scored, and the exit code is 2.
+    """
+    from gre_bench.cli.commands.submit import check_submission
+
+    return check_submission(folder, stored_edition(edition, state), state, add, quiet)
+
+
 @app.command("undo")
 def undo(
     *,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +35,13 @@ def publish(
     exchange: Path | None = option(
         "--every-eval-ever FOLDER", "Also write the release in this exchange schema to FOLDER.", None
     ),
+    repository: Path | None = option(
+        "--board-repository FOLDER", "Also make or update a repository of the board, which takes submissions.", None
+    ),
     release: str | None = option(
         "--of RELEASE",
-        "Release of --erratum, or of --every-eval-ever without publishing: such as ICLR-2025-r1, or its folder.",
+        "Release of --erratum, or of --every-eval-ever and --board-repository without publishing: such as "
+        "ICLR-2025-r1, or its folder.",
         None,
     ),
     retire: bool = option("--retire", "With --erratum: the release is no longer the latest. It is not deleted.", False),
@@ -54,13 +57,12 @@ def publish(
     if erratum is not None or release is not None or retire:
         if all_texts or scores_only or again:
             raise SettingsError("--of RELEASE publishes nothing: leave out --all-texts, --scores-only and --again")
-        if exchange and release and erratum is None and not retire:
-            return _exchange(release, exchange, state)
+        if (exchange or repository) and release and erratum is None and not retire:
+            return _written_beside(release, exchange, repository, state)
         return _note(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
     from gre_bench.release.database import opened, rows
-    from gre_bench.release.exchange import write_exchange
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import publish_edition
 
@@ -73,29 +75,37 @@ def publish(
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
         "texts": rights, "tables": dict(published.tables),
     }  # fmt: skip
-    written = write_exchange(published.folder, exchange) if exchange else []
-    report |= {"every_eval_ever": list(map(str, written))} if exchange else {}
+    report |= _beside(published.folder, exchange, repository)
 
     def show(report: dict[str, Any]) -> None:
         _show_published(report, all_texts)
-        _show_exchange(written, exchange)
+        _show_beside(report, exchange, repository)
 
     return Answer(report, show)
 
 
-def _exchange(release: str, out: Path, state: Path) -> Answer:
-    """Writes the *release* that is there already in the exchange schema to the folder *out*."""
-    from gre_bench.release.exchange import write_exchange
+def _written_beside(release: str, exchange: Path | None, repository: Path | None, state: Path) -> Answer:
+    """Writes the *release* that is there already in the exchange schema, or as a repository of its board."""
     from gre_bench.release.loading import release_named
     from gre_bench.reports.board_rows import release_folder
 
-    written = write_exchange(release_folder(release, state) or release_named(release), out)
-    return Answer({"every_eval_ever": list(map(str, written))}, lambda _: _show_exchange(written, out))
+    report = _beside(release_folder(release, state) or release_named(release), exchange, repository)
+    return Answer(report, lambda report: _show_beside(report, exchange, repository))
 
 
-def _show_exchange(written: Sequence[Path], out: Path | None) -> None:
-    if written:
-        say(f"Every Eval Ever: {counted(len(written) // 2, 'model')} under {out}/data")
+def _beside(folder: Path, exchange: Path | None, repository: Path | None) -> dict[str, Any]:
+    from gre_bench.release.exchange import write_exchange
+    from gre_bench.release.repository import write_repository
+
+    report = {"every_eval_ever": list(map(str, write_exchange(folder, exchange)))} if exchange else {}
+    return report | ({"repository": list(map(str, write_repository(folder, repository)))} if repository else {})
+
+
+def _show_beside(report: dict[str, Any], exchange: Path | None, repository: Path | None) -> None:
+    if written := report.get("every_eval_ever"):
+        say(f"Every Eval Ever: {counted(len(written) // 2, 'model')} under {exchange}/data")
+    if repository:
+        say(f"the board's repository: {repository}; commit and push it; its README says how to enter a model")
 
 
 def _show_published(report: dict[str, Any], all_texts: bool) -> None:

@@ -16,10 +16,11 @@ from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import ALPHA, recipe_of
 from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
-from gre_bench.store import Row
+from gre_bench.store import Row, Store
 from gre_bench.store.queries import CANDIDATE_COUNTS
 
 SHOWN_PAPERS = 3
@@ -58,25 +59,11 @@ def rank(
     chosen = settings_of(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
-    configure_prefect(state)
-    from gre_bench.flows.annual_refresh import refresh, usable
-    from gre_bench.pipeline.own_reviews import import_candidate, own_name
-    from gre_bench.pipeline.runs.job import Job
-    from gre_bench.tasks import steps
-
-    job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
-    run = steps.undecorated()
-    job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence,
-        ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ())), partial,
+    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
+    understood, summary, report = ranked(
+        store, chosen, state, file, name, quiet, writer=writer, replace=replace, licence=licence, reading=reading,
+        partial=partial,
     )  # fmt: skip
-    if not quiet:
-        _show_understood(understood)
-    with following(store, quiet):
-        summary = refresh(job, run)
-    from gre_bench.reports.board_rows import one_candidate
-
-    report = one_candidate(store, name)
 
     def show_ranked(_: Any) -> None:
         _show_one(report, state)
@@ -84,6 +71,30 @@ def rank(
             say(f"{summary['outcome']}: {summary['message']}")
 
     return Answer({"understood": understood, "summary": summary, **report}, show_ranked, code_of(summary))
+
+
+def ranked(
+    store: Store, chosen: Settings, state: Path, file: Path, name: str, quiet: bool, **how: Any
+) -> tuple[Row, dict[str, Any], dict[str, Any]]:
+    """Imports the reviews in *file* into *store*, an edition of *state*, as candidate *name*, and scores them.
+
+    *how*: further arguments of `import_candidate`. Returns its report, the run's summary and `one_candidate`.
+    """
+    configure_prefect(state)
+    from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.pipeline.own_reviews import import_candidate, own_name
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.reports.board_rows import one_candidate
+    from gre_bench.tasks import steps
+
+    job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
+    run = steps.undecorated()
+    job, understood = import_candidate(store, job, run, file, name, **how)
+    if not quiet:
+        _show_understood(understood)
+    with following(store, quiet):
+        summary = refresh(job, run)
+    return understood, summary, one_candidate(store, name)
 
 
 def _show_understood(report: Row) -> None:
@@ -122,20 +133,32 @@ def _show_one(report: dict[str, Any], state: Path) -> None:
             f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{screen.in_state(state)}"
         )
     first = next((row for row in rows if row["scored"]), rows[0])
-    say(_sentence(name, edition, first))
+    sentence, *more = lines_about(report)
+    say(sentence)
     columns = (
         Column("metric", [screen.plain(row["metric"] + _doubt(row)) for row in rows], 0, "name"),
-        Column("rank", [_rank(row) for row in rows]),
+        Column("rank", [place(row) for row in rows]),
         Column("score", [with_half(row["score"], row["high"]) for row in rows]),
         Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
     )
     show("", columns, [""] * len(rows))
-    few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
-    say(f"{first['metric']} ({first['validation']}{few}):")
-    screen.say_all((_against_human(first), _against_chance(first), _papers(report["papers"])), "  ")
+    say(more[0])
+    screen.say_all(more[1:], "  ")
     say("next:")
     screen.say_all(_next(report, first, screen.in_state(state)), "  ")
+
+
+def lines_about(report: dict[str, Any]) -> list[str]:
+    """Returns what is said of a candidate on the first board with scores of it: a sentence, a heading, its lines."""
+    first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
+    few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
+    about = (_against_human(first), _against_chance(first), _papers(report["papers"]))
+    return [
+        _sentence(report["candidate"], report["edition"], first),
+        f"{first['metric']} ({first['validation']}{few}):",
+        *filter(None, about),
+    ]
 
 
 def _sentence(name: str, edition: str, row: Row) -> str:
@@ -149,14 +172,14 @@ def _sentence(name: str, edition: str, row: Row) -> str:
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    return f"{name} has rank {_rank(row)} on {edition} under {title}{above}."
+    return f"{name} has rank {place(row)} on {edition} under {title}{above}."
 
 
 def _doubt(row: Row) -> str:
     return "" if row["validation"].startswith("validated") else " (not validated)"
 
 
-def _rank(row: Row) -> str:
+def place(row: Row) -> str:
     """Returns the rank among how many, with its range; a dash without one, or where no order is validated."""
     if row["rank"] is None or _doubt(row):
         return "–"

@@ -1,0 +1,149 @@
+"""``gre-bench submit`` and ``import submission``: pack reviews for a published board; check and score a submission."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gre_bench.board.words import p_value, with_half
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Answer
+from gre_bench.cli.commands.options import option
+from gre_bench.cli.commands.rank import lines_about, place, ranked
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, code_of, settings_of
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.fitted import Column, show
+from gre_bench.cli.views.screen import say
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import SourceSettings
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
+from gre_bench.ingest.records.opening import located
+from gre_bench.store import Row, Store, scratch_of
+from gre_bench.store.queries import LEADERBOARD
+
+_ANSWER = "The form, one line: "
+
+
+def submit(
+    *,
+    state: Path,
+    reviews: Path = options.argument("REVIEWS", "Reviews by one candidate: any file or folder that rank reads."),
+    release: str = option("--release RELEASE", "Release whose papers were reviewed: its folder, or its name."),
+    name: str = option("--as NAME", "Name on the board; the candidate to use if the file has several."),
+    out: Path = option("--out -o FOLDER", "New folder for the submission."),
+    model: str | None = option("--model MODEL", f"{_ANSWER}what wrote the reviews.", None),
+    version: str | None = option("--version VERSION", f"{_ANSWER}the model's version.", None),
+    date: str | None = option("--date DAY", f"{_ANSWER}when they were written, such as 2026-05-01.", None),
+    prompt: str | None = option("--prompt TEXT", f"{_ANSWER}how they were written; a prompt or an address.", None),
+    licence: str | None = option("--licence NAME", f"{_ANSWER}licence of the reviews, such as 'CC BY 4.0'.", None),
+    contact: str | None = option("--contact WHO", f"{_ANSWER}who answers questions: e-mail or address.", None),
+    columns: options.Columns = None,
+    where: options.Where = None,
+    partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
+) -> Answer:
+    """Pack a candidate's reviews as a submission to a published board.
+
+    Reads the reviews as rank does and checks what can be checked without the board. The folder has the reviews and a
+    form about them. Nothing is scored: the board's organiser does that.
+    """
+    from gre_bench.ingest.records.tables import reviews_from
+    from gre_bench.pipeline.submissions import faults_of_texts, form_of, pack
+    from gre_bench.release.loading import release_named
+    from gre_bench.reports.board_rows import papers_of_release, release_folder
+
+    about, papers, sampled = papers_of_release(release_folder(release, state) or release_named(release))
+    reading = ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ()))
+    imported = reviews_from(located(reviews), {}, {}, papers, by=name, only=True, reading=reading)
+    reading.check_used()
+    if imported.refusals and not (partial and imported.reviews):
+        raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
+    own = [review for review in imported.reviews if review.text]
+    answers = {
+        "name": name, "model": model, "version": version, "date": date, "prompt": prompt, "licence": licence,
+        "contact": contact, "release": about,
+    }  # fmt: skip
+    form, faults = form_of(answers, own), faults_of_texts(own)
+    if not faults:
+        pack(form, own, out)
+    lacking = sorted({*sampled} - {review.paper_id for review in own})
+    report: dict[str, Any] = {"folder": str(out), **form.model_dump(), "reviews": len(own), "refused": faults}
+    report |= {"notes": imported.notes, "lacking": lacking}
+
+    def show_packed(report: dict[str, Any]) -> None:
+        screen.say_all(report["notes"])
+        if faults:
+            return _show_refused(report)
+        say(f"{out}: {counted(len(own), 'review')} by {name} for {about}, of {len(sampled) - len(lacking)} of its "
+            f"{counted(len(sampled), 'paper')}")  # fmt: skip
+        if lacking:
+            say(f"no rank without the others: {', '.join(lacking[:3])}{', ...' if lacking[3:] else ''}")
+
+    return Answer(report, show_packed, BAD_INPUT if faults else DONE)
+
+
+def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: bool) -> Answer:
+    """Checks the submission in *folder* and says where it would stand on the board of *store*, an edition of *state*.
+
+    It is scored in a copy of the edition, unless *add*. The exit code is 2, and nothing is scored, if it is refused.
+    """
+    from gre_bench.pipeline.submissions import READING, REVIEWS, check_texts, checked
+
+    if add:
+        store.refuse_loaded()
+    check_texts(store)
+    result = checked(store, folder)
+    if not quiet or result.refused:
+        screen.say_all(result.notes)
+    report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
+    form = result.form
+    if result.refused or form is None:
+        return Answer(report, _show_refused, BAD_INPUT)
+    how: dict[str, Any] = {"licence": form.licence, "reading": READING}
+    if add:
+        chosen = settings_of(None, store.key, None, state)
+        _, summary, board = ranked(store, chosen, state, folder / REVIEWS, form.name, quiet, **how)
+        beside = _neighbours(store, board)
+    else:
+        with scratch_of(store) as scratch:
+            folder_of_it = scratch.folder.parent.parent
+            chosen = settings_of(None, store.key, None, folder_of_it).model_copy(update={"sources": SourceSettings()})
+            _, summary, board = ranked(scratch, chosen, folder_of_it, folder / REVIEWS, form.name, quiet, **how)
+            beside = _neighbours(scratch, board)
+    report |= {"form": form.model_dump(), "added": add, "summary": summary, **board, "neighbours": beside}
+    return Answer(report, _show_place, code_of(summary))
+
+
+def _show_refused(report: dict[str, Any]) -> None:
+    for line in report["refused"]:
+        say(f"refused: {line}", screen.err)
+
+
+def _neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
+    """Returns the candidate's row on the first board with scores of it, between the rows above and below it."""
+    first = next((row for row in board["rows"] if row["scored"]), None)
+    if first is None:
+        return []
+    rows = [row for row in store.read(LEADERBOARD, signature_ids=[first["signature_id"]])
+            if row["group_name"] == first["group_name"] and row["score"] is not None]  # fmt: skip
+    at = next(number for number, row in enumerate(rows) if row["candidate"] == board["candidate"])
+    return [row | {"of": first["of"]} for row in rows[max(0, at - 1) : at + 2]]
+
+
+def _show_place(report: dict[str, Any]) -> None:
+    rows, summary, name = report["neighbours"], report["summary"], report["candidate"]
+    if summary["outcome"] != "done":
+        say(f"{summary['outcome']}: {summary['message']}", screen.err)
+    if not rows:
+        return say(f"{name}: no score yet")
+    screen.say_all(lines_about(report))
+    columns = (
+        Column("rank", [place(row) for row in rows]),
+        Column("candidate", [screen.plain(row["candidate"]) for row in rows], 0, "name"),
+        Column("score", [with_half(row["score"], row["high"]) for row in rows]),
+        Column("vs human", [with_half(row["vs_human"], row["vs_human_high"]) for row in rows]),
+        Column("p", ["" if row["p"] is None else p_value(row["p"]) for row in rows]),
+        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows], 1),
+    )
+    show("", columns, ["bold" if row["candidate"] == name else "" for row in rows])
+    say(f"{name} is on the board now" if report["added"] else "nothing was added; --add adds it")

@@ -1,0 +1,258 @@
+"""Packs the reviews of one candidate as a submission to a board, and checks a submission before it is scored.
+
+A submission is a folder of two files: `REVIEWS`, with ``paper_id`` and ``review`` a line, and `FORM`, who wrote them
+and how. It comes from anybody. So no other file and no other column is read, and no value of the form is a path.
+Scores and judgments are always made here. Each finding is one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import irregular, read_bytes
+from gre_bench.core.known_names import listed
+from gre_bench.core.records import Review
+from gre_bench.core.terminal import counted
+from gre_bench.ingest.pdf.audit import instructions_in
+from gre_bench.ingest.pdf.text import INVISIBLE, TAGS
+from gre_bench.ingest.records.cells import NO_PATH, is_name
+from gre_bench.ingest.records.columns import ColumnNames
+from gre_bench.ingest.records.tables import reviews_from
+from gre_bench.ingest.snapshot import may_publish
+from gre_bench.pipeline.intake import file_sha256, stated_licence
+from gre_bench.pipeline.own_reviews import own_name
+from gre_bench.store import Store, queries
+
+REVIEWS, FORM = "reviews.jsonl", "submission.toml"
+LONGEST_ANSWER, LARGEST_FORM = 2_000, 100_000
+"""The most characters of an answer of the form, and the most bytes of the form."""
+SHINGLE, NEARLY = 8, 0.9
+"""Two texts are nearly equal if they share this share of the shingles, runs of 8 words, of the shorter one."""
+SHOWN_PAPERS = 3
+READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
+"""How a packed file is read: by these two names, and in no other shape."""
+_HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
+_TAGS = frozenset(map(chr, TAGS))
+_INSTRUCTIONS = re.compile(r"\b(?:ignore|disregard|forget)\s+(?:\w+\s+){0,3}instructions?\b", re.I)
+
+
+def _line(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > LONGEST_ANSWER:
+        raise ValueError(f"not one line of 1 to {LONGEST_ANSWER:,} printable characters")
+    return text
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(f"letters, digits and . _ : / @ + -, at most 200{NO_PATH}")
+    try:
+        return own_name(text)
+    except SettingsError as error:
+        raise ValueError(str(error)) from None
+
+
+def _licence(text: str) -> str:
+    try:
+        stated_licence(text)
+    except SettingsError as error:
+        raise ValueError(str(error)) from None
+    if not may_publish(text):
+        raise ValueError(f"a board passes reviews on, and {text} does not let it; choose CC BY 4.0, CC BY-SA or CC0")
+    return text
+
+
+def _date(text: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) or not date.fromisoformat(text):
+        raise ValueError("not a day such as 2026-05-01")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_line)]
+
+
+class Form(BaseModel, strict=True, extra="forbid", frozen=True):
+    """The form of a submission, each answer one line.
+
+    - *name*: on the board. *model*, *version*: what wrote the reviews. *date*: when, as 2026-05-01.
+    - *prompt*: how they were written, or where the prompt can be read. *licence*: of the reviews.
+    - *contact*: who answers questions. *release*: the release whose papers were reviewed.
+    - *reviews_sha256*: digest of the file of reviews.
+    """
+
+    name: Annotated[str, AfterValidator(_name)]
+    model: Line
+    version: Line
+    date: Annotated[str, AfterValidator(_date)]
+    prompt: Line
+    licence: Annotated[str, AfterValidator(_licence)]
+    contact: Line
+    release: Line
+    reviews_sha256: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A submission that was read: its form, its reviews, why it is *refused*, and *notes* that refuse nothing."""
+
+    form: Form | None = None
+    reviews: Sequence[Review] = ()
+    refused: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> Form:
+    """Returns the form with *answers* for *reviews*; one `SettingsError` names all that is missing."""
+    missing = [name for name, answer in answers.items() if answer is None]
+    if missing:
+        raise SettingsError(f"the form lacks {', '.join(f'--{name}' for name in missing)}: each takes one line of text")
+    try:
+        return Form.model_validate(answers | {"reviews_sha256": hashlib.sha256(_packed(reviews)).hexdigest()})
+    except ValidationError as error:
+        raise SettingsError("; ".join(_faults(error))) from None
+
+
+def _packed(reviews: Iterable[Review]) -> bytes:
+    rows = ({"paper_id": review.paper_id, "review": review.text} for review in reviews)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def pack(form: Form, reviews: Sequence[Review], folder: Path) -> None:
+    """Writes the submission to *folder*, which must be missing or empty; else raises `SettingsError`."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"{folder} is there already; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / REVIEWS).write_bytes(_packed(reviews))
+    # A JSON string of printable characters is a string of TOML too.
+    answers = (f"{name} = {json.dumps(answer, ensure_ascii=False)}\n" for name, answer in form)
+    (folder / FORM).write_text("".join(answers), encoding="utf-8")
+
+
+def faults_of_texts(reviews: Sequence[Review]) -> list[str]:
+    """Returns why the texts of *reviews* cannot be taken: a text twice, or an instruction to those who read it."""
+    faults, papers = [], {}
+    for review in reviews:
+        papers.setdefault(_digest(review.text or ""), []).append(review.paper_id)
+    faults += [f"one text for {counted(len(same), 'paper')}: {_some(same)}" for same in papers.values() if same[1:]]
+    for review in reviews:
+        text = review.text or ""
+        seen = text.translate(_HIDDEN)
+        spans = [(passage.start, passage.end) for passage in instructions_in(seen)]
+        spans += [match.span() for match in _INSTRUCTIONS.finditer(seen)]
+        if spans:
+            quoted = ascii(" ".join(seen[spans[0][0] : spans[0][1]].split())[:80])
+            faults.append(f"{review.paper_id}: an instruction to the review's reader: {quoted}")
+        elif not _TAGS.isdisjoint(text):
+            faults.append(f"{review.paper_id}: letters that no reader sees")
+    return faults
+
+
+def checked(store: Store, folder: Path) -> Checked:
+    """Reads the submission in *folder* and checks it for the edition of *store*, which is only read."""
+    if not folder.is_dir():
+        raise SettingsError(f"{folder} is no folder of a submission; gre-bench submit makes one")
+    entries = {path.name: irregular(path) or "" for path in sorted(folder.iterdir())}
+    refused = [f"{name!a:.60} is no file of a submission" for name in entries if name not in (REVIEWS, FORM)]
+    refused += [f"{name} is missing" for name in (FORM, REVIEWS) if name not in entries]
+    refused += [f"{name}: {why}" for name, why in entries.items() if why and name in (REVIEWS, FORM)]
+    if refused:
+        return Checked(refused=refused)
+    try:
+        form = Form.model_validate(tomllib.loads(read_bytes(folder / FORM, LARGEST_FORM).decode()))
+    except ValidationError as error:
+        return Checked(refused=[f"{FORM}: {fault}" for fault in _faults(error)])
+    except (ValueError, RecursionError) as error:
+        return Checked(refused=[f"{FORM} cannot be read: {' '.join(ascii(str(error))[1:-1].split()):.200}"])
+    if form.release.rpartition("-r")[0] != store.key:
+        refused.append(f"it is for {form.release!a:.80}, and this is {store.key}")
+    known = {row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)}
+    if form.name.casefold() in {name.casefold() for name in known}:
+        refused.append(f"{form.name} is on the board already; choose another name, such as one with a version")
+    if file_sha256(folder / REVIEWS) != form.reviews_sha256:
+        refused.append(f"{REVIEWS} is not the file of the form: its SHA-256 is another")
+    papers = [row["paper_id"] for row in store.read(queries.PAPERS)]
+    try:
+        imported = reviews_from(folder / REVIEWS, {}, {}, papers, by=form.name, only=True, reading=READING)
+    except SourceError as error:
+        return Checked(form, (), [*refused, str(error)])
+    others = sorted({*imported.columns} - {"paper_id", "review"})
+    refused += [f"{REVIEWS} has more than paper_id and review: {listed(map(ascii, others))}"] if others else []
+    refused += [refusal.line for refusal in imported.refusals]
+    refused += faults_of_texts(imported.reviews)
+    refused += _doubles(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
+    sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
+    reviewed = {review.paper_id for review in imported.reviews}
+    lacking = [paper for paper in sampled if paper not in reviewed]
+    if len(lacking) == len(sampled):
+        refused.append(f"no review of a paper of the board, such as {_some(sampled)}")
+    imported.notes += [f"without a review: {len(lacking)} of {len(sampled)} papers ({_some(lacking)})"] * bool(lacking)
+    return Checked(form, imported.reviews, refused, imported.notes)
+
+
+def check_texts(store: Store) -> None:
+    """Raises `SettingsError` if the edition lacks the human texts that a new candidate is scored on."""
+    texts = {row["review_id"] for row in store.read(queries.REVIEWS) if row["text"]}
+    texts |= {row["review_id"] for row in store.read(queries.JUDGMENTS) if row["text"]}
+    references = [row["review_id"] for row in store.read(queries.SAMPLE) if row["role"] == "reference"]
+    if lacking := sum(review not in texts for review in references):
+        raise SettingsError(
+            f"{store.key} lacks the texts of {lacking:,} of {counted(len(references), 'human review')}, so nothing can "
+            "be scored here: its organiser scores it, on the edition that the release was made of"
+        )
+
+
+def _faults(error: ValidationError) -> list[str]:
+    faults = []
+    for fault in error.errors():
+        name = ".".join(map(str, fault["loc"]))
+        faults.append(f"{name!a:.60}".strip("'") + f": {fault['msg'].removeprefix('Value error, ')}")
+    return faults
+
+
+def _some(papers: Sequence[str]) -> str:
+    return ", ".join(papers[:SHOWN_PAPERS]) + (", ..." if len(papers) > SHOWN_PAPERS else "")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.translate(_HIDDEN).casefold())
+
+
+def _digest(text: str) -> str:
+    """Returns the SHA-256 of the words of *text*, so that case, blanks and punctuation make no difference."""
+    return hashlib.sha256(" ".join(_words(text)).encode()).hexdigest()
+
+
+def _shingles(text: str) -> set[int]:
+    words = _words(text)
+    return {hash(tuple(words[start : start + SHINGLE])) for start in range(len(words) - SHINGLE + 1)}
+
+
+def _doubles(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
+    """Returns a line for each candidate of *others* whose texts *own* has: equal ones, or nearly so of one paper."""
+    equal = {_digest(other.text): other for other in others if other.text}
+    of_paper: dict[str, list[tuple[str, set[int]]]] = {}
+    for other in others:
+        of_paper.setdefault(other.paper_id, []).append((other.candidate, _shingles(other.text or "")))
+    faults: dict[str, list[str]] = {}
+    for review in own:
+        same = equal.get(_digest(review.text or ""))
+        shingles = _shingles(review.text or "")
+        near = (
+            name
+            for name, theirs in of_paper.get(review.paper_id, ())
+            if shingles and theirs and len(shingles & theirs) >= NEARLY * min(len(shingles), len(theirs))
+        )
+        if owner := same.candidate if same else next(near, None):
+            faults.setdefault(owner, []).append(review.paper_id)
+    return [f"{counted(len(papers), 'text')} equal or nearly equal to {owner}'s: {_some(papers)}"
+            for owner, papers in faults.items()]  # fmt: skip

@@ -1,0 +1,49 @@
+"""Makes the repository of a board: a release, a folder for submissions, and the workflows that check them.
+
+Nothing of it is particular to one edition but the release and two lines of text.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+from gre_bench.release import manifest
+from gre_bench.release.site import TEXTS
+
+RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
+
+
+def write_repository(release: Path, target: Path) -> list[Path]:
+    """Writes the repository of the board of *release*, a release's folder, to *target*; returns what was written.
+
+    A repository that is there gets the new release, versions and workflows; its own texts and submissions stay. Raises
+    `SettingsError` if *target* holds anything else, or if the release's texts may not be passed on.
+    """
+    about = manifest.verify(release)
+    if about["texts"] == TEXTS[True]:
+        raise SettingsError(f"{about['release']} has texts that may not be passed on; publish without --all-texts")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not manifest.is_release(target / RELEASE):
+        raise SettingsError(f"{target} is no repository of a board, and not empty; name a new folder")
+    templates = resource("deployments", "github")
+    version = f"gre-bench=={about['program']['version']}\n"
+    texts = {
+        "README.md": (templates / "README.md").read_text(encoding="utf-8").replace("EDITION", about["edition"]),
+        "LICENSE.md": (templates / "LICENSE.md").read_text(encoding="utf-8"),
+        f"{SUBMISSIONS}/README.md": (templates / "submissions.md").read_text(encoding="utf-8"),
+    }
+    workflows = {f"{WORKFLOWS}/{path.name}": path.read_text(encoding="utf-8") for path in templates.glob("*.yml")}
+    # Git must not change the ends of lines: the release lists the digest of every file.
+    made = {"requirements.txt": version, ".gitattributes": f"{RELEASE}/** -text\n", **workflows}
+    made |= {name: text for name, text in texts.items() if not (target / name).exists()}
+    for name, text in made.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text, encoding="utf-8")
+    with TemporaryDirectory(dir=target, prefix=".release-") as beside:
+        shutil.copytree(release, Path(beside) / RELEASE)
+        shutil.rmtree(target / RELEASE, ignore_errors=True)
+        (Path(beside) / RELEASE).rename(target / RELEASE)
+    return [target / name for name in (RELEASE, *made)]
