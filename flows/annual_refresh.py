@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from prefect import flow
 
+from gre_bench.board.family import orders_by_signature
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
 from gre_bench.core.known_names import whole
 from gre_bench.core.metrics import recipe_of
@@ -35,6 +36,7 @@ from gre_bench.pipeline.runs.workers import check_runner, working
 from gre_bench.pipeline.scoring import conclude, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
+from gre_bench.reports.board_pictures import as_markdown
 from gre_bench.store import Store, no_edition, queries
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -232,7 +234,8 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
         store_separation(store, signature, work.learnt)
     store_validation_records(store, job.state, list(work.signatures.values()))
     store_rank_statistics(store, job, _signed(work), progress.run_id)
-    run.show_leaderboard(store.key, store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids))
+    shown = store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids)
+    run.show_leaderboard(store.key, as_markdown(shown, orders_by_signature(store.rows, shown), job.settings.board.headline))
     return conclude(
         store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
         scored_now=progress.status["done"], uncovered=store.rows(queries.UNCOVERED, signature_ids=work.signature_ids),

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import flow
+from pydantic import GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, signature_of
@@ -27,6 +30,7 @@ from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_deployed, summary_of
 from gre_bench.pipeline.validation_records import verdicts
+from gre_bench.reports.board_rows import release_sentence
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import find_editions
@@ -63,12 +67,25 @@ class YearJob:
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
+class VenueOnce:
+    """Leaves venue and year out of the edition's settings in the form of `year`, which asks for them by themselves."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        edition = handler.resolve_ref_schema(schema)["properties"]["edition"]
+        for fields in (edition["default"], handler.resolve_ref_schema(edition)["properties"]):
+            for name in ("venue", "year"):
+                fields.pop(name, None)
+        return schema
+
+
 @flow(name="year", flow_run_name="{venue}", persist_result=False)
 def year(
     venue: str,
     roster: str | None = None,
     year: int | None = None,
-    settings: Settings = Settings(),
+    settings: Annotated[Settings, VenueOnce] | None = None,
     state: Path = Path("state"),
     gpu: bool = False,
     retry_failed: bool = False,
@@ -82,7 +99,7 @@ def year(
     - *gpu*: whether scoring and validation run in the work pool of GPUs.
     - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
     """
-    job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
+    job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
 
 
@@ -119,7 +136,7 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     else:
         published = dict(job.reached)["publish"]
         outcome = DONE if published["new"] else "unchanged"
-        message = f"{published['release']}: {published['folder']}"
+        message = f"{published['release']}: {published['board']} {published['folder']}"
     return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
 
 
@@ -180,7 +197,8 @@ def published(job: YearJob, run: Steps) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
-    return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+    return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
+            "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
 
 
 def compared(job: YearJob, run: Steps) -> Summary:

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.board.words import number
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import yields
@@ -26,7 +25,7 @@ from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.catalog import Pieces, pieces_of
 from gre_bench.lm.protocol import EvaluationLM, results_of
-from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.reports.board_pictures import board_picture
 from gre_bench.reports.board_rows import one_candidate, paper_leads, release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import headline_signature, shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
@@ -385,19 +384,9 @@ def _picture(board: pandas.DataFrame) -> str:
     """Returns the scores and intervals of the first metric of *board* as SVG; empty if it lacks them."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
-    records = board.to_dict("records")
-    rows = [
-        Interval(row["candidate"], at, number(at), _value(row["low"]), _value(row["high"]), row["kind"])
-        for row in records
-        if row["metric"] == records[0]["metric"] and (at := _value(row["score"])) is not None
-    ]
-    if len(rows) < 2:
-        return ""
-    ends = [end for row in rows for end in (row.at, row.low, row.high) if end is not None]
-    human = next((row for row in rows if row.look == "human"), None)
-    band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
-    axis, centre = "lines: 90% intervals", human.at if human else None
-    return intervals(rows, span_of(ends), axis, title=records[0]["metric"], centre=centre, band=band)
+    first = board[board["metric"] == board["metric"].iloc[0]]
+    rows = [row | {name: _value(row[name]) for name in ("score", "low", "high")} for row in first.to_dict("records")]
+    return board_picture(rows, rows[0]["metric"])
 
 
 def _value(given: float | None) -> float | None:

@@ -10,25 +10,32 @@ from gre_bench.tasks.policy import step
 
 
 @step("show leaderboard", None, 1 / 12, "report", retries=1)
-def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes a Prefect table artifact of the leaderboard; its key is ``leaderboard-<edition>``."""
-    _show(f"leaderboard-{edition}", rows, f"GRE-bench {edition}: mean scores")
+def show_leaderboard(edition: str, markdown: str) -> None:
+    """Makes a Prefect artifact of the leaderboard as *markdown*; its key is ``leaderboard-<edition>``."""
+    from prefect.artifacts import create_markdown_artifact
+
+    create_markdown_artifact(key=_key(f"leaderboard-{edition}"), markdown=markdown, description=f"GRE-bench {edition}")
 
 
 @step("show history", None, 1 / 12, "report", retries=1)
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Makes a Prefect table artifact of the candidates' history; its key is ``history-<venue>``."""
-    _show(f"history-{venue}", rows, f"GRE-bench {venue}: differences to the human baseline")
-
-
-def _show(key: str, rows: Sequence[Mapping[str, Any]], description: str) -> None:
     from prefect.artifacts import create_table_artifact
 
-    key = "".join(mark if mark.isalnum() else "-" for mark in key.lower())
-    create_table_artifact(key=key, table=artifact_rows(rows), description=description)
+    description = f"GRE-bench {venue}: differences to the human baseline"
+    create_table_artifact(key=_key(f"history-{venue}"), table=artifact_rows(rows), description=description)
+
+
+def _key(name: str) -> str:
+    return "".join(mark if mark.isalnum() else "-" for mark in name.lower())
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns *rows* with values that JSON can hold: an empty text for None, the ISO form for a date."""
-    return [{name: "" if value is None else value.isoformat() if isinstance(value, date) else value
-             for name, value in row.items()} for row in rows]  # fmt: skip
+    """Returns *rows* as Prefect shows them: "" for None, the ISO form for a date, numbers with three decimals."""
+    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 3)
+    return "" if value is None else value.isoformat() if isinstance(value, date) else value

@@ -191,7 +191,9 @@ def _board(
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
-    )
+        groups={name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyright: ignore[reportArgumentType]
+                for name in {row["group_name"] for row in board_rows} if name},
+    )  # fmt: skip
 
 
 def _entry(row: Row, tied: bool, writer: str) -> Entry:

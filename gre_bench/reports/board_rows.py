@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.signatures import sentence_of
 from gre_bench.store import Store, fetch, find_editions
 from gre_bench.store.queries import (
     CANDIDATE_PAIRS,
@@ -58,6 +60,13 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
+
+
+def release_sentence(folder: Path) -> str:
+    """Returns who leads the first board of a release, and how sure that is; the errors are those of `release_boards`."""
+    with _signed(folder, None) as (connection, signatures):
+        read = partial(fetch, connection)
+        return sentence_of(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from gre_bench.board.words import headline
+from gre_bench.board.family import Read, lm_orders_of
+from gre_bench.board.words import answer, headline
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import did_you_mean, resolved
-from gre_bench.core.metrics import specific_of
+from gre_bench.core.metrics import recipe_of, specific_of
+from gre_bench.core.terminal import counted
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
     BOARD_SETTINGS,
@@ -17,6 +19,7 @@ from gre_bench.store.queries import (
     KNOWN_CANDIDATES,
     LEADERBOARD,
     PLANNED_SIGNATURES,
+    LeaderboardRow,
     SignatureRow,
 )
 
@@ -51,6 +54,24 @@ def headline_signature(store: Store) -> SignatureRow:
     signatures = {row["signature_id"]: row for row in shown_signatures(store, None)}
     rows = store.read(LEADERBOARD, signature_ids=list(signatures))
     return signatures[headline(rows, headline_metric(store))] if rows else next(iter(signatures.values()))
+
+
+def sentence(store: Store) -> str:
+    """Returns who leads the board to read first, and how sure that is; the errors are those of `shown_signatures`."""
+    signatures = shown_signatures(store, None)
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
+    return sentence_of(store.read, rows, headline_metric(store)) if rows else ""
+
+
+def sentence_of(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
+    """Returns the first sentence of the answer of the board to read first of *rows*, with its metric and papers.
+
+    *read*: reads the store or release of the *rows*. *wanted*: the metric that the settings name as headline.
+    """
+    first = headline(rows, wanted)
+    own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
+    said = answer(own, lm_orders_of(read, first, own)).partition(". ")[0].rstrip(".")
+    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {said}."
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:

@@ -8,7 +8,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +22,9 @@ from gre_bench.pipeline.runs.job import last_run
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.board_rows import release_sentence
 from gre_bench.reports.publishing import write_edition_pages
+from gre_bench.reports.signatures import sentence
 from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
@@ -48,6 +51,7 @@ class Viewing:
                 f"no temporary folder can be made: {error.strerror}; make room, or name a folder by TMPDIR"
             ) from None
         self._made: dict[str, tuple[float, str, Path]] = {}
+        self._sentences: dict[str, str] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -89,15 +93,27 @@ class Viewing:
         except GreBenchError as error:
             status = {"state": "fault", "message": str(error)}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
-        return {"edition": key, "writing": store.is_being_written(), "has_pages": store.is_readable, **known,
-                "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
+        board = self._sentence(f"{key} {store.read_file.name}", lambda: sentence(store)) if store.is_readable else ""
+        return {"edition": key, "board": board, "writing": store.is_being_written(), "has_pages": store.is_readable,
+                **known, "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
-                yield {"edition": key, "state": "released", "writing": False, "has_pages": False,
-                       "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
+                names = ReleaseStore(self.state / "releases", key).names()[::-1]
+                board = self._sentence(names[0], partial(release_sentence, self.state / "releases" / names[0]))
+                yield {"edition": key, "board": board, "state": "released", "writing": False, "has_pages": False,
+                       "releases": names}  # fmt: skip
+
+    def _sentence(self, name: str, read: Callable[[], str]) -> str:
+        """Returns what *read* says of the board *name*, which never changes under this name."""
+        if name not in self._sentences:
+            try:
+                self._sentences[name] = read()
+            except GreBenchError as error:
+                return str(error)
+        return self._sentences[name]
 
     def _releases(self) -> list[str]:
         return sorted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -16,12 +17,10 @@ from prefect.client.schemas.sorting import FlowRunSort
 from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.prefect_engine import summary_of
-from gre_bench.store import Store
-from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from gre_bench.tasks.release import artifact_rows
 from tests.conftest import ROOT
 from tests.flows.making_boards import stand_ins
-from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, refreshed, reviews_by, run, tables, use
+from tests.flows.refreshing import assert_same, demo, refreshed, tables, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.chat import scripted_chat
 
@@ -35,15 +34,20 @@ def engine():
 
 
 @pytest.mark.always
-def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_path):
+def test_the_flow_runs_under_the_engine_and_leaves_the_board_as_an_artifact(engine, tmp_path):
     use(OverlapLM())
     summary = annual_refresh(demo(), tmp_path / "engine")
     assert (summary["outcome"], summary["scored_now"]) == ("done", 256)
     with get_client(sync_client=True) as client:
         key = ArtifactFilterKey(any_=["leaderboard-sample-2026"])
         (artifact,) = client.read_artifacts(artifact_filter=ArtifactFilter(key=key))
-        assert artifact.type == "table"
-        assert '"candidate": "human"' in artifact.data
+        assert artifact.type == "markdown"
+        said = artifact.data.splitlines()
+        assert said[0].startswith("## ") and "No order: not validated" in said[2]
+        assert "](data:image/svg+xml;base64," in said[4]
+        assert said[6] == "| rank | candidate | score | vs human | p | above chance |"
+        assert {line.count(" | ") for line in said if line.startswith("| ")} == {5}
+        assert any(re.fullmatch(r"\| – \| human \| [+-]\d+\.\d\d ±\d+\.\d\d \|.*", line) for line in said)
         flow_run = client.read_flow_runs()[0]
         assert flow_run.name == "SAMPLE-2026"
         names = {task.name for task in client.read_task_runs()}
@@ -87,15 +91,10 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
         assert "budget.requests" in shown.state.message
 
 
-def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
-    refreshed(tmp_path)
-    use(OverlapLM())
-    add_reviews(tmp_path, reviews_by("openai/gpt-4o"))
-    run(tmp_path)
-    store = Store(tmp_path, EDITION)
-    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)])
-    assert any(isinstance(value, date) for row in rows for value in row.values())
-    assert json.loads(json.dumps(artifact_rows(rows)))[0]["candidate"] == rows[0]["candidate"]
+def test_rows_of_an_artifact_are_json_with_numbers_of_three_decimals():
+    row = {"candidate": "a/b", "difference": 1.23456789, "p": None, "released": date(2025, 1, 2), "papers": 30}
+    shown = {"candidate": "a/b", "difference": 1.235, "p": "", "released": "2025-01-02", "papers": 30}
+    assert json.loads(json.dumps(artifact_rows([row]))) == [shown]
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):
@@ -107,7 +106,7 @@ prefect.flow = prefect.task = bare
 policies = types.ModuleType("prefect.cache_policies")
 policies.NO_CACHE = None
 artifacts = types.ModuleType("prefect.artifacts")
-artifacts.create_table_artifact = lambda **options: print("artifact", options["key"], len(options["table"]))
+artifacts.create_markdown_artifact = lambda **options: print("artifact", options["key"], options["markdown"][:3])
 sys.modules |= {{"prefect": prefect, "prefect.cache_policies": policies, "prefect.artifacts": artifacts}}
 from pathlib import Path
 from tests.flows.refreshing import demo, use
@@ -119,4 +118,4 @@ print(summary["outcome"], summary["scored_now"])
 """
     found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True)
     assert found.returncode == 0, found.stderr
-    assert found.stdout.splitlines() == ["artifact leaderboard-sample-2026 9", "done 256"]
+    assert found.stdout.splitlines() == ["artifact leaderboard-sample-2026 ## ", "done 256"]

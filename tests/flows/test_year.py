@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from prefect.client.orchestration import get_client
+from prefect.utilities.callables import parameter_schema
 
 from gre_bench.api import leaderboard
 from gre_bench.core.errors import LMError, SettingsError, SourceError
@@ -226,9 +227,21 @@ def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
         assert told["outcome"] == "refused"
         with get_client(sync_client=True) as client:
             runs = {run.name: run for run in client.read_flow_runs()}
-            states = {client.read_flow(run.flow_id).name: run.state.name for run in runs.values()}
+            by_flow = {client.read_flow(run.flow_id).name: run.state for run in runs.values()}
+        states = {name: state.name for name, state in by_flow.items()}
+        for name in ("year", "verdicts"):
+            assert "nothing is published: " in by_flow[name].message, "a refused year says why"
+            assert "Next: publish" in by_flow[name].message
         assert states == {"year": "Refused", "fetch": "Completed", "write": "Completed", "score": "Completed",
                           "validate": "Completed", "verdicts": "Refused"}  # fmt: skip
+
+
+def test_the_form_of_a_year_asks_for_venue_and_year_once():
+    form = parameter_schema(year.year.fn).model_dump()
+    assert {"venue", "year"} <= form["properties"].keys()
+    edition = form["definitions"]["EditionSettings"]["properties"]
+    assert not {"venue", "year"} & edition.keys() and {"sample", "papers"} <= edition.keys()
+    assert "venue" not in str(form["definitions"]["Settings"]["properties"]["edition"])
 
 
 RUNS = """

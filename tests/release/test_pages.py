@@ -39,6 +39,18 @@ def release(tmp_path_factory):
     return publish_edition(store, ReleaseStore(folder / "releases", "ICLR-2025")).folder
 
 
+PASSED = "update validations set verdict = 'pass'"
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory):
+    """The same, of a metric that is validated, so that the page has ranks and p-values."""
+    folder = tmp_path_factory.mktemp("validated")
+    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES)
+    change(store, PASSED)
+    return publish_edition(store, ReleaseStore(folder / "releases", "ICLR-2025")).folder
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (375, False), (375, True)])
 def test_a_page_says_nothing_asks_for_nothing_never_scrolls_sideways_and_keeps_nobody_out(tab, release, width, dark):
     script = axe()
@@ -82,8 +94,8 @@ def test_the_policy_lets_nothing_run_but_the_pages_own_script(tab, release, tmp_
     assert len(tab.said) >= 2 and all("Content Security Policy" in line for line in tab.said)
 
 
-def test_a_board_is_sorted_by_any_column_and_says_by_which(tab, release):
-    tab.open(release / "index.html")
+def test_a_board_is_sorted_by_any_column_and_says_by_which(tab, validated):
+    tab.open(validated / "index.html")
     assert column(tab, "table-1", 0) == [str(rank) for rank in range(1, 8)]
     scores = [float(score) for score in column(tab, "table-1", 2)]
     assert scores == sorted(scores, reverse=True)
@@ -162,12 +174,12 @@ def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
                     assert (gain >= 2) == mark.startswith("p") and (gain <= -2) == mark.startswith("n")
 
 
-def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_which(tab, release):
-    with opened(release) as run:
+def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_which(tab, validated):
+    with opened(validated) as run:
         ties = run.sql("select candidate, next_candidate from leaderboard where metric = 'gem' and tied").fetchall()
         ranges = run.sql("select candidate, rank_low, rank_high from leaderboard where metric = 'gem'").fetchall()
     assert ties and any(low < high for _, low, high in ranges)
-    tab.open(release / "index.html")
+    tab.open(validated / "index.html")
     lines = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.name, row.cells[0].textContent])"
     )
@@ -182,6 +194,7 @@ def test_ranks_that_no_test_tells_apart_have_their_range_and_the_board_says_whic
 
 def test_p_is_the_corrected_one_and_who_has_no_rank_has_none(tab, tmp_path):
     store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER))
+    change(store, PASSED)
     tab.open(publish_edition(store, ReleaseStore(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
     lines = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.kind, row.cells[5].textContent])"
@@ -208,7 +221,9 @@ def two_years(tmp_path_factory):
     names = ("meta-llama/llama-3.1-8b-instruct", "openai/gpt-4o", "anthropic/claude-3-opus")
     for edition in ("ICLR-2023", "ICLR-2024"):
         store = make(folder, edition, papers=6, names=names)
-        change(store, "update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
+        change(
+            store, "update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'", PASSED
+        )
         folder_of = publish_edition(store, ReleaseStore(folder / "releases", edition)).folder
     return folder_of
 

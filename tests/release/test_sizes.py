@@ -77,7 +77,7 @@ def test_a_reader_of_a_real_board_finds_the_six_models_the_group_of_three_and_a_
     seen = tab.ask(NAMES)
     assert sum(name.startswith(("openai/", "anthropic/")) for name in seen) == 6
     assert sum(name.startswith("quis/") for name in seen) == 3 and "human" in seen
-    at(tab, pages / "index.html", "metric=gem_s_abstract&group=quis")
+    at(tab, pages / "index.html", "metric=gem_s_abstract&find=quis")
     tab.until(f"{NAMES}.length === 3")
     at(tab, pages / "index.html", "metric=gem&one=quis%2Fgpt-4-regenerated&other=human")
     tab.until("document.body.textContent.includes('quis/gpt-4-regenerated')")

@@ -231,16 +231,60 @@ def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_pr
     assert "Private words" not in tab.ask("document.body.textContent")
 
 
-def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, tmp_path):
+def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filters_as_the_board(
+    tab, release, tmp_path
+):
     from gre_bench.release.pages.rendering import board_page
     from gre_bench.release.site import boards
 
     with opened(release) as run:
         board = boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
-    contents = {"name": "a", "edition": "a", "published": "", "boards": (replace(board, entries=entries),)}
+    board = replace(board, entries=entries, groups={"quis": "One leads."})
+    contents = {"name": "a", "edition": "a", "published": "", "boards": (board,)}
     page = tmp_path / "index.html"
     page.write_text(board_page(contents))
     tab.open(page)
-    chosen(tab, "#group", "quis")
-    assert len(column(tab, "table-1", 1)) == 10 and "group=quis" in tab.ask("location.hash")
+    members = [entry.candidate for entry in entries if entry.group]
+    names = (
+        "[...document.querySelectorAll('#{} tbody tr')].filter(row => row.offsetParent).map(row => row.dataset.name)"
+    )
+    assert tab.ask(names.format("table-1-1")) == members
+    assert tab.ask(names.format("table-1")) == [entry.candidate for entry in entries if not entry.group]
+    assert text(tab, "#table-1-1 caption") == "Group quis, ranked among itself: One leads."
+    click(tab, "#table-1 th:nth-child(3) button")
+    click(tab, "#table-1 th:nth-child(3) button")
+    assert tab.ask(names.format("table-1-1")) == members[::-1]
+    fill(tab, "#tools input[type=search]", "quis")
+    assert tab.ask(names.format("table-1")) == [] and len(tab.ask(names.format("table-1-1"))) == len(members)
+    assert tab.ask("document.getElementById('table-1').offsetParent") is None
+    assert tab.ask("document.querySelector('.empty[data-of=table-1]').hidden") is True
+    fill(tab, "#tools input[type=search]", "nobody has this name")
+    assert text(tab, ".empty[data-of=table-1] span") == "Nothing here fits “nobody has this name”."
+    click(tab, ".empty[data-of=table-1] button")
+    assert len(tab.ask(names.format("table-1-1"))) == len(members)
+
+
+def test_a_board_of_a_metric_that_is_not_validated_has_dashes_for_ranks_and_no_p(tab, release, tmp_path):
+    from gre_bench.release.pages.rendering import board_page
+    from gre_bench.release.site import boards
+
+    with opened(release) as run:
+        board = boards(run)[0]
+    page = tmp_path / "index.html"
+    for validation, has_order in (("validated on ICLR-2023", True), ("not validated: fail on ICLR-2023", False)):
+        contents = {"name": "a", "edition": "a", "published": "", "boards": (replace(board, validation=validation),)}
+        page.write_text(board_page(contents))
+        tab.open(page)
+        assert any(column(tab, "table-1", 0)) is has_order and any(column(tab, "table-1", 5)) is has_order
+        assert column(tab, "table-1", 2) == [str(round(entry.mean, 9)) for entry in board.entries]
+
+
+def test_the_scatter_opens_on_the_figure_that_most_candidates_have(tab, release, tmp_path):
+    page = (release / "index.html").read_text(encoding="utf-8")
+    few = tmp_path / "few.html"
+    few.write_text(page.replace('"usd":', '"not_usd":', page.count('"usd":') - 4), encoding="utf-8")
+    tab.open(few)
+    shown = "[...document.querySelectorAll('#axes button')].map(each => each.textContent)"
+    assert tab.ask(shown)[0] != "cost" and "cost" in tab.ask(shown)
+    assert text(tab, "#cloud-what") == tab.ask(shown)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.release.loading import load_release, release_named
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.viewing import Viewing, server_of
-from gre_bench.store import Store
+from gre_bench.store import INCLUDED_EDITION, Store
 from tests.conftest import ROOT
 from tests.release import browser
 from tests.release.made_up import FREE, make
@@ -130,6 +132,23 @@ def test_whatever_is_asked_for_lies_in_a_release_or_among_an_editions_pages(stat
     found = viewing.file(tuple(parts))
     assert found is None or (state / "releases").resolve() in found.parents or "gre-bench-view-" in str(found)
     assert ask(port, "/" + quote("/".join(parts), errors="surrogatepass"))[0] in (200, 302, 404)
+
+
+def test_the_first_page_says_of_each_board_who_leads_and_of_a_loaded_release_that_it_is_one(state, tmp_path):
+    own = tmp_path / "state"
+    load_release(release_named(INCLUDED_EDITION), own)
+    shutil.copytree(state / "releases" / f"{EDITION}-r1", own / "releases" / f"{EDITION}-r1", symlinks=True)
+    (own / "releases" / f"{EDITION}-r1" / "out.html").unlink()
+    shown = Viewing(own)
+    try:
+        loaded, released = shown.overview()
+        assert (loaded["state"], loaded["message"]) == ("loaded", f"from release {INCLUDED_EDITION}-r1")
+        assert loaded["board"].startswith("GEM-S (abstract), 113 papers: The human baseline scores highest, ahead of ")
+        assert released["state"] == "released" and "papers: " in released["board"]
+        page = shown.page()
+        assert "The human baseline scores highest" in page and "nothing was run yet" not in page
+    finally:
+        shown.close()
 
 
 def test_a_run_is_followed_while_it_goes_on(state, port):

@@ -108,13 +108,14 @@ def demo(state: Path, quiet: bool, no_prefect: bool) -> Answer:
 
 def _show_included(state: Path) -> None:
     from gre_bench.release.loading import load_release, release_named
+    from gre_bench.reports.signatures import sentence
 
     store = Store(state, INCLUDED_EDITION)
     if not store.exists:
         store = load_release(release_named(INCLUDED_EDITION), state)
     where = screen.in_state(state)
     say(f"A real board comes with the program: gre-bench leaderboard {store.key}{where}")
-    board.show_sentence(store)
+    say(sentence(store))
     say("")
 
 
@@ -146,8 +147,6 @@ def status(state: Path, edition: options.AnyEdition = None) -> Answer:
         if not store.exists:
             raise no_edition(state, key)
         current = last_run(store) or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
-        if store.is_loaded:
-            current |= {"state": "loaded", "message": f"from release {store.release_file.read_text(encoding='utf-8')}"}
         editions.append(current | {"edition": store.key} | spending.account(store))
     rows = [] if edition else studies.study_rows(state)
 

@@ -39,7 +39,7 @@ from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
-from gre_bench.reports.signatures import headline_metric, shown_signatures
+from gre_bench.reports.signatures import headline_metric
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import (
     CURRENT_SIGNATURES,
@@ -135,23 +135,6 @@ def _legend(rows: Sequence[LeaderboardRow], metrics: set[str]) -> list[str]:
     if any(metric.startswith("gem_s_assw") for metric in metrics):
         legend.append("ASSW: abstract with the strengths and weaknesses that the authors state themselves")
     return legend
-
-
-def show_sentence(store: Store) -> None:
-    """Prints the first sentence of what the headline metric of *store* answers, without the table."""
-    signature, rows = _headline_board(store)
-    orders = lm_orders_of(store.read, signature["signature_id"], rows)
-    first = answer(rows, orders).partition(". ")[0].rstrip(".")
-    say(f"{recipe_of(signature['metric']).title}, {counted(rows[0]['sampled'], 'paper')}: {first}.")
-
-
-def _headline_board(store: Store) -> tuple[SignatureRow, list[LeaderboardRow]]:
-    """Returns the signature of the headline metric of *store*, and its rows of candidates in no group."""
-    signatures = shown_signatures(store, None)
-    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
-    first = headline(rows, headline_metric(store))
-    own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
-    return next(row for row in signatures if row["signature_id"] == first), own
 
 
 def next_steps(store: Store, state: Path) -> None:

@@ -180,9 +180,13 @@ class Job:
 def last_run(store: Store) -> dict[str, Any] | None:
     """Returns the status of the current or last run of *store*; None before the first.
 
+    An edition that was loaded has no run: its state is ``loaded``, and the message names the release.
     The state of a run that was killed is ``cut short``, and the message says how to continue it. Raises `StoreError` if
     the status is damaged.
     """
+    if store.is_loaded:
+        release = store.release_file.read_text(encoding="utf-8")
+        return {"edition": store.key, "state": "loaded", "metrics": [], "message": f"from release {release}"}
     status = store.status()
     if status and status["state"] == "running" and not store.is_being_written():
         again = status.get("again") or f"gre-bench refresh --edition {store.key}"

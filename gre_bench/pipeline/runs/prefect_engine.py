@@ -111,8 +111,9 @@ def isolate_server() -> None:
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
 
-    That is the summary that *work* returned, if its outcome is done; else a Prefect state with the outcome's name, such
-    as ``Incomplete``, which holds message and summary. If *work* raised `Paused`, the state holds the exception.
+    That is a Prefect state with the outcome's name, such as ``Incomplete``, which holds message and summary. The name
+    of done is ``Completed``; without a message, the summary alone is returned. If *work* raised `Paused`, the state
+    holds the exception.
 
     *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
     the flow run, so that monitoring sees it.
@@ -126,9 +127,9 @@ def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = F
         raise
     await_server()
     outcome = summary.get("outcome", DONE)
-    if outcome == DONE:
-        return summary
     message = summary.get("message", "")
+    if outcome == DONE:
+        return _state("completed", message, summary) if message else summary
     if strict and outcome not in WELL:
         raise UnfinishedError(f"{summary.get('edition') or summary.get('venue')}: {outcome}, {message}")
     return _state(outcome, message, summary)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Entry:
     - *difference*: *mean* less that of the human baseline, paired by paper.
     - *tokens*: tokens read and written for the texts. *unparsable*: share of the reviews without a judgment.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
-    - *group*: related candidates, to filter by. *href*: address of the candidate's page, if there is one.
+    - *group*: related candidates, which are ranked among themselves. *href*: address of the candidate's page, if any.
     """
 
     candidate: str
@@ -84,6 +84,7 @@ class Board:
 
     - *answer*, *untested*, *ties*, *exposed*: sentences on who leads, why ranks are not tested, neighbours in rank that
       no test tells apart, and LMs that may have been trained on the reviews.
+    - *groups*: group of candidates → the sentence on who leads in it.
     - *tipping*: the sentence on AI-written references, if it was computed.
     - *tests*: those of its family, of two candidates of a group each; none if the metric orders nobody.
     - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
@@ -106,6 +107,12 @@ class Board:
     papers: int | None = None
     tipping: str = ""
     tests: tuple[PairTest, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def orders(self) -> bool:
+        """Whether ranks and p-values are shown: not of a metric that failed validation or was never validated."""
+        return not self.validation or self.validation.startswith("validated")
 
     @property
     def human(self) -> Entry | None:

@@ -1,5 +1,6 @@
-const tabs = all('[role="tab"]'), panels = all(".panel"), tools = byId("tools"), tables = all("table.tabled");
-const box = tools.querySelector('input[type="search"]'), kinds = all("input[data-kind]", tools), group = byId("group");
+const tabs = all('[role="tab"]'), panels = all(".panel"), tools = byId("tools");
+const tablesOf = (panel) => all("table.tabled", panel);  // the board, then its groups
+const box = tools.querySelector('input[type="search"]'), kinds = all("input[data-kind]", tools);
 const columns = tools.querySelector(".columns");
 const data = byId("numbers") ? JSON.parse(byId("numbers").textContent) : null;
 const drawings = [];  // what else shows the view: functions of the board's place
@@ -14,15 +15,18 @@ const show = () => {
   panels.forEach((panel, n) => { panel.hidden = n !== open; });
   if (box.value !== address.get("find")) box.value = address.get("find");
   for (const kind of kinds) kind.checked = !off.includes(kind.dataset.kind);
-  if (group) group.value = address.get("group");
-  tables.forEach((table, n) => {
-    const head = key ? all("th[data-key]", table).find((one) => one.dataset.key === key) : null;
-    sortTable(table, head?.cellIndex, head && way);
-    markSorted(table, head || table.querySelector("th"), Boolean(head) && way);
-    const fits = (row) => !off.includes(row.dataset.kind) && (!group?.value || row.dataset.group === group.value);
-    const [shown, of] = filterTable(table, address.get("find"), fits);
+  panels.forEach((panel, n) => {
+    const counts = tablesOf(panel).map((table) => {
+      const head = key ? all("th[data-key]", table).find((one) => one.dataset.key === key) : null;
+      sortTable(table, head?.cellIndex, head && way);
+      markSorted(table, head || table.querySelector("th"), Boolean(head) && way);
+      table.classList.toggle("few", !wide);
+      return filterTable(table, address.get("find"), (row) => !off.includes(row.dataset.kind));
+    });
+    tablesOf(panel).forEach((table, place) => { table.parentElement.hidden = counts.length > 1 && !counts[place][0]; });
+    const [shown, of] = counts.reduce(([some, all], [more, rows]) => [some + more, all + rows]);
+    sayEmpty(tablesOf(panel)[0], shown, address.get("find"));
     if (n === open) tools.querySelector(".count").textContent = shown === of ? "" : `${shown} of ${of}`;
-    table.classList.toggle("few", !wide);
   });
   columns.setAttribute("aria-pressed", wide);
   columns.textContent = wide ? "Fewer columns" : "All columns";
@@ -31,10 +35,13 @@ const show = () => {
 };
 // A table that is broader than its frame scrolls in it; else its head stays in sight as the page scrolls.
 const fit = () => {
-  const table = tables[place()], frame = table.parentElement;
-  frame.classList.remove("wide");
-  frame.classList.toggle("wide", table.scrollWidth > frame.clientWidth);
-  columns.hidden = table.classList.contains("few") && !all("th", table).some((head) => getComputedStyle(head).display === "none");
+  const [first, ...groups] = tablesOf(panels[place()]);
+  for (const table of [first, ...groups]) {
+    const frame = table.parentElement;
+    frame.classList.remove("wide");
+    frame.classList.toggle("wide", table.scrollWidth > frame.clientWidth);
+  }
+  columns.hidden = first.classList.contains("few") && !all("th", first).some((head) => getComputedStyle(head).display === "none");
 };
 
 const change = (changes, step = true) => { address.put(changes, step); show(); };
@@ -53,7 +60,6 @@ if (tabs.length) tabs[0].parentElement.hidden = false;
 tools.hidden = false;
 box.addEventListener("input", () => change({ find: box.value }, false));
 for (const kind of kinds) kind.addEventListener("change", () => change({ hide: kinds.filter((one) => !one.checked).map((one) => one.dataset.kind).join(" ") }));
-if (group) group.addEventListener("change", () => change({ group: group.value }));
 columns.addEventListener("click", () => change({ columns: columns.getAttribute("aria-pressed") === "true" ? "" : "all" }));
 for (const button of all("table.tabled th button")) {
   button.addEventListener("click", () => {
@@ -61,5 +67,5 @@ for (const button of all("table.tabled th button")) {
     change({ sort: head.dataset.key === "rank" && !down ? "" : `${head.dataset.key}.${down ? "down" : "up"}` });
   });
 }
-for (const button of all(".panel .empty button")) button.addEventListener("click", () => { change({ find: "", hide: "", group: "" }); box.focus(); });
+for (const button of all(".panel .empty button")) button.addEventListener("click", () => { change({ find: "", hide: "" }); box.focus(); });
 addEventListener("resize", fit);

@@ -10,6 +10,8 @@ const AXES = {
 const FEWEST = 3;  // a plot of two dots tells less than the board
 const pointsOf = (board, axis) => board.points.filter((one) => one.mean !== undefined && axis.of(one) !== undefined);
 const offered = data ? Object.keys(AXES).filter((key) => data.boards.some((board) => pointsOf(board, AXES[key]).length >= FEWEST)) : [];
+// The first of them is what the view opens on: what most candidates of the first board state.
+offered.sort((one, other) => pointsOf(data.boards[0], AXES[other]).length - pointsOf(data.boards[0], AXES[one]).length);
 
 // The candidates that no other beats at the same x or less; controls are no rivals.
 const frontier = (points, axis) => {
@@ -18,10 +20,12 @@ const frontier = (points, axis) => {
     .filter((one) => one.mean > best && ((best = one.mean), true));
 };
 
+const pen = document.createElement("canvas").getContext("2d");
 const labelled = (spots, start, width, height) => {
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
   const taken = spots.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]), found = [];
   spots.forEach(([x, y, name], own) => {
-    const long = name.length * 5.9;
+    const long = pen.measureText(name).width + 2;
     for (const [dx, dy, anchor] of [[9, 4, "start"], [-9, 4, "end"], [0, -10, "middle"], [0, 18, "middle"]]) {
       const left = x + dx - { start: 0, end: long, middle: long / 2 }[anchor];
       const area = [left, y + dy - 10, left + long, y + dy + 3];
@@ -61,7 +65,7 @@ const drawCloud = (open) => {
       make("svg:text", { x: edge.left - 8, y: down(tick) + 4, "text-anchor": "end" }, plainly(tick)));
   }
   const powers = axis.log ? [-3, -2, -1, 0, 1, 2, 3, 4].flatMap((power) => [1, 2, 5].map((factor) => Number(`${factor}e${power}`))) : null;
-  const marks = (powers ? powers.filter((tick) => bend(tick) >= x0 && bend(tick) <= x1) : ticks(x0, x1, width / 150));
+  const marks = (powers ? powers.filter((tick) => bend(tick) >= x0 && bend(tick) <= x1) : ticks(x0, x1, width / 100));
   let last = -Infinity;
   for (const tick of marks) {
     if (across(tick) - last < 34) continue;

@@ -4,6 +4,7 @@ const number = (value) => Number(value).toLocaleString("en");
 const report = (row, found) => {
   const bar = row.querySelector("progress"), going = found.state === "running";
   row.querySelector(".run").textContent = going ? found.stage : `${found.state}${found.message ? `: ${found.message}` : ""}`;
+  row.querySelector(".said-of").textContent = found.board;
   bar.hidden = !(going && found.due);
   if (found.due) bar.value = found.done / found.due;
   const scored = (found.metrics || []).reduce((sum, one) => sum + one.scored, 0), planned = (found.metrics || []).reduce((sum, one) => sum + one.planned - one.excluded, 0);

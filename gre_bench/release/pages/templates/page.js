@@ -78,7 +78,7 @@ for (const button of all("table:not(.tabled) th button:not(.word)")) {
   });
 }
 
-// Hides the rows that do not fit, and says so where none is left; how many are shown, of how many.
+// Hides the rows that do not fit; how many are shown, of how many. Where none is left, sayEmpty says so.
 const filterTable = (table, text, fits = () => true) => {
   const asked = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
   const rows = all("tbody tr", table);
@@ -88,17 +88,18 @@ const filterTable = (table, text, fits = () => true) => {
     row.hidden = !(fits(row) && asked.every((word) => words.includes(word)));
     shown += !row.hidden;
   }
-  const empty = document.querySelector(`.empty[data-of="${table.id}"]`);
-  if (empty) {
-    empty.hidden = shown > 0;
-    empty.firstElementChild.textContent = shown ? "" : asked.length ? `Nothing here fits “${text.trim()}”.` : "Every kind is switched off.";
-  }
   return [shown, rows.length];
+};
+const sayEmpty = (table, shown, text) => {
+  const empty = document.querySelector(`.empty[data-of="${table.id}"]`);
+  empty.hidden = shown > 0;
+  empty.firstElementChild.textContent = shown ? "" : text.trim() ? `Nothing here fits “${text.trim()}”.` : "Every kind is switched off.";
 };
 for (const tools of all(".tools[data-for]")) {
   const table = byId(tools.dataset.for), box = tools.querySelector("input");
   const apply = () => {
     const [shown, of] = filterTable(table, box.value);
+    sayEmpty(table, shown, box.value);
     tools.querySelector(".count").textContent = shown === of ? "" : `${shown} of ${of}`;
   };
   box.addEventListener("input", apply);

@@ -1,0 +1,68 @@
+"""Draws rows of a board, for a notebook and for Prefect, which shows the board as Markdown."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from gre_bench.board.words import COLUMNS, LMOrder, answer, headline, number
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.terminal import counted, without_controls
+from gre_bench.plots.drawing import Interval, intervals, span_of
+from gre_bench.store.queries import LeaderboardRow
+
+SIX = COLUMNS[:6]
+
+
+def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    """Returns scores and 90% intervals of *rows*, a board of one metric, as SVG; empty for fewer than two scores.
+
+    A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
+    """
+    shown = [Interval(row["candidate"], row["score"], number(row["score"]), row["low"], row["high"], row["kind"])
+             for row in rows if row["score"] is not None]  # fmt: skip
+    if len(shown) < 2:
+        return ""
+    ends = [end for row in shown for end in (row.at, row.low, row.high) if end is not None]
+    human = next((row for row in shown if row.look == "human"), None)
+    band = (human.low, human.high) if human and human.low is not None and human.high is not None else None
+    axis, centre = "lines: 90% intervals", human.at if human else None
+    return intervals(shown, span_of(ends), axis, title=title, centre=centre, band=band)
+
+
+def as_markdown(
+    rows: Sequence[LeaderboardRow], orders: Mapping[str, Sequence[LMOrder]], wanted: str | None = None
+) -> str:
+    """Returns the boards of *rows* as Markdown: for each its sentence and six columns, and the first one's picture.
+
+    *orders*: signature → what each evaluation LM says of order. *wanted*: the metric that the settings name as headline; its board comes first.
+    """
+    boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
+    if not boards:
+        return "No pair has a score yet."
+    first = headline(rows, wanted)
+    parts = []
+    for name in (first, *(other for other in boards if other != first)):
+        for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
+            own = [row | {"group_name": None} for row in members]
+            title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
+            parts += [f"## {_text(title)}{_text(f', group {group}, ranked among itself') if group else ''}"]
+            parts += [_text(answer(own, orders.get(name, ())))]  # pyright: ignore[reportArgumentType]
+            if name == first and not group and (picture := board_picture(own, title)):
+                parts += [f"![{_text(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"]
+            parts += [_table(own)]  # pyright: ignore[reportArgumentType]
+    return "\n\n".join(parts)
+
+
+def _table(rows: Sequence[LeaderboardRow]) -> str:
+    lines = [[column.head for column in SIX], ["---" if column.head == "candidate" else "---:" for column in SIX]]
+    lines += [[_text(column.cell(row)) for column in SIX] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(text: str) -> str:
+    """Returns *text* so that Markdown shows it as it is, in one line."""
+    return re.sub(r"([\\`*_~\[\]<>|&#])", r"\\\1", " ".join(without_controls(text).split()))
