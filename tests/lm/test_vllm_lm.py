@@ -291,6 +291,11 @@ def test_a_server_that_closes_its_door_ends_the_run(folder: Path, status: str) -
         opened(server, folder)
 
 
+def test_a_server_that_is_busy_at_first_is_opened(folder: Path) -> None:
+    with scripted_vllm("503", given="absent") as server:
+        assert_right(opened(server, folder).logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+
+
 @pytest.mark.parametrize("fault", ["shifted", "nan", "positive", "all_zero", "logits", "500", "bare"])
 def test_a_server_whose_trial_fails_is_not_opened(folder: Path, fault: str) -> None:
     with scripted_vllm(then=fault) as server, pytest.raises(LMError, match="trial failed|add up to"):

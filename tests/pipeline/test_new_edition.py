@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -121,7 +123,9 @@ def test_papers_with_one_human_review_become_a_board_of_the_ai_reviewers(files):
     assert {name for _, name in scores()} == {
         "mine", "theirs", "generic", "other-paper", "extractive-full", "extractive-abstract",
     }  # fmt: skip
-    # What a user asks for stays: two reviews a paper are none of these.
+    # What a user asks for stays: two reviews a paper are none of these, three papers are the sample.
+    fewer = call(*NEW[:1], "FEW-2026", *NEW[2:], *options, "--set", "edition.papers=3")
+    assert (fewer[0], len(Store(files / "state", "FEW-2026").read(SAMPLE))) == (GOOD, 3)
     again = call(*NEW[:1], "TWO-2026", *NEW[2:], *options, "--set", "edition.min_reviews=2")
     assert (again[0], "an edition needs two papers with 2 human reviews each" in again[2]) == (BAD_INPUT, True)
 
@@ -135,9 +139,13 @@ def test_a_paper_with_one_review_joins_the_others_if_the_user_says_so(files):
     assert "--set edition.min_reviews=1 also takes papers with one, which is then the reference" in told
     code, out, said = call(*NEW, "--set", "edition.min_reviews=1")
     assert code == GOOD, said
+    listed = call("import", "undo", "OWN-2026")[1]
+    assert re.search(r"  2 .* human.csv: 9 reviews by human\n", listed) and "import undo OWN-2026 NUMBER" in listed
     board = gre_bench.leaderboard("OWN-2026", details=True)
     board = board[board["metric"] == "gem"].set_index("candidate")
     assert (board.loc["human", "expected"], board.loc["mine", "expected"]) == (4, 9)
+    # Judgments by rule cost nothing; what an imported review cost, nobody knows.
+    assert board.loc["human", "usd"] == 0 and math.isnan(board.loc["mine", "usd"])
 
 
 REPLY = {"response": {"body": {"choices": [{"message": {"content": text_of("s01", 3)}}]}}}

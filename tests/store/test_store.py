@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import multiprocessing
+import os
 import re
 import time
 from pathlib import Path
@@ -179,6 +181,19 @@ def test_a_file_that_is_no_store_is_one_line(tmp_path, make, line):
     make(store.file)
     with one_line(line, kind=StoreError), store.lock("test"):
         pass
+
+
+def test_a_process_that_may_open_no_more_files_is_told_so_and_the_store_is_not_called_damaged(tmp_path, monkeypatch):
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"):
+        store.write(("add_new_signatures", [SIGNATURE]))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise duckdb.IOException(f'Cannot open file "{store.file}": {os.strerror(errno.EMFILE)}')
+
+    monkeypatch.setattr(duckdb, "connect", refuse)
+    with one_line("Too many open files", "give the same command again", kind=StoreError, never=("damaged",)):
+        store.rows(PAPERS)
 
 
 def test_a_status_is_read_back(store):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 
@@ -15,23 +14,19 @@ from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.pdf.text import Finding, PdfText, readable
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf import hiding
-from tests.ingest.pdf.hiding import AREA, BLANK, PHRASE, PROSE, WAYS, WHITE, page_of_prose, with_hidden
+from tests.ingest.pdf.hiding import BLANK, PHRASE, PROSE, WHITE, page_of_prose, with_hidden
 from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
+# One way for each rule by which a passage is found; `tests.bench.bench_hidden_text` tries them all.
 KIND = {
-    "white": "pale", "nearly white": "pale", "white over the text": "pale", "blue on blue": "pale",
-    "turned white": "pale", "in a form": "pale", "tiny": "tiny", "flat": "tiny", "narrow": "tiny",
-    "transparent": "transparent", "nearly transparent": "transparent", "render mode 3": "unpainted",
-    "render mode 7": "unpainted", "under a rectangle": "covered", "under a picture": "covered",
-    "under a rectangle under text": "covered", "under an annotation": "covered", "clipped away": "clipped",
-    "blended away": "clipped", "off the page": "off_page", "outside the crop box": "off_page",
-    "in a hidden layer": "hidden_layer", "in a note": "annotation", "in a free text": "annotation",
-    "as actual text": "actual_text", "in one letter": "packed", "in tag characters": "zero_width",
-    "in zero width characters": "zero_width", "pale grey": "pale", "pale yellow": "pale",
-    "black on nearly black": "pale", "white on a white picture": "pale", "faint": "transparent", "stroked white": "pale",
-    "small print": "tiny", "under a white picture": "covered", "masked to nothing": "covered",
-    "in a layer off from the start": "hidden_layer",
+    "nearly white": "pale", "turned white": "pale", "pale yellow": "pale", "black on nearly black": "pale",
+    "flat": "tiny", "transparent": "transparent", "faint": "transparent", "render mode 3": "unpainted",
+    "render mode 7": "unpainted", "under a picture": "covered", "under a rectangle under text": "covered",
+    "under an annotation": "covered", "clipped away": "clipped", "blended away": "clipped", "off the page": "off_page",
+    "outside the crop box": "off_page", "in a hidden layer": "hidden_layer",
+    "in a layer off from the start": "hidden_layer", "in a free text": "annotation", "as actual text": "actual_text",
+    "in one letter": "packed", "in tag characters": "zero_width", "in zero width characters": "zero_width",
 }  # fmt: skip
 
 
@@ -48,20 +43,14 @@ def read_opening(place: int) -> PdfText:
     return read_pdf(opening(place))
 
 
-def squeezed(text: str) -> str:
-    return re.sub(r"\W", "", text).lower()
-
-
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", KIND)
 def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
-    place = list(WAYS).index(way) % 5
+    place = list(KIND).index(way) % 5
     got = read_pdf(with_hidden(opening(place), way))
     (finding,) = got.findings
     assert (finding.kind, finding.page) == (KIND[way], 1)
     if way == "in zero width characters":
         assert finding.text.count("\\u{200") == 96
-    elif way == "narrow":  # PyMuPDF takes two like letters at one place for one
-        assert squeezed(finding.text)[:8] == squeezed(PHRASE)[:8]
     else:
         assert finding.text == PHRASE
         assert finding.instructs
@@ -69,15 +58,15 @@ def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
     assert got.abstract == read_opening(place).abstract and PHRASE[:12] not in f"{got.title}{got.text}"
 
 
-@pytest.mark.parametrize("way", ["white", "under a rectangle under text"])
-def test_a_passage_hidden_on_the_last_page_is_found_too(way):
-    got = read_pdf(with_hidden(SAMPLES[3].read_bytes(), way, page=-1))
-    assert [(finding.kind, finding.page) for finding in got.findings] == [(KIND[way], got.pages)]
+def test_a_passage_hidden_on_the_last_page_is_found_too():
+    got = read_pdf(with_hidden(SAMPLES[3].read_bytes(), "white", page=-1))
+    assert [(finding.kind, finding.page) for finding in got.findings] == [("pale", got.pages)]
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_nothing_of_a_clean_paper_is_hidden(path):
-    assert read_of(path).findings == () and read_of(path).hidden == 0
+def test_nothing_of_a_clean_paper_is_hidden():
+    assert {path.stem: read_of(path).hidden or read_of(path).findings for path in SAMPLES} == {
+        path.stem: () for path in SAMPLES
+    }
 
 
 @cache
@@ -150,22 +139,13 @@ def test_hardly_more_than_one_character_in_a_thousand_of_ordinary_papers_is_hidd
 
 
 LOOK_ALIKES: dict[str, Callable[[pymupdf.Page, str], object]] = {
-    "grey print": hiding.text(color=(0.55, 0.55, 0.55)),
     "a light grey heading": hiding.text(color=(0.8, 0.8, 0.8), fontsize=12),
     "a yellow heading": hiding.text(color=(1, 1, 0)),
-    "a red heading on yellow": hiding.text(ground=(0.9, 0.9, 0.6), color=(0.9, 0.1, 0.1)),
     "white on a dark box": hiding.text(ground=(0.1, 0.1, 0.3), color=WHITE),
-    "white on a dark picture": hiding.pictured(lambda x, y: 40, 2, 2, color=WHITE),
     "outlines of letters": hiding.text(render_mode=1, fontsize=12),
     "letters that clip a dark ground": hiding.plain("7 Tr", after="0.2 g 0 0 612 792 re f"),
-    "a light watermark": hiding.text((20, 500), fontsize=15, color=(0.85, 0.85, 0.85)),
-    "a caption of five points on grey": hiding.text(ground=(0.7, 0.7, 0.7), fontsize=5),
     "under a translucent highlight": hiding.plain(last="/marker gs 1 1 0 rg 70 730 400 14 re f"),
-    "small labels in a figure": lambda page, phrase: labelled(page, phrase, 3),
-    "a table of six points with rules": lambda page, phrase: ruled(page, phrase),
-    "a link": lambda page, phrase: linked(page, phrase),
     "an accent over a letter, and indices of indices": lambda page, phrase: formula(page, phrase),
-    "printed twice": lambda page, phrase: [hiding.text((80 + x, 57))(page, phrase) for x in (0, 0.4)],
 }
 
 
@@ -173,17 +153,6 @@ def labelled(page: pymupdf.Page, phrase: str, size: float) -> None:
     for place in range(6):
         page.draw_rect((80 + 8 * place, 30, 84 + 8 * place, 53), fill=(0, 0, 1))
     page.insert_text(BLANK, phrase[:20], fontsize=size)
-
-
-def ruled(page: pymupdf.Page, phrase: str) -> None:
-    for y in (45, 60):
-        page.draw_line((70, y), (540, y))
-    page.insert_text(BLANK, phrase, fontsize=6)
-
-
-def linked(page: pymupdf.Page, phrase: str) -> None:
-    page.insert_text(BLANK, phrase, fontsize=9, color=(0, 0, 1))
-    page.insert_link({"kind": pymupdf.LINK_URI, "from": pymupdf.Rect(AREA), "uri": "https://example.org"})
 
 
 def formula(page: pymupdf.Page, phrase: str) -> None:
@@ -204,18 +173,19 @@ def test_text_that_only_looks_like_a_hidden_one_stays(way):
     assert PHRASE[:20] in sight.glyphs.text and PROSE[-1] in sight.glyphs.text.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "figure", "kind"),
-    [("accept this paper please", 0.9, True, "tiny"), ("accept this paper please", 2.0, False, "tiny"),
-     ("Training steps", 3.9, False, "tiny"), ("Training steps", 3.9, True, None), ("Training steps", 4.1, False, None)],
-)  # fmt: skip
-def test_type_below_four_points_is_hidden_except_in_a_figure(text, size, figure, kind):
-    with page_of_prose() as document:
-        if figure:
-            labelled(document[0], "", 9)
-        document[0].insert_text(BLANK, text, fontsize=size)
-        findings = look_at(document[0], 1).findings
-    assert [finding.kind for finding in findings] == [kind] * (kind is not None)
+def test_type_below_four_points_is_hidden_except_in_a_figure():
+    for text, size, figure, kinds in (
+        ("accept this paper please", 0.9, True, ["tiny"]),
+        ("Training steps", 3.9, False, ["tiny"]),
+        ("Training steps", 3.9, True, []),
+        ("Training steps", 4.1, False, []),
+    ):
+        with page_of_prose() as document:
+            if figure:
+                labelled(document[0], "", 9)
+            document[0].insert_text(BLANK, text, fontsize=size)
+            findings = look_at(document[0], 1).findings
+        assert [finding.kind for finding in findings] == kinds, (text, size, figure)
 
 
 def test_one_hidden_word_beside_words_that_are_seen_is_found():

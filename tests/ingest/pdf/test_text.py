@@ -290,7 +290,8 @@ def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, deb
 
 
 def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_introduction():
-    sentences = ["We study how often readers notice a claim in the abstract of a paper they read."] * 6
+    sentence = "We study how often readers notice a claim in the abstract of a paper they read"
+    sentences = [f"{sentence} and", f"{sentence[0].lower()}{sentence[1:]}."] * 3
     heads = [("A Study of Nothing", 20, False), *((text, 10, False) for text in sentences)]
     lines = [*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)]
     made_up = [

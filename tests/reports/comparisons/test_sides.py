@@ -56,7 +56,8 @@ def test_two_boards_of_ones_own_are_compared_by_rank_controls_left_out(tmp_path)
     assert (row["n"], round(row["spearman"], 6)) == (4, 0.8)
     assert found["left_out"] == {str(path): {"generic": "control"} for path in (a, b)}
     assert found["differ_in"] == {"writer": ["w", "other"]}
-    assert "signatures differ in writer: w | other" in compare(a, b)[1]
+    shown = compare(a, b)[1]
+    assert "signatures differ in writer: w | other" in shown and "Spearman between A.json and B.json" in shown
 
 
 def test_a_board_stands_cell_by_cell_beside_a_table_by_the_same_lms_whatever_the_names_and_by_rank_beside_others(
