@@ -45,13 +45,13 @@ def as_markdown(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> st
     parts = []
     for name in (first, *(other for other in boards if other != first)):
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
-            own = [row | {"group_name": None} for row in members]
+            own: list[Any] = [row | {"group_name": None} for row in members]
             title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
             parts += [f"## {_text(title)}{_text(f', group {group}, ranked among itself') if group else ''}"]
-            parts += [_text(answer(own))]  # pyright: ignore[reportArgumentType]
+            parts += [_text(answer(own))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [f"![{_text(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"]
-            parts += [_table(own)]  # pyright: ignore[reportArgumentType]
+            parts += [_table(own)]
     return "\n\n".join(parts)
 
 
