@@ -235,7 +235,9 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     store_validation_records(store, job.state, list(work.signatures.values()))
     store_rank_statistics(store, job, _signed(work), progress.run_id)
     shown = store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids)
-    run.show_leaderboard(store.key, as_markdown(shown, orders_by_signature(store.rows, shown), job.settings.board.headline))
+    run.show_leaderboard(
+        store.key, as_markdown(shown, orders_by_signature(store.rows, shown), job.settings.board.headline)
+    )
     return conclude(
         store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
         scored_now=progress.status["done"], uncovered=store.rows(queries.UNCOVERED, signature_ids=work.signature_ids),

@@ -384,9 +384,10 @@ def _picture(board: pandas.DataFrame) -> str:
     """Returns the scores and intervals of the first metric of *board* as SVG; empty if it lacks them."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
-    first = board[board["metric"] == board["metric"].iloc[0]]
-    rows = [row | {name: _value(row[name]) for name in ("score", "low", "high")} for row in first.to_dict("records")]
-    return board_picture(rows, rows[0]["metric"])
+    records: list[Any] = board.to_dict("records")
+    metric = records[0]["metric"]
+    rows = [row | {name: _value(row[name]) for name in ("score", "low", "high")} for row in records]
+    return board_picture([row for row in rows if row["metric"] == metric], metric)
 
 
 def _value(given: float | None) -> float | None:

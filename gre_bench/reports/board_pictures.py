@@ -38,7 +38,8 @@ def as_markdown(
 ) -> str:
     """Returns the boards of *rows* as Markdown: for each its sentence and six columns, and the first one's picture.
 
-    *orders*: signature → what each evaluation LM says of order. *wanted*: the metric that the settings name as headline; its board comes first.
+    - *orders*: signature → what each evaluation LM says of order.
+    - *wanted*: the metric that the settings name as headline; its board comes first.
     """
     boards = {name: list(own) for name, own in groupby(rows, key=lambda row: row["signature_id"])}
     if not boards:
@@ -47,13 +48,13 @@ def as_markdown(
     parts = []
     for name in (first, *(other for other in boards if other != first)):
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
-            own = [row | {"group_name": None} for row in members]
+            own: list[Any] = [row | {"group_name": None} for row in members]
             title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
             parts += [f"## {_text(title)}{_text(f', group {group}, ranked among itself') if group else ''}"]
-            parts += [_text(answer(own, orders.get(name, ())))]  # pyright: ignore[reportArgumentType]
+            parts += [_text(answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [f"![{_text(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"]
-            parts += [_table(own)]  # pyright: ignore[reportArgumentType]
+            parts += [_table(own)]
     return "\n\n".join(parts)
 
 

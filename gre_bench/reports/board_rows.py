@@ -63,7 +63,7 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
 
 
 def release_sentence(folder: Path) -> str:
-    """Returns who leads the first board of a release, and how sure that is; the errors are those of `release_boards`."""
+    """Returns who leads the first board of a release, and how sure; the errors are those of `release_boards`."""
     with _signed(folder, None) as (connection, signatures):
         read = partial(fetch, connection)
         return sentence_of(read, read(LEADERBOARD, signature_ids=list(signatures.values())))

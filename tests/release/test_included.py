@@ -39,6 +39,11 @@ def test_it_is_whole_and_what_this_program_makes_of_its_scores(folder):
     assert {"separation", "differences", "rank_statistics", "lengths", "profiles"} <= set(found["statistics"])
 
 
+def test_no_page_tells_its_reader_to_install_anything(folder):
+    pages = [page.read_text(encoding="utf-8") for page in folder.rglob("*.html")]
+    assert len(pages) == 13 and not [page for page in pages if re.search(r"\binstall", page, re.I)]
+
+
 def test_it_has_no_text_and_no_log_probability(folder):
     assert not (folder / "papers").exists()
     columns = ["papers.title", "papers.abstract", "papers.text", "reviews.text", "judgments.text"]

@@ -5,6 +5,7 @@ None of them waits for a run.
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import board as shown
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.formats import Format, show_written, write
-from gre_bench.cli.views.screen import plain, say, say_all
+from gre_bench.cli.views.screen import in_state, plain, say, say_all
 from gre_bench.core.errors import SettingsError, Stopped
 from gre_bench.core.records import HUMAN
 from gre_bench.reports.correctness import correctness_of
@@ -115,6 +116,9 @@ def leaderboard(
         measured = correctness_of(store)
         if measured or details:
             say(correctness_line(measured))
+        if who := next((row["candidate"] for row in own if row["kind"] == "model" and row["scored"]), ""):
+            why = f"gre-bench why {store.key} {shlex.quote(plain(who))}{in_state(state)}"
+            say(f"next: {why}   # its best and worst papers")
         if details:
             if measured:
                 shown.show_correctness(measured)

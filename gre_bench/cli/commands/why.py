@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gre_bench.board.words import ranks, with_half
+from gre_bench.board.words import is_validated, ranks, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
@@ -16,7 +16,7 @@ from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
-from gre_bench.reports.signatures import headline_signature, shown_signatures
+from gre_bench.reports.signatures import headline_signature, sentence, shown_signatures
 from gre_bench.store import Row, Store
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def show(explanation: Why, store: Store, state: Path, checks: bool = False) -> N
     of_pairs = {row["paper_id"] for row in explanation.pairs}
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     say(_of_paper(chosen[0]) if chosen else _of_board(explanation))
+    if not chosen and signature["signature_id"] == headline_signature(store)["signature_id"]:
+        say(f"the board: {sentence(store)}")
     screen.say_all([line for detail in details if (line := _named(detail))])
     if checks:
         say(f"by {signature['evaluation_lm']}; judgments by {signature['writer']}; "
@@ -116,7 +118,9 @@ def _of_board(explanation: Why) -> str:
     board = explanation.board
     if board is None or board["score"] is None:
         return "no score on the board"
-    rank = "control" if board["kind"] == "control" else board["unranked"] or f"rank {ranks(board)}"
+    known = board["validation"].replace("unvalidated", "not validated")
+    order = f"rank {ranks(board)}, {known}" if is_validated([board]) else f"no order: {known}"
+    rank = "control" if board["kind"] == "control" else board["unranked"] or order
     leads = [row["lead"] for row in explanation.papers if row["lead"] is not None]
     ahead = f"; ahead of human on {sum(lead > 0 for lead in leads)} of {counted(len(leads), 'paper')}" if leads else ""
     return f"{with_half(board['score'], board['high'])}, {rank}{ahead}"
@@ -157,6 +161,8 @@ def _papers(explanation: Why, state: Path) -> None:
         for row in shown
     ]
     fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
+    if any(row["human"] is not None for row in shown):
+        say("human: one human review of each paper, scored as a candidate's", style="dim")
     if papers:
         edition, metric = explanation.edition, explanation.signature["metric"]
         name = shlex.quote(screen.plain(explanation.candidate))
