@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 
-from gre_bench.board.family import lm_orders_of, orders_by_signature
+from gre_bench.board.family import orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
