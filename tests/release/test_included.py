@@ -62,8 +62,9 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
 
     assert f"gre-bench leaderboard {INCLUDED_EDITION}" in told("import", "release", INCLUDED_EDITION)
     board = told("leaderboard", INCLUDED_EDITION)
-    assert "by cache-ngram-2" in board and "gem-smollm2" not in board, "the board is of the LM that the release shows"
-    assert "The human baseline scores highest, ahead of gpt-4o" in board and "anthropic/claude-3-5" in board
+    assert "\nby cache-ngram-2" in board and "\nby gem-smollm2" not in board, "the board is of the LM that it shows"
+    assert "No model leads: by cache-ngram-2, gpt-4o" in board and "anthropic/claude-3-5" in board
+    assert "told from none of 6 models by gem-smollm2-2" in " ".join(board.split()), "the first lines are of both LMs"
     # Each half width is that of an interval of the board, and what a release without texts lacks is not printed.
     details = told("leaderboard", INCLUDED_EDITION, "--details")
     rows = json.loads(told("leaderboard", INCLUDED_EDITION, "--json"))["rows"]
@@ -86,6 +87,47 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     asked = "select count(*) as n from leaderboard where rank = 1"
     assert json.loads(told("sql", INCLUDED_EDITION, asked, "-f", "json"))[0]["n"] > 0
     assert f"{INCLUDED_EDITION}: loaded" in told("status")
+
+
+def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_path, call):
+    """Of either LM: Student's p by paper, Holm over all groups and tests against chance, trimmed mean and win rate."""
+    load_release(folder, tmp_path)
+    report = json.loads(call("leaderboard", INCLUDED_EDITION, "--json", "--state", tmp_path)[1])
+    groups: dict[str | None, list[str]] = {}
+    for row in report["rows"]:
+        if row["metric"] == "gem_s_abstract" and row["rank"]:
+            groups.setdefault(row["group_name"], []).append(row["candidate"])
+    assert sorted(map(len, groups.values())) == [3, 7]
+    for lm in ("cache-ngram-2", "gem-smollm2-2"):
+        named = f"metric = 'gem_s_abstract' and evaluation_lm = '{lm}'"
+        with opened(folder) as run:
+            rows = run.sql("select candidate_id, paper_id, reference_id, value from pairs "
+                           f"join signatures using (signature_id) where state = 'scored' and {named}").fetchall()  # fmt: skip
+            above = dict(run.sql("select candidate_id, above_p from chance join signatures using (signature_id) "
+                                 f"where {named}").fetchall())  # fmt: skip
+        values = {row[:3]: row[3] for row in rows}
+        differences: dict[tuple[str, str], np.ndarray] = {}
+        for pair in (pair for names in groups.values() for pair in combinations(names, 2)):
+            by_paper: dict[str, list[float]] = {}
+            for name, paper, reference in values:
+                if name == pair[0] and (pair[1], paper, reference) in values:
+                    lead = values[name, paper, reference] - values[pair[1], paper, reference]
+                    by_paper.setdefault(paper, []).append(lead)
+            differences[pair] = np.array([np.mean(each) for each in by_paper.values()])
+        ps = [stats.ttest_1samp(each, 0).pvalue for each in differences.values()]
+        ps += [above[name] for names in groups.values() for name in names]
+        corrected = dict(zip(differences, holm(ps), strict=False))
+        tests = {(row["first"], row["second"]): row for row in report["pair_tests"] if row["evaluation_lm"] == lm}
+        assert len(tests) == len(differences) == 24 and {row["tests"] for row in tests.values()} == {34}
+        for pair, each in differences.items():
+            sign, row = (1, tests[pair]) if pair in tests else (-1, tests[pair[::-1]])
+            low, _ = stats.mstats.trimmed_mean_ci(sign * each, (0.1, 0.1), alpha=0.1)
+            p = stats.binomtest(int((each > 0).sum()), int((each != 0).sum())).pvalue
+            wanted = [corrected[pair], stats.trim_mean(sign * each, 0.1), low, (sign * each > 0).mean(), p]
+            assert [row[name] for name in ("p_holm", "trimmed", "trimmed_low", "win_rate", "sign_p")] == (
+                pytest.approx(wanted)
+            )
+            assert row["surely_ahead"] == (corrected[pair] < 0.05 and low > 0 and p < 0.05)
 
 
 def test_its_two_lms_order_candidates_as_its_boards_do_papers_weighing_alike(folder, tmp_path):

@@ -134,7 +134,7 @@ def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made)
             assert [difference, between, papers] == [signed[0], f"{signed[1]} to {signed[2]}", str(test["papers"])]
             assert p == ("<0.001" if test["p"] < 0.001 else f"{test['p']:.3f}")
         answer, gem = text(tab, ".answer"), by_metric["gem"]
-        assert f"higher on {gem['won']}, lower on {gem['lost']}." in answer
+        assert f"higher on {gem['won']}, lower on {gem['lost']}, " in answer
         most = texts(tab, "#compared .extremes a")
         papers = {"p00000": "A title", "p00001": "Another"}
         assert most == [papers.get(one["paper_id"], one["paper_id"]) for one in (*gem["most"], *gem["least"])]
