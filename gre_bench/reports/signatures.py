@@ -69,8 +69,8 @@ def sentence_of(rows: Sequence[LeaderboardRow], wanted: str | None = None) -> st
     """
     first = headline(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first]
-    said = answer(own).partition(". ")[0].rstrip(".")
-    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {said}."
+    first_sentence = answer(own).partition(". ")[0].rstrip(".")
+    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
