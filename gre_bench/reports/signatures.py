@@ -70,8 +70,8 @@ def sentence_of(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None =
     """
     first = headline(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
-    said = answer(own, lm_orders_of(read, first, own)).partition(". ")[0].rstrip(".")
-    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {said}."
+    first_sentence = answer(own, lm_orders_of(read, first, own)).partition(". ")[0].rstrip(".")
+    return f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
