@@ -54,7 +54,7 @@ def board(tmp_path_factory):
     shutil.copytree(once("sample-demo", make_sample), folder / "state", symlinks=True)
     done = ended("publish", EDITION, "--board-repository", folder / "repository", "--state", folder / "state")
     assert done[0] == 0, done
-    assert ended("import", "release", folder / "repository" / "release", "--state", folder / "loaded")[0] == 0
+    assert ended("import", "release", folder / "repository/release" / RELEASE, "--state", folder / "loaded")[0] == 0
     return folder
 
 
