@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release import manifest
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS
 
 RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
@@ -20,13 +21,16 @@ RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
 def write_repository(release: Path, target: Path) -> list[Path]:
     """Writes the repository of the board of *release*, a release's folder, to *target*; returns what was written.
 
+    The release lies in it under its own name, with the log of errata beside it.
+
     A repository that is there gets the new release, versions and workflows; its own texts and submissions stay. Raises
     `SettingsError` if *target* holds anything else, or if the release's texts may not be passed on.
     """
     about = manifest.verify(release)
     if about["texts"] == TEXTS[True]:
         raise SettingsError(f"{about['release']} has texts that may not be passed on; publish without --all-texts")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not manifest.is_release(target / RELEASE):
+    is_board = any(map(manifest.is_release, (target / RELEASE).glob("*")))
+    if target.exists() and not is_board and (not target.is_dir() or any(target.iterdir())):
         raise SettingsError(f"{target} is no repository of a board, and not empty; name a new folder")
     templates = resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
@@ -43,7 +47,10 @@ def write_repository(release: Path, target: Path) -> list[Path]:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(text, encoding="utf-8")
     with TemporaryDirectory(dir=target, prefix=".release-") as beside:
-        shutil.copytree(release, Path(beside) / RELEASE)
+        shutil.copytree(release, Path(beside) / RELEASE / about["release"])
+        log = ReleaseStore(release.resolve().parent, about["edition"]).log.path
+        if log.is_file():
+            shutil.copy(log, Path(beside) / RELEASE)
         shutil.rmtree(target / RELEASE, ignore_errors=True)
         (Path(beside) / RELEASE).rename(target / RELEASE)
     return [target / name for name in (RELEASE, *made)]

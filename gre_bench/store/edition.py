@@ -447,10 +447,10 @@ _WITHHELD = {"VARCHAR": "''", "VARCHAR[]": "[]", "TIMESTAMP WITH TIME ZONE": "no
 
 def _copy_table(run: duckdb.DuckDBPyConnection, table: str) -> None:
     """Copies *table* from the catalogue ``given``; a row without a text that it must have is left out."""
-    given = {row[0] for row in run.execute(f"describe given.{table}").fetchall()}
-    cells, with_text = [], ""
+    rows = run.sql(f"from given.{table}")
+    given, cells = rows.columns, []
     for name, kind, nullable, *_ in run.execute(f"describe {table}").fetchall():
         is_filled = nullable == "NO" and kind in _WITHHELD
         cells.append("null" if name not in given else f"coalesce({name}, {_WITHHELD[kind]})" if is_filled else name)
-        with_text = " where text is not null" if (name, nullable) == ("text", "NO") else with_text
-    run.sql(f"from given.{table} select {', '.join(cells)}{with_text}").insert_into(table)
+        rows = rows.filter("text is not null") if (name, nullable) == ("text", "NO") else rows
+    rows.project(", ".join(cells)).insert_into(table)

@@ -59,6 +59,10 @@ def publish(
             raise SettingsError("--of RELEASE publishes nothing: leave out --all-texts, --scores-only and --again")
         if (exchange or repository) and release and erratum is None and not retire:
             return _written_beside(release, exchange, repository, state)
+        if exchange or repository:
+            raise SettingsError(
+                "an erratum writes no further files: give --every-eval-ever and --board-repository alone"
+            )
         return _note(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")

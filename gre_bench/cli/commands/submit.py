@@ -93,7 +93,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
         store.refuse_loaded()
     check_texts(store)
     result = checked(store, folder)
-    if not quiet or result.refused:
+    if result.refused and not quiet:
         screen.say_all(result.notes)
     report: dict[str, Any] = {"refused": result.refused, "notes": result.notes, "added": False}
     form = result.form
