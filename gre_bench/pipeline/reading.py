@@ -6,9 +6,7 @@ made from a user's own notes holds only the notes. Each note may state its own l
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence, Set
@@ -23,6 +21,7 @@ from gre_bench.core.incoming import check_name, irregular, limited
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
+from gre_bench.core.whole_files import locked
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
@@ -137,15 +136,10 @@ def alone(folder: Path) -> Iterator[None]:
 
     Unfinished copies of this folder, left by killed runs, are deleted first.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
-    finally:
-        os.close(handle)
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
