@@ -1,4 +1,4 @@
-"""Tasks that show a board and a venue's history as Prefect artifacts."""
+"""Tasks that show a board and a venue's history as Prefect artifacts; without Prefect they do nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from gre_bench.tasks.policy import step
+from gre_bench.tasks.policy import in_flow, step
 
 
 @step("show leaderboard", None, 1 / 12, "report", retries=1)
@@ -22,6 +22,8 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show(key: str, rows: Sequence[Mapping[str, Any]], description: str) -> None:
+    if not in_flow():
+        return
     from prefect.artifacts import create_table_artifact
 
     key = "".join(mark if mark.isalnum() else "-" for mark in key.lower())

@@ -32,7 +32,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ def snapshots(store: Store) -> Path:
     return store.folder.parent.parent / "snapshots"
 
 
-def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
+def read_papers(store: Store, job: Job, progress: Progress) -> None:
     """Reads the missing texts of sampled papers from the snapshot that was imported last; stores them in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
@@ -200,7 +200,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
     progress.expect(len(due))
     papers = iter(due)
     while some := list(islice(papers, job.settings.writing.chunk)):
-        texts = run.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
+        texts = steps.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
         words = [
             {"paper_id": text["paper_id"], "page": page, "fate": fate, "words": count}
             for text in texts

@@ -62,18 +62,16 @@ def rank(
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import import_candidate, own_name
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.tasks import steps
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
-    run = steps.undecorated()
     job, understood = import_candidate(
-        store, job, run, file, name, writer, replace, licence,
+        store, job, file, name, writer, replace, licence,
         ColumnNames(stated(columns or ()), guess=True, where=conditions(where or ())), partial,
     )  # fmt: skip
     if not quiet:
         _show_understood(understood)
     with following(store, quiet):
-        summary = refresh(job, run)
+        summary = refresh(job)
     from gre_bench.reports.board_rows import one_candidate
 
     report = one_candidate(store, name)
