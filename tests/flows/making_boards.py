@@ -89,7 +89,7 @@ def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[s
 
     from gre_bench.flows import year
 
-    def killed(job: YearJob, run: Any) -> dict[str, Any]:
+    def killed(job: YearJob) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 

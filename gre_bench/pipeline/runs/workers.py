@@ -317,7 +317,9 @@ class Workers:
         self._distributed = runner_of(settings) is not None
         elsewhere = self._distributed and settings.runner != "threads"
         if elsewhere and not in_flow():
-            raise SettingsError(f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect")
+            raise SettingsError(
+                f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
+            )
         self._runner: Runner | None = None
         self.sign_metrics: SignMetrics = self._signed_by_worker if elsewhere else steps.sign_metrics
 

@@ -10,7 +10,6 @@ import sys
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +30,7 @@ from gre_bench.store.queries import OUTCOMES
 from gre_bench.studies.examiners.inputs import parse_study
 from gre_bench.studies.examiners.job import ExaminerJob
 from gre_bench.studies.examiners.job import estimate as estimate_grades
+from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
 from tests.cli.calling import shown
@@ -242,15 +242,16 @@ def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_i
     assert row["spent"]["outcomes"] == {"ok": 9}
 
 
-def test_a_study_that_was_stopped_or_killed_says_so(job):
+def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
     with scripted_chat(write=answer) as server:
         made = job("guidelines", server.url)
 
         def stop(*_):
             raise Stopped("SIGTERM")
 
-        with pytest.raises(Stopped):
-            compare(made, SimpleNamespace(rate_papers=stop))
+        with monkeypatch.context() as patched, pytest.raises(Stopped):
+            patched.setattr(steps, "rate_papers", stop)
+            compare(made)
         [row] = study_rows(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
