@@ -44,8 +44,7 @@ from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS
-from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.backends import SignMetrics
 
 
 @flow(name="agree-with-humans", flow_run_name=EDITION, persist_result=False)
@@ -57,18 +56,18 @@ def agree_with_humans(
     Parameters as in `annual_refresh`. Returns the correlations, the numbers of pairs by state, and why pairs have no
     score.
     """
-    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
+    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s))
 
 
-def agree(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `agree_with_humans` with the steps *run*, with or without Prefect; returns its summary."""
+def agree(job: Job) -> dict[str, Any]:
+    """Does the work of `agree_with_humans`, with or without Prefect; returns its summary."""
     job = scorable(job)
-    with working(job, run, "agree") as (store, workers, progress):
+    with working(job, "agree") as (store, workers, progress):
         if job.retry_failed:
             store.write(("forget_unwritten", {}))
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        items, work = plan_graded(store, job, workers.steps, progress)
+        items, work = plan_graded(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("correlating")
         rows = correlate_all(store, job, work, items, progress.run_id)
@@ -76,7 +75,7 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def plan_graded(
-    store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
+    store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
     """Writes missing judgments of the graded items' reviews, plans and stores the pairs; returns items and plan.
 
@@ -98,12 +97,12 @@ def plan_graded(
             f"edition {store.key} has no graded reviews; import some: "
             f"gre-bench import graded FILE --edition {store.key}"
         )
-    judged_by = judge_responses(store, job, run, [review for item in items for review in item.responses], progress)
+    judged_by = judge_responses(store, job, [review for item in items for review in item.responses], progress)
     items = kept(graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
-    identity, signatures = run.sign_metrics(job.backends, scoring, writer)
+    identity, signatures = sign(job.backends, scoring, writer)
     moved: dict[Source, list[Moved]] = {}
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":

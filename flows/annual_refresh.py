@@ -39,7 +39,7 @@ from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, w
 from gre_bench.reports.board_pictures import as_markdown
 from gre_bench.store import Store, no_edition, queries
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.backends import SignMetrics
 
 
 @flow(name="annual-refresh", flow_run_name=EDITION, persist_result=False)
@@ -64,20 +64,20 @@ def annual_refresh(
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """
     job = Job(settings, state, tuple(candidates or ()) or None, limit, retry_failed, wait_s)
-    return ended(refresh, job, steps.under_prefect(), strict=strict)
+    return ended(refresh, job, strict=strict)
 
 
-def refresh(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `annual_refresh` with the steps *run*, with or without Prefect; returns its summary."""
+def refresh(job: Job) -> dict[str, Any]:
+    """Does the work of `annual_refresh`, with or without Prefect; returns its summary."""
     given_job, job = job, scorable(job)
-    with working(job, run, "refresh") as (store, workers, progress):
-        work = prepare(store, job, workers.steps, progress)
+    with working(job, "refresh") as (store, workers, progress):
+        work = prepare(store, job, workers.sign_metrics, progress)
         if job.texts_first:
             require_texts(store, job, work)
         if store.rows(queries.MISSING, signature_ids=work.signature_ids):
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
-        summary = publish(store, job, run, work, progress)
+        summary = publish(store, job, work, progress)
     remember(store, given_job, summary)
     return summary
 
@@ -119,7 +119,7 @@ def usable(job: Job) -> Job:
     return replace(job, candidates=tuple(whole(name, known) or name for name in job.candidates))
 
 
-def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
+def write_ahead(job: Job) -> dict[str, Any]:
     """Writes all texts that a refresh needs, without the evaluation LM; returns a summary.
 
     So a machine without a GPU requests texts from LMs, and a machine with a GPU scores them later.
@@ -129,7 +129,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
         lost = in_flight_when_killed(store)
         with drawn_sample(store, job, progress):
-            texts = write_texts(store, job, run, progress)
+            texts = write_texts(store, job, progress)
         outcomes = store.rows(queries.TEXT_OUTCOMES)
         late = sum(row["to_be_asked_again"] for row in outcomes if row["writer"] in texts.writers)
         unwritten = [f"{late} texts are still to be written; run it again to try them"] if late else []
@@ -139,7 +139,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     return {"edition": store.key, "outcome": outcome, "message": message}
 
 
-def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
+def prepare(store: Store, job: Job, sign: SignMetrics, progress: Progress) -> Work:
     """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
 
     A validation leaves out the papers that its evaluation LM or its writer was learnt from; raises `SourceError` if no
@@ -151,11 +151,11 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
             learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
             learnt.left(ids, ids, "a validation", store.key)
             job = replace(job, left_out=learnt.papers)
-        texts = write_texts(store, job, run, progress)
+        texts = write_texts(store, job, progress)
         progress.stage("planning")
         by = texts.judgments_by, texts.assw_by
         entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
-        work = plan_pairs(store, job, run, entries, progress.run_id, *by)
+        work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
     work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
     store_exposures(store, job, _signed(work), work.learnt)
     store.copy_for_readers()
@@ -201,16 +201,16 @@ class Texts(NamedTuple):
         return {*self.names.values(), self.judgments_by, self.assw_by}
 
 
-def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
+def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
     """Reads the sampled papers, and writes the missing reviews, changed reviews, judgments and synopses."""
-    read_papers(store, job, run, progress)
+    read_papers(store, job, progress)
     papers = sampled_papers(store, job.limit, job.left_out)
-    names = reviewers(store, job, run)
-    write_reviews(store, job, run, papers, names, progress)
+    names = reviewers(store, job)
+    write_reviews(store, job, papers, names, progress)
     if job.changes:
-        names = names | write_changes(store, job, run, sample(store, names, without=job.left_out), progress)
-    judgments_by = write_judgments(store, job, run, sample(store, names, without=job.left_out), progress)
-    return Texts(names, judgments_by, write_assw(store, job, run, papers, progress))
+        names = names | write_changes(store, job, sample(store, names, without=job.left_out), progress)
+    judgments_by = write_judgments(store, job, sample(store, names, without=job.left_out), progress)
+    return Texts(names, judgments_by, write_assw(store, job, papers, progress))
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:
@@ -224,7 +224,7 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
         )
 
 
-def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
+def publish(store: Store, job: Job, work: Work, progress: Progress) -> dict[str, Any]:
     """Computes what the board shows besides the scores, and ends the run; returns the summary of the run.
 
     For each metric, it stores the validation record, the rank statistics, and the AUC of `store_separation`.
@@ -235,7 +235,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     store_validation_records(store, job.state, list(work.signatures.values()))
     store_rank_statistics(store, job, _signed(work), progress.run_id)
     shown = store.rows(queries.LEADERBOARD, signature_ids=work.signature_ids)
-    run.show_leaderboard(
+    steps.show_leaderboard(
         store.key, as_markdown(shown, orders_by_signature(store.rows, shown), job.settings.board.headline)
     )
     return conclude(

@@ -33,7 +33,6 @@ from gre_bench.studies.guidelines import (
     study_folder,
 )
 from gre_bench.tasks import examine, steps
-from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, study_account
 
 
@@ -71,18 +70,18 @@ class GuidelineJob:
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has the results of each condition, and the study's folder."""
-    return ended(compare, job, steps.under_prefect())
+    return ended(compare, job)
 
 
-def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `compare_guidelines` with the steps *run*, with or without Prefect; returns its summary."""
+def compare(job: GuidelineJob) -> dict[str, Any]:
+    """Does the work of `compare_guidelines`, with or without Prefect; returns its summary."""
     material, chosen = prepared(job)
     papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
     with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as say:
         ratings = [
             rating
             for model, condition in asked_for
-            for rating in run.rate_papers(model, job.writer_context, condition, papers)
+            for rating in steps.rate_papers(model, job.writer_context, condition, papers)
         ]
         signed = {f"{model} · {condition.name}": signature(job, model, condition) for model, condition in asked_for}
         summary = keep(job.state, job.name, material.source, ratings, material.human, signed, job.seed)

@@ -40,25 +40,24 @@ from gre_bench.studies.examiners.job import (
 from gre_bench.studies.examiners.results import KIND, keep
 from gre_bench.studies.guidelines import study_folder
 from gre_bench.tasks import examine, steps
-from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.spend_log import cost
 
 
 @flow(name="examiner-study", flow_run_name="{job.name}", persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
     """Compares examiners as *job* says; the summary has the results of each examiner, and the study's folder."""
-    return ended(study, job, steps.under_prefect())
+    return ended(study, job)
 
 
-def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `examiner_study` with the steps *run*, with or without Prefect; returns its summary.
+def study(job: ExaminerJob) -> dict[str, Any]:
+    """Does the work of `examiner_study`, with or without Prefect; returns its summary.
 
     Prints one line of progress per examiner to standard error, so that standard output holds only the results.
     """
     material, models = prepared(job)
     settings, context = job.settings, job.writer_context
     with bounded(context, study_folder(job.state, job.name, material.source, KIND)) as say:
-        written, unsound = instructions(settings, run, context, material.kind)
+        written, unsound = instructions(settings, context, material.kind)
         chosen = grid(settings, material.kind, written)
         columns = [baseline(name, material.items, settings.embedder) for name in settings.baselines]
         signatures: dict[str, dict[str, Any]] = {}
@@ -68,7 +67,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
             for model in (settings.models if needs_model(settings, examiner) else (None,))
         ]
         for index, (name, examiner, model) in enumerate(due, 1):
-            column, signed = _column(job, run, material, models, name, examiner, model)
+            column, signed = _column(job, material, models, name, examiner, model)
             columns.append(column)
             signatures[column.title] = signed
             graded = f"{len(column.values)} of {len(column.grades)} graded, {column.cost.replies} replies"
@@ -82,7 +81,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
         if settings.pairwise is not None:
             texts = [text for text in material.texts if text.item_id not in material.lacks]
             pairs = pairs_of(texts, settings.pairwise)
-            preferences = {model: run.prefer_pairs(model, context, pairs, material.kind) for model in settings.models}
+            preferences = {model: steps.prefer_pairs(model, context, pairs, material.kind) for model in settings.models}
             played = reports(pairs, preferences, texts, settings.pairwise, settings.panel, exam_texts)
         summary = keep(job.state, job.name, settings, material, chosen, columns, panel, played, signatures, written)
         say(summary["outcome"], summary["message"])
@@ -90,7 +89,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
 
 
 def _column(
-    job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
+    job: ExaminerJob, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
     model: str | None,
 ) -> tuple[Column, dict[str, Any]]:  # fmt: skip
     """Returns the grades of all texts by *examiner* with the LM *model*, and the grader's identity with its signature.
@@ -99,7 +98,7 @@ def _column(
     """
     started = time.monotonic()
     lm = job.settings.evaluation_lm if model is None else None
-    grades = run.grade_items(model, job.writer_context, examiner, material.items, lm)
+    grades = steps.grade_items(model, job.writer_context, examiner, material.items, lm)
     binned, counts = bin_grades(examiner, grades)
     identity = examine.grader_of(examiner, model, job.writer_context, lm)[1]
     by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")

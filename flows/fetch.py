@@ -25,7 +25,6 @@ from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot import Snapshot, changes
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
 
 NAP_S = 60.0
 """A suspended machine or a changed clock delays the end of a wait by so much at most."""
@@ -52,21 +51,21 @@ def fetch(
     *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
     the requests sent, the snapshot, and the time until which a paused fetch must wait.
     """
-    return ended(fetch_snapshot, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
+    return ended(fetch_snapshot, FetchJob(settings, state, again), strict=strict)
 
 
-def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Does the work of `fetch` with the steps *run*; calls *tell* with one line before each wait for the service."""
+def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Does the work of `fetch`; calls *tell* with one line before each wait for the service."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
     folder = fetch_run(job.settings, job.state, job.again)
     request = FetchRequest(job.settings, str(job.state), folder.name, time.time())
     sent = Counter[str]()
     while True:
-        reached = run.fetch_notes(request)
+        reached = steps.fetch_notes(request)
         sent.update(reached.sent)
         if reached.paused_until is None and not reached.message:
-            reached = run.fetch_papers(request)
+            reached = steps.fetch_papers(request)
             sent.update(reached.sent)
         if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
             break
@@ -81,7 +80,7 @@ def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lamb
         return summary | {"outcome": "paused", "paused_until": until, "message": reached.message}
     if reached.message:
         return summary | {"outcome": "incomplete", "message": reached.message}
-    sealed = run.seal_snapshot(request)
+    sealed = steps.seal_snapshot(request)
     changed = _difference(job.state, Path(sealed["snapshot"]))
     return summary | {"outcome": "done", "message": ""} | sealed | {"changes": changed}
 

@@ -42,7 +42,6 @@ from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded, over_budget, quoted
 from gre_bench.studies.guidelines import KIND, put, study_folder, table
 from gre_bench.tasks import examine, steps
-from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, study_account
 
 
@@ -80,11 +79,11 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 
     Returns a summary with counts. Files in the study's folder hold each review's points and the sampled reviews.
     """
-    return ended(judged, job, steps.under_prefect())
+    return ended(judged, job)
 
 
-def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `review_quality` with the steps *run*, with or without Prefect; returns its summary."""
+def judged(job: QualityJob) -> dict[str, Any]:
+    """Does the work of `review_quality`, with or without Prefect; returns its summary."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
@@ -95,7 +94,7 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
         for name, able in _judgeable(job, reviews).items():
             if not (able and job.judge):
                 continue
-            answers = run.judge_reviews(job.judge, job.writer_context, name, able)
+            answers = steps.judge_reviews(job.judge, job.writer_context, name, able)
             for review, answer in zip(able, answers, strict=True):
                 verdicts[review.review_id, name] = answer.read
         qualities = judge(reviews, verdicts)
@@ -146,7 +145,7 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 
 
 def generate(
-    name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
+    name: str, group: str, model: str, out: Path, writer_context: WriterContext, state: Path
 ) -> dict[str, Any]:
     """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes the guideline to *out*.
 
@@ -165,7 +164,7 @@ def generate(
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
     with bounded(writer_context, path.parent) as say:
-        guideline = run.generate_guideline(model, writer_context, reviews).read
+        guideline = steps.generate_guideline(model, writer_context, reviews).read
         say("incomplete" if isinstance(guideline, Problem) and not guideline.final else "done")
     if isinstance(guideline, Problem):
         raise SourceError(f"{model} gave no guideline for group {group}: {guideline.code}: {guideline.message}")

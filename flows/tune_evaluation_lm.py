@@ -22,7 +22,6 @@ from gre_bench.pipeline.intake import file_sha256, row_range
 from gre_bench.pipeline.runs.prefect_engine import ended
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.record import writing
@@ -83,11 +82,11 @@ class TuningJob(TrainingJob):
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
     """Trains `cache-ngram` as *job* says; the result has its scores on the held-out papers, or on every sixth paper."""
-    return ended(tune, job, steps.under_prefect())
+    return ended(tune, job)
 
 
-def tune(job: TrainingJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `tune_cache_ngram` with the steps *run*, with or without Prefect; returns its result.
+def tune(job: TrainingJob) -> dict[str, Any]:
+    """Does the work of `tune_cache_ngram`, with or without Prefect; returns its result.
 
     If the folder holds a model trained in the same way on the same inputs, that training's recorded result is returned.
     """
@@ -96,7 +95,7 @@ def tune(job: TrainingJob, run: Steps) -> dict[str, Any]:
     def work() -> dict[str, Any]:
         texts, kept_texts = ([list(paper.judgments) for paper in papers] for papers in (learnt, kept))
         names, kept_names = ([" ".join(sorted(paper.writers)) for paper in papers] for papers in (learnt, kept))
-        figures = run.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
+        figures = steps.train_cache_ngram(texts, kept_texts if job.choose else None, job.out, (names, kept_names))
         unknown = _register(job.out, learnt, kept)
         return {"trained_on": len(learnt), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
@@ -109,11 +108,11 @@ def tune(job: TrainingJob, run: Steps) -> dict[str, Any]:
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder."""
-    return ended(tune_lm, job, steps.under_prefect())
+    return ended(tune_lm, job)
 
 
-def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
-    """Does the work of `tune_evaluation_lm` with the steps *run*, with or without Prefect; returns its result.
+def tune_lm(job: TuningJob) -> dict[str, Any]:
+    """Does the work of `tune_evaluation_lm`, with or without Prefect; returns its result.
 
     Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
@@ -129,11 +128,11 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
         metrics = ("gem", "gem_s_abstract") if with_abstracts else ("gem",)
     elif job.papers is None and (lost := [metric for metric in metrics if SYNOPSES[metric] != "none"]):
         raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
-    learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
+    learnt, kept = (_with_synopses(some, known, metrics, job) for some in (learnt, kept))
     if job.settings.contrast:
         learnt = [_with_passage(paper, known.get(paper.paper_id), job.settings.seed) for paper in learnt]
     data = job.inputs | {"papers": file_sha256(job.papers) if job.papers else None}
-    training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
+    training = steps.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
     unknown = _register(job.out, learnt, kept, base)
     made = {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), "refused": refused}
@@ -250,7 +249,7 @@ def _with_passage(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedP
 
 
 def _with_synopses(
-    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Steps
+    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 
@@ -262,7 +261,7 @@ def _with_synopses(
         folder = job.state / job.writer_context.account
         folder.mkdir(parents=True, exist_ok=True)
         with bounded(job.writer_context, folder) as say:
-            written = run.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
+            written = steps.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
             say("done")
         assw = {item.item: item.text for item in written if item.text}
 

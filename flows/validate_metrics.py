@@ -35,8 +35,6 @@ from gre_bench.pipeline.validation_records import store_validation_records, writ
 from gre_bench.stats.effects import overall
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import CANDIDATE_PAIRS, SEPARATION
-from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
 
 
 @flow(name="validate-metrics", flow_run_name=EDITION, persist_result=False)
@@ -51,18 +49,18 @@ def validate_metrics(
 
     Parameters as in `annual_refresh`; a pilot (*limit*) writes no validation record.
     """
-    return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps.under_prefect())
+    return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s))
 
 
-def validate(job: Job, run: Steps) -> dict[str, Any]:
-    """Does the work of `validate_metrics` with the steps *run*, with or without Prefect; returns its summary.
+def validate(job: Job) -> dict[str, Any]:
+    """Does the work of `validate_metrics`, with or without Prefect; returns its summary.
 
     Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition.
     """
     job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
-    beside = [_of_another_edition(job, key, run) for key in job.settings.validation.together_with]
-    with _scored(job, run) as (store, work, progress):
+    beside = [_of_another_edition(job, key) for key in job.settings.validation.together_with]
+    with _scored(job) as (store, work, progress):
         progress.stage("judging")
         effects, missed = judge(store, job, work, progress.run_id, beside), untried(job.settings)
         papers = sum(other.papers for other in beside)
@@ -95,15 +93,15 @@ class Scores(NamedTuple):
 
 
 @contextmanager
-def _scored(job: Job, run: Steps) -> Iterator[tuple[Store, Work, Progress]]:
+def _scored(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
     """Scores every pair of the job's edition, which stays locked within the block."""
-    with working(job, run, "validate") as (store, workers, progress):
-        work = prepare(store, job, workers.steps, progress)
+    with working(job, "validate") as (store, workers, progress):
+        work = prepare(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         yield store, work, progress
 
 
-def _of_another_edition(job: Job, key: str, run: Steps) -> Beside:
+def _of_another_edition(job: Job, key: str) -> Beside:
     """Scores what is missing of the validation of the edition *key*, and returns its scores.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
@@ -121,7 +119,7 @@ def _of_another_edition(job: Job, key: str, run: Steps) -> Beside:
     theirs = settings_of(other)
     settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
     job = scorable(replace(job, settings=settings))
-    with _scored(job, run) as (store, work, progress):
+    with _scored(job) as (store, work, progress):
         metrics = counts(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")

@@ -36,7 +36,6 @@ from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import find_editions
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
 """Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
@@ -100,7 +99,7 @@ def year(
     - *retry_failed*, *strict*: as in `annual_refresh`; a wait needs no attention either.
     """
     job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
-    return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
+    return ended(make_board, job, as_flow, strict=strict)
 
 
 def year_job(
@@ -117,15 +116,15 @@ def year_job(
     return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
 
 
-def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
-    """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
+def make_board(job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
+    """Does the work of `year` and returns its summary; ends at the first stage that is not done.
 
     *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's summary.
     Raises `LMError` or `SettingsError`, before the first stage, if a model of the roster cannot be asked.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
-        summary = run_stage(name, partial(stage, job, run))
+        summary = run_stage(name, partial(stage, job))
         job = replace(job, reached=(*job.reached, (name, summary)))
         if summary.get("outcome", DONE) != DONE:
             outcome, message = summary["outcome"], f"{name}: {summary.get('message', '')}"
@@ -140,7 +139,7 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
 
 
-def fetched(job: YearJob, run: Steps) -> Summary:
+def fetched(job: YearJob) -> Summary:
     """Stage *fetch*: fetches the year's papers and reviews into a snapshot, whose folder is the summary's ``snapshot``.
 
     It is None, and nothing is fetched, if the settings name files or a snapshot. The outcome is ``waiting`` while the
@@ -150,16 +149,16 @@ def fetched(job: YearJob, run: Steps) -> Summary:
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
     fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
-    outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
+    outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state))
     return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
 
 
-def scored(job: YearJob, run: Steps) -> Summary:
+def scored(job: YearJob) -> Summary:
     """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
-    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
+    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work)
 
 
-def validated(job: YearJob, run: Steps) -> Summary:
+def validated(job: YearJob) -> Summary:
     """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
     board = verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
@@ -169,10 +168,10 @@ def validated(job: YearJob, run: Steps) -> Summary:
     chosen = job.settings.model_copy(update={"scoring": scoring})
     if job.gpu:
         return _in_pool(VALIDATE, job, chosen)
-    return validate(replace(job.work, settings=chosen), run)
+    return validate(replace(job.work, settings=chosen))
 
 
-def judged(job: YearJob, run: Steps) -> Summary:
+def judged(job: YearJob) -> Summary:
     """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
     ``unproven`` has the metrics that failed validation or have no record, about which release.unvalidated decides;
@@ -193,7 +192,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
     return {"outcome": DONE, "unproven": bad, "hidden": hidden, "message": message}
 
 
-def published(job: YearJob, run: Steps) -> Summary:
+def published(job: YearJob) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.work.store, releases(job.state, job.work.store.key), hidden=hidden)
@@ -201,7 +200,7 @@ def published(job: YearJob, run: Steps) -> Summary:
             "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
 
 
-def compared(job: YearJob, run: Steps) -> Summary:
+def compared(job: YearJob) -> Summary:
     """Stage *history*: compares the candidates across the venue's editions up to this year."""
     own = job.settings.edition.edition
     same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
@@ -210,13 +209,13 @@ def compared(job: YearJob, run: Steps) -> Summary:
         record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
     except SettingsError as error:
         return {"outcome": DONE, "message": str(error)}
-    run.show_history(own.venue, record["rows"])
+    steps.show_history(own.venue, record["rows"])
     return {"outcome": DONE, "history": record}
 
 
-STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
+STAGES: dict[str, Callable[[YearJob], Summary]] = {
     "fetch": fetched,
-    "write": lambda job, run: write_ahead(job.work, run),
+    "write": lambda job: write_ahead(job.work),
     "score": scored,
     "validate": validated,
     "verdicts": judged,

@@ -313,10 +313,8 @@ def rank(
     from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.runs.job import Job, settings_of
-    from gre_bench.tasks import steps
 
     store = _edition(on, state)
-    run = steps.undecorated()
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         if not isinstance(reviews, str | Path):
             if not hasattr(reviews, "to_parquet"):
@@ -327,8 +325,8 @@ def rank(
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
         stated = stated_licence(licence)
         reading = ColumnNames(stated_columns(_pairs(columns)), guess=True, where=conditions(_pairs(where)))
-        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated, reading, partial)
-    summary = refresh(job, run)
+        job, _ = import_candidate(store, job, Path(reviews), name, None, replace, stated, reading, partial)
+    summary = refresh(job)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
     return _frame(one_candidate(store, name)["rows"]).filter([*SHOWN, "of"])

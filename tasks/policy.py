@@ -1,12 +1,11 @@
-"""How Prefect runs the tasks: time limits, retries, and how a pause is shown."""
+"""How the steps of a run become tasks of Prefect: time limits, retries, and how a pause is shown."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from prefect import task
-from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import GreBenchError, Paused
 
@@ -18,15 +17,52 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def in_flow() -> bool:
+    """Returns whether the caller runs within a flow run of Prefect; a run without Prefect does not import it."""
+    if "prefect.context" not in sys.modules:
+        return False
+    from prefect.context import FlowRunContext
+
+    return FlowRunContext.get() is not None
+
+
 def step(
     name: str, run_name: str | None, hours: float, *tags: str, **more: Any
-) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Makes a function the Prefect task *name*, whose results are never cached.
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a function a step: called within a flow run, it runs as a Prefect task; elsewhere it is just called.
 
-    *run_name*: a task run's name, with parameters in braces. *hours*: its time limit. *more*: options of `task`.
+    The results of tasks are never cached. `task_of` returns the task itself.
+
+    Args:
+        name: the task's name.
+        run_name: the name of its task runs, with parameters in braces.
+        hours: the time limit of a task run.
+        tags: the task's tags.
+        more: further options of `prefect.task`.
     """
-    return task(name=name, task_run_name=run_name, timeout_seconds=hours * 3600, tags=list(tags), cache_policy=NO_CACHE,
-                persist_result=False, **more)  # fmt: skip
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @cache
+        def task() -> Task[P, R]:
+            from prefect import task as decorator
+            from prefect.cache_policies import NO_CACHE
+
+            return decorator(name=name, task_run_name=run_name, timeout_seconds=hours * 3600, tags=list(tags),
+                             cache_policy=NO_CACHE, persist_result=False, **more)(function)  # fmt: skip
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return task()(*args, **kwargs) if in_flow() else function(*args, **kwargs)
+
+        call.task = task  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def task_of(step: Callable[P, R]) -> Task[P, R]:
+    """Returns the Prefect task of a function that `step` decorates, for a task runner that submits it to workers."""
+    return step.task()  # type: ignore[attr-defined]
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -58,6 +94,6 @@ RETRIED: dict[str, Any] = {
 }
 
 
-def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """The decorator of a task in which an LM or a rule writes."""
+def writing(name: str, run_name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The decorator of a step in which an LM or a rule writes."""
     return step(name, run_name, 12, "writing", **RETRIED)

@@ -1,4 +1,4 @@
-"""Tasks that show a board and a venue's history as Prefect artifacts."""
+"""Tasks that show a board and a venue's history as Prefect artifacts; without Prefect they do nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from gre_bench.tasks.policy import step
+from gre_bench.tasks.policy import in_flow, step
 
 
 @step("show leaderboard", None, 1 / 12, "report", retries=1)
 def show_leaderboard(edition: str, markdown: str) -> None:
     """Makes a Prefect artifact of the leaderboard as *markdown*; its key is ``leaderboard-<edition>``."""
+    if not in_flow():
+        return
     from prefect.artifacts import create_markdown_artifact
 
     create_markdown_artifact(key=_key(f"leaderboard-{edition}"), markdown=markdown, description=f"GRE-bench {edition}")
@@ -20,6 +22,8 @@ def show_leaderboard(edition: str, markdown: str) -> None:
 @step("show history", None, 1 / 12, "report", retries=1)
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Makes a Prefect table artifact of the candidates' history; its key is ``history-<venue>``."""
+    if not in_flow():
+        return
     from prefect.artifacts import create_table_artifact
 
     description = f"GRE-bench {venue}: differences to the human baseline"

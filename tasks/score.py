@@ -10,9 +10,9 @@ from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.catalog import open_lm
 from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, Scored, score, signature
+from gre_bench.tasks.backends import Backends
 from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import RETRIED, step
-from gre_bench.tasks.protocol import Backends
 from gre_bench.writing.catalog import open_examiner
 
 

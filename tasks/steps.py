@@ -1,30 +1,53 @@
-"""The steps of a run (`gre_bench.tasks.protocol.Steps`), with Prefect and without. Both give the same results."""
+"""All steps of a run, in the order of the pipeline.
 
-from __future__ import annotations
+A step takes and returns plain values, for a whole batch of items. No step opens the store. Within a flow run of Prefect
+a step runs as a Prefect task; anywhere else it is a plain function (see `gre_bench.tasks.policy.step`).
+"""
 
-from functools import wraps
-from types import SimpleNamespace
-from typing import Any, cast
+from gre_bench.tasks.examine import (
+    generate_guideline,
+    grade_items,
+    judge_reviews,
+    prefer_pairs,
+    rate_papers,
+    write_instructions,
+)
+from gre_bench.tasks.fetch import fetch_notes, fetch_papers, read_papers, seal_snapshot
+from gre_bench.tasks.release import show_history, show_leaderboard
+from gre_bench.tasks.score import score_papers, sign_metrics
+from gre_bench.tasks.tune import fine_tune_lm, train_cache_ngram
+from gre_bench.tasks.write import (
+    change_identity,
+    reviewers_among,
+    write_assw,
+    write_changes,
+    write_judgments,
+    write_reviews,
+    writer_identity,
+)
 
-from gre_bench.tasks import examine, fetch, release, score, tune, write
-from gre_bench.tasks.protocol import Steps
-
-_IN_MODULES = {name: value for module in (examine, fetch, release, score, tune, write)
-               for name, value in vars(module).items()}  # fmt: skip
-STEPS: dict[str, Any] = {name: _IN_MODULES[name] for name in vars(Steps) if name in _IN_MODULES}
-"""Every step of the protocol: a Prefect task, or a plain function where Prefect need not show the step."""
-ARTIFACTS = ("show_leaderboard", "show_history")
-"""Steps that do nothing without Prefect, because artifacts need it."""
-
-
-def under_prefect() -> Steps:
-    """Returns the steps as Prefect tasks. Tasks have retries and time limits, and Prefect's server shows them."""
-    return cast(Steps, SimpleNamespace(**STEPS))
-
-
-def undecorated() -> Steps:
-    """Returns the steps as plain functions, without Prefect's engine, server and artifacts."""
-    functions = {name: getattr(step, "fn", step) for name, step in STEPS.items()}
-    for name in ARTIFACTS:
-        functions[name] = wraps(functions[name])(lambda *_: None)
-    return cast(Steps, SimpleNamespace(**functions))
+__all__ = [
+    "change_identity",
+    "fetch_notes",
+    "fetch_papers",
+    "fine_tune_lm",
+    "generate_guideline",
+    "grade_items",
+    "judge_reviews",
+    "prefer_pairs",
+    "rate_papers",
+    "read_papers",
+    "reviewers_among",
+    "score_papers",
+    "seal_snapshot",
+    "show_history",
+    "show_leaderboard",
+    "sign_metrics",
+    "train_cache_ngram",
+    "write_assw",
+    "write_changes",
+    "write_instructions",
+    "write_judgments",
+    "write_reviews",
+    "writer_identity",
+]  # fmt: skip

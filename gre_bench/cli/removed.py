@@ -8,6 +8,7 @@ _SIGN = "sign the file SHA256SUMS of the release with minisign, cosign or gpg"
 INSTEAD = {
     "compare --benchmarks": "docs/query.md has the SQL statement that correlates a board with other values",
     "models bench scoring --shape": "name the folder of a model of that shape: --model FOLDER",
+    "new --no-prefect": "gre-bench new never starts Prefect: leave the option out",
     "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
     "plan --host": "name the host with --set fetch.host=URL",
     "publish --recount": "gre-bench why scores the pairs of a candidate again",

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.errors import LockedError, SourceError, StoreError
 
 READ_ONLY = 0o444
+POLL_S = 0.02
+"""Seconds between two tries to lock a file that another process holds."""
 
 
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
+    """Writes a file as `replace_file` does; raises `SourceError` if it cannot be written."""
+    try:
+        replace_file(path, data, mode, keep)
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
     """Writes *data* to the file *path*, by way of a temporary file in the same folder that is then renamed.
 
-    *keep*: sync the data to disk before renaming. Raises `SourceError` if the file cannot be written; an existing file
-    then stays unchanged.
+    Args:
+        keep: sync the data to disk before renaming.
+
+    Raises:
+        OSError: the file cannot be written; an existing file then stays unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -29,9 +41,9 @@ def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
             if keep:
                 os.fsync(file.fileno())
         beside.replace(path)
-    except OSError as error:
+    except OSError:
         beside.unlink(missing_ok=True)
-        raise unwritten(path, error) from None
+        raise
 
 
 def unwritten(path: Path, error: OSError) -> SourceError:
@@ -40,45 +52,48 @@ def unwritten(path: Path, error: OSError) -> SourceError:
 
 @contextmanager
 def usable(owner: str) -> Iterator[None]:
-    """Turns an `OSError` within the ``with`` block into a `StoreError` that names *owner*, except `BlockingIOError`."""
+    """Turns an `OSError` within the ``with`` block into a `StoreError` that names *owner*."""
     try:
         yield
-    except BlockingIOError:
-        raise
     except OSError as error:
         raise StoreError(f"{owner} cannot be used: {error.strerror or error}") from None
 
 
 @contextmanager
-def locked(path: Path, owner: str, wait: bool = True, remove: bool = False) -> Iterator[int]:
-    """Holds an exclusive lock on the file *path* within the ``with`` block; yields the file's descriptor.
+def locked(
+    path: Path, owner: str, busy: str | Callable[[], str] = "", wait_s: float | None = None, remove: bool = False
+) -> Iterator[int]:
+    """Holds an exclusive lock on the file *path* within the ``with`` block.
 
     The file and its folder are created if they do not exist. The system releases the lock if the process ends.
-    *wait*: wait for the lock; otherwise raises `BlockingIOError` if another thread or process holds it.
-    *remove*: remove the file before the lock is released.
-    Raises `StoreError`, which names *owner*, if the file cannot be used.
+
+    Args:
+        owner: what errors call the owner of the file.
+        busy: the error's message if the lock is held by another, or a function that returns it.
+        wait_s: for how many seconds to wait for the lock; without a limit if None.
+        remove: remove the file before the lock is released.
+
+    Yields:
+        The file's descriptor.
+
+    Raises:
+        LockedError: another thread or process still holds the lock.
+        StoreError: the file cannot be used.
     """
+    from filelock import FileLock, Timeout
+
+    handles: list[int] = []
+    # On a file system without locks, filelock's substitute would outlive a killed process.
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False, on_acquired=handles.append)
     with usable(owner):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = _locked(path, wait)
+        try:
+            lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=POLL_S)
+        except Timeout:
+            raise LockedError(busy() if callable(busy) else busy or f"{owner} is in use") from None
     try:
-        yield handle
+        yield handles[-1]
     finally:
         if remove:
             path.unlink(missing_ok=True)
-        os.close(handle)
-
-
-def _locked(path: Path, wait: bool) -> int:
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.stat(path).st_ino == os.fstat(handle).st_ino:
-                return handle
-        except FileNotFoundError:  # another holder removed the file during the wait: lock the new one
-            pass
-        except OSError:
-            os.close(handle)
-            raise
-        os.close(handle)
+        lock.release()

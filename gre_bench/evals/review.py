@@ -72,7 +72,6 @@ class ReviewBoard:
         self._store = store = ReadCopy(state, edition)
         self.key = store.key
         self._job = job = in_domain(Job(settings_of(store), state))
-        self._run = steps.undecorated()
         current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
         if not current:
             raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -81,7 +80,7 @@ class ReviewBoard:
             raise SettingsError(
                 f"the board of {store.key} has neither {' nor '.join(METRICS)}; it has {', '.join(current)}"
             )
-        writer, configured = writer_of_boards(store, job, self._run)
+        writer, configured = writer_of_boards(store, job)
         name = job.settings.writing.judgments
         if writer is None or configured is None or name is None:
             raise SettingsError(
@@ -90,7 +89,7 @@ class ReviewBoard:
             )
         self._writer, self._judged_by = writer, name  # the identity of the writer, and its name in the settings
         self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
-        self._lm, self.signatures = self._run.sign_metrics(job.backends, self._scoring, self._writer)
+        self._lm, self.signatures = steps.sign_metrics(job.backends, self._scoring, self._writer)
         for name, signature in self.signatures.items():
             if signature.signature_id != current[name]:
                 raise SettingsError(
@@ -116,7 +115,7 @@ class ReviewBoard:
         if entry is None:
             return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
         with self._lock:
-            (written,) = self._run.write_judgments(
+            (written,) = steps.write_judgments(
                 self._judged_by, self._job.writer_context, [(f"{paper_id}:{REVIEWER}", review)]
             )
             if not written.text:
@@ -140,7 +139,7 @@ class ReviewBoard:
         works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
         known = known_spans(self._store, self._scoring, self._lm.lm_id, works)
         tools = self._job.backends
-        scores = self._run.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
+        scores = steps.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
         for item in scores:
             if item.problem is not None:
                 problem, detail = item.problem.code, item.problem.message

@@ -8,7 +8,6 @@ file is run, and nothing is installed. If the process is killed, the cache holds
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import importlib.util
 import io
@@ -29,8 +28,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gre_bench.core.children import dying_with
-from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
+from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError, fault_of_the_machine
 from gre_bench.core.pretrained import HUB_FILES, VARIABLE, Held, Pretrained, cache, held, located, write_sums
+from gre_bench.core.whole_files import locked
 from gre_bench.lm.embedders import embedder_digest, modules
 from gre_bench.lm.weights import check_files, flush, folder_digest, no_bars
 
@@ -167,25 +167,21 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
     First removes work folders that killed processes left behind. Raises `LockedError` if another process holds the
     lock, and `SettingsError` if the cache cannot be written.
     """
-    folder, handle = cache(), None
+    folder = cache()
+    owner = f"the folder of models {folder} (of {VARIABLE})"
+    busy = f"{entry.name} is being fetched or removed by another process; wait for it to end"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / f".{entry.name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for left in folder.glob(f".{entry.name}.*"):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-        yield folder
-    except BlockingIOError:
-        raise LockedError(f"{entry.name} is being fetched or removed by another process; wait for it to end") from None
+        with locked(folder / f".{entry.name}.lock", owner, busy, wait_s=0):
+            for left in folder.glob(f".{entry.name}.*"):
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+            yield folder
     except OSError as error:
         if fault_of_the_machine(error) and error.errno != errno.EROFS:
             raise
         problem = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
         raise SettingsError(f"{problem}; set {VARIABLE} to another folder") from None
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 @contextmanager

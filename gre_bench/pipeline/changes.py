@@ -23,7 +23,7 @@ from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.writing import write
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
@@ -100,7 +100,7 @@ def maker(settings: ValidationSettings, change: str) -> str:
     return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
 
-def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+def write_changes(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """Makes and stores the missing changed reviews: every change of *job* applied to the human reviews in *entries*.
 
     Returns candidate → identity of its change's writer or rule; empty if *job* changes judgments. Raises
@@ -114,9 +114,9 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
     makers: dict[str, str] = {}
     for change, candidate in _made(job):
         name = maker(job.settings.validation, change)
-        writer = makers[candidate] = run.change_identity(change, name, job.writer_context, materials[0])
+        writer = makers[candidate] = steps.change_identity(change, name, job.writer_context, materials[0])
         _unmixed(change, store.key, made_by.get(candidate, writer), writer)
-        step: Callable[..., list[Written]] = partial(run.write_changes, change)
+        step: Callable[..., list[Written]] = partial(steps.write_changes, change)
         stage = f"changing reviews: {CHANGES[change].title}"
         write(store, job, progress, stage, "review", writer, name, step, items, candidate=candidate)
     return makers

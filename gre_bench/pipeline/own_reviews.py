@@ -40,12 +40,12 @@ from gre_bench.pipeline.intake import (
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import STATES, Job, recorded
 from gre_bench.store import Row, Store, queries
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def import_candidate(
-    store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False,
+    store: Store, job: Job, file: Path, name: str, writer: str | None = None, replace: bool = False,
     licence: str | None = None, reading: ColumnNames = AS_NAMED, partial: bool = False,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as reviews of the candidate *name*; returns the job that scores it, and a report.
@@ -82,7 +82,7 @@ def import_candidate(
                 f"{imported.row_counts}; correct them (reasons: "
                 f"{write_refusals(store, progress.run_id, file, imported)}), or leave them out with --partial"
             )
-        judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
+        judged_by = _judges(store, job, [reviews[paper] for paper in matched], imported, replace)
         before_it = forgetting(store, name) if replace else ()
         report = keep(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
         store.copy_for_readers()
@@ -142,7 +142,7 @@ def limit_of(store: Store) -> int | None:
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
-def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
+def writer_of_boards(store: Store, job: Job) -> tuple[str | None, str | None]:
     """Returns the identities of the writer whose judgments the boards score, and of the one that the settings name.
 
     None: no board scores judgments, or the settings name nobody. Raises `SettingsError` if the two differ.
@@ -151,7 +151,7 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
-    configured = None if named is None else run.writer_identity(named, "judgments", job.writer_context)
+    configured = None if named is None else steps.writer_identity(named, "judgments", job.writer_context)
     if configured is not None and configured != writer:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, and {named} now writes as {configured}; judgments by "
@@ -160,15 +160,13 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
     return writer, configured
 
 
-def _judges(
-    store: Store, job: Job, run: Steps, reviews: Sequence[Review], imported: Imported, replace: bool
-) -> str | None:
+def _judges(store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
     Judgments are looked for in *imported* and, unless new reviews *replace* the old ones, in the store. Raises
     `SettingsError` if one of *reviews* has none by this writer and the settings name no writer to write them.
     """
-    writer, configured = writer_of_boards(store, job, run)
+    writer, configured = writer_of_boards(store, job)
     if writer is None:
         return None
     judged = {item.review_id for item in imported.judgments if item.writer == writer}

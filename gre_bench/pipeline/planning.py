@@ -40,7 +40,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store, now
 from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, TEXTS, UNWRITTEN
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.backends import SignMetrics
 from gre_bench.writing.catalog import EXTRACTIVE
 
 
@@ -217,13 +217,19 @@ def synopses(
 
 
 def plan_pairs(
-    store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
+    store: Store,
+    job: Job,
+    sign: SignMetrics,
+    entries: list[Entry],
+    run_id: str,
+    judgments_by: str | None,
+    assw_by: str | None,
 ) -> Work:
     """Computes the signatures of the metrics, and plans and stores every pair of *entries*; returns the plan.
 
-    *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW. Stored scores with the same
-    signatures are kept. Raises `SettingsError` for an unknown candidate, and `SourceError` if a metric could score no
-    human review.
+    *sign*: the step ``sign_metrics``. *judgments_by*, *assw_by*: the identities of the writers of judgments and of
+    ASSW. Stored scores with the same signatures are kept. Raises `SettingsError` for an unknown candidate, and
+    `SourceError` if a metric could score no human review.
     """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
@@ -232,7 +238,7 @@ def plan_pairs(
     # A validation tests the chosen metrics only; it needs no score by chance.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
-    identity, signatures = run.sign_metrics(job.backends, every, writer, assw_by)
+    identity, signatures = sign(job.backends, every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}

@@ -6,9 +6,7 @@ made from a user's own notes holds only the notes. Each note may state its own l
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence, Set
@@ -23,6 +21,7 @@ from gre_bench.core.incoming import check_name, irregular, limited
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
+from gre_bench.core.whole_files import locked
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import confirm_form, new_records, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file, read_texts
@@ -33,7 +32,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store, now
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
@@ -137,15 +136,10 @@ def alone(folder: Path) -> Iterator[None]:
 
     Unfinished copies of this folder, left by killed runs, are deleted first.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder.parent / "lock", f"the folder of snapshots {folder.parent}"):
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
-    finally:
-        os.close(handle)
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
@@ -195,7 +189,7 @@ def snapshots(store: Store) -> Path:
     return store.folder.parent.parent / "snapshots"
 
 
-def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
+def read_papers(store: Store, job: Job, progress: Progress) -> None:
     """Reads the missing texts of sampled papers from the snapshot that was imported last; stores them in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
@@ -206,7 +200,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
     progress.expect(len(due))
     papers = iter(due)
     while some := list(islice(papers, job.settings.writing.chunk)):
-        texts = run.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
+        texts = steps.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
         words = [
             {"paper_id": text["paper_id"], "page": page, "fate": fate, "words": count}
             for text in texts

@@ -28,6 +28,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
+from gre_bench.core.whole_files import put
 from gre_bench.metrics.scoring import signed_writer
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
@@ -99,9 +100,8 @@ def write_validation_record(
     )  # fmt: skip
     folder, content = state / "validations" / edition, asdict(record)
     folder.mkdir(parents=True, exist_ok=True)
-    beside = folder / f".{record.signature_id}.json"
-    beside.write_text(json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n", encoding="utf-8")
-    beside.replace(folder / f"{record.signature_id}.json")
+    text = json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n"
+    put(folder / f"{record.signature_id}.json", text.encode())
     return record
 
 

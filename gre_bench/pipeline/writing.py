@@ -21,7 +21,7 @@ from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 from gre_bench.writing.catalog import WriterContext
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ STORED: dict[Task, tuple[str, Callable[[Written, str, str], Any]]] = {
 """Kind of text → the query that stores it, and a function that makes its record from text, writer and candidate."""
 
 
-def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
+def reviewers(store: Store, job: Job) -> dict[str, str]:
     """Returns candidate → its identity as a writer (with prompt and sampling), for each candidate to ask for reviews.
 
     These are the job's candidates, or else those in the settings and those asked by earlier runs. A candidate with
@@ -50,10 +50,10 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     imported = {row["candidate"] for row in store.rows(REVIEWS)} - before.keys()
     named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in rows)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
-    able = run.reviewers_among([*named, *others], job.writer_context)
+    able = steps.reviewers_among([*named, *others], job.writer_context)
     unknown = [name for name in job.settings.writing.candidates if name not in able]
     chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
-    identities = {name: run.writer_identity(name, "review", job.writer_context) for name in chosen}
+    identities = {name: steps.writer_identity(name, "review", job.writer_context) for name in chosen}
     for name, identity in identities.items():
         if before.get(name, identity) != identity:
             raise SettingsError(
@@ -64,15 +64,15 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
 
 
 def write_reviews(
-    store: Store, job: Job, run: Steps, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
+    store: Store, job: Job, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
     """Lets each candidate of *names* (candidate → its identity as a writer) write its missing reviews of *papers*."""
     items = {paper.paper_id: paper for paper in papers}
     for name, writer in names.items():
-        write(store, job, progress, f"writing reviews by {name}", "review", writer, name, run.write_reviews, items)
+        write(store, job, progress, f"writing reviews by {name}", "review", writer, name, steps.write_reviews, items)
 
 
-def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
+def write_judgments(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of every review that this run scores, by humans and the job's candidates.
 
     Returns the writer's identity, or None as `judge_responses` does.
@@ -84,12 +84,10 @@ def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry]
                   if (name in named if named is not None else not is_changed(name))]  # fmt: skip
         others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
-    return judge_responses(store, job, run, list(by_id.values()), progress)
+    return judge_responses(store, job, list(by_id.values()), progress)
 
 
-def judge_responses(
-    store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
-) -> str | None:
+def judge_responses(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
     Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score another's.
@@ -97,16 +95,16 @@ def judge_responses(
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
-    writer = run.writer_identity(name, "judgments", job.writer_context)
+    writer = steps.writer_identity(name, "judgments", job.writer_context)
     if scoring.writer not in (None, writer):
         return None
     due = {item.review_id: (item.review_id, item.text)
            for item in responses if item.text and writer not in item.judgments}  # fmt: skip
-    write(store, job, progress, "writing judgments", "judgments", writer, name, run.write_judgments, due)
+    write(store, job, progress, "writing judgments", "judgments", writer, name, steps.write_judgments, due)
     return writer
 
 
-def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
+def write_assw(store: Store, job: Job, papers: Sequence[Paper], progress: Progress) -> str | None:
     """Writes and stores the missing ASSW of *papers*, the strengths and weaknesses that their authors state.
 
     Returns the identity of the writer; None if no metric needs ASSW.
@@ -114,9 +112,9 @@ def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], prog
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name, items = job.settings.writing.assw, {paper.paper_id: paper for paper in papers}
-    writer = run.writer_identity(name, "assw", job.writer_context)
+    writer = steps.writer_identity(name, "assw", job.writer_context)
     known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
-    write(store, job, progress, "writing synopses", "assw", writer, name, run.write_assw, items, known)
+    write(store, job, progress, "writing synopses", "assw", writer, name, steps.write_assw, items, known)
     return writer
 
 
@@ -145,6 +143,8 @@ def write(
     due = [item for key, item in items.items() if key not in known and key not in lost]
     progress.stage(stage)
     progress.expect(len(due))
+    if job.in_place_of:
+        step = job.in_place_of(step, task)
     (query, record), remaining, unanswered = STORED[task], iter(due), 0
     while unanswered < DOWN and (chunk := list(islice(remaining, job.settings.writing.chunk))):
         written = step(name, job.writer_context, chunk)

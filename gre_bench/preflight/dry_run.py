@@ -28,7 +28,6 @@ from gre_bench.preflight.bill import Bill, fit_rows
 from gre_bench.store import Store
 from gre_bench.store.queries import PROGRESS, REASONS
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, by_rule
 
 TRIED_PAPERS = 2
@@ -46,15 +45,18 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     if original.is_readable:
         copy.folder.mkdir(parents=True)
         original.copy.copy_to(copy.file)
-    run, bill, trial = steps.undecorated(), Bill(named_lms(job.settings).judge), replace(job, state=scratch)
-    for task in ("write_reviews", "write_judgments", "write_assw"):
-        setattr(run, task, _counting(getattr(run, task), bill, task.partition("_")[2]))
+    bill = Bill(named_lms(job.settings).judge)
+    trial = replace(
+        job,
+        state=scratch,
+        in_place_of=lambda step, kind: _counting(step, bill, "reviews" if kind == "review" else kind),
+    )
     try:
         with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
-            work = prepare(copy, trial, run, progress)
+            work = prepare(copy, trial, steps.sign_metrics, progress)
             due = due_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            seconds, basis = _pace(trial, run, due, work, bill)
+            seconds, basis = _pace(trial, due, work, bill)
             to_buy = bill.rows(load_models(job.settings.writing.models))
             papers = [paper for paper in sampled_papers(copy, job.limit) if paper.text]
             fit = fit_rows(job.settings, trial.writer_context, papers)
@@ -80,7 +82,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _pace(job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+def _pace(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
     """Returns the seconds of scoring all *due* pairs, by scoring those of a few papers, and what that is based on.
 
     Pairs that an LM grades are not scored but added to *bill*.
@@ -97,7 +99,7 @@ def _pace(job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> t
         return 0.0, "nothing is due" if not due else "an LM grades all that is due"
     without_money = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
-    run.score_papers("trial", replace(job, settings=without_money).backends, job.settings.scoring, trial, {})
+    steps.score_papers("trial", replace(job, settings=without_money).backends, job.settings.scoring, trial, {})
     return round((time.monotonic() - began) * pairs / tried_pairs, 1), f"at the pace of {tried_pairs} pairs tried now"
 
 

@@ -8,7 +8,6 @@ ICLR-2025.lock          held by the process that publishes
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -22,11 +21,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
-from gre_bench.core.errors import LockedError, SettingsError, SourceError
+from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import edition_of
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import locked, put
 from gre_bench.release.manifest import Line, digest_of
 from gre_bench.store import now
 
@@ -46,27 +45,19 @@ class ReleaseStore:
 
         If the code within the ``with`` block raises an error, unfinished releases are deleted.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder / f"{self.edition}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            raise SourceError(f"cannot write in {self.folder}: {error.strerror}") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.log.mend()
-            yield
-        except BlockingIOError:
-            raise LockedError(
-                f"releases of {self.edition} in {self.folder} are being written by another process; "
-                "wait for it to end and try again"
-            ) from None
-        except BaseException:
-            # An incomplete release takes disk space that the next one may need.
-            with suppress(OSError):
-                self._sweep()
-            raise
-        finally:
-            os.close(handle)
+        busy = (
+            f"releases of {self.edition} in {self.folder} are being written by another process; "
+            "wait for it to end and try again"
+        )
+        with locked(self.folder / f"{self.edition}.lock", f"the folder of releases {self.folder}", busy, wait_s=0):
+            try:
+                self.log.mend()
+                yield
+            except BaseException:
+                # An incomplete release takes disk space that the next one may need.
+                with suppress(OSError):
+                    self._sweep()
+                raise
 
     def names(self) -> list[str]:
         pattern = re.compile(re.escape(self.edition) + r"-r(\d+)")

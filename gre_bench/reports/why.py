@@ -52,17 +52,17 @@ from gre_bench.store.queries import (
     WhyReviewRow,
     WhySpanRow,
 )
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 
 
 @kept_open()
 def why(
-    state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, run: Steps | None
+    state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, recount: bool = True
 ) -> Why:
     """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
-    *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts. *run*: the steps that score
-    the pairs again; None leaves this check out. Raises `SettingsError` for a candidate or paper without pairs.
+    *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts. *recount*: whether to
+    score the pairs again and compare. Raises `SettingsError` for a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
@@ -91,10 +91,10 @@ def why(
     if paper_id is not None:
         detail(answer, store, kept, source)
         trace(answer, store, paper_id, candidate_id)
-    if run is not None:
-        _recount(answer, store, source, run, kept)
+    if recount:
+        _recount(answer, store, source, kept)
         if paper_id is not None:
-            _without_each(answer, source, run, list(kept.values()))
+            _without_each(answer, source, list(kept.values()))
     return answer
 
 
@@ -133,13 +133,13 @@ def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Orig
     answer.check(claim, not lost and not changed, detail)
 
 
-def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
+def _recount(answer: Why, store: ReadCopy, source: Origin, kept: Mapping[tuple[str, str], Case]) -> None:
     """Scores the cases *kept* again, and records in *answer* whether scores and signature are unchanged."""
-    today = signed_again(run, store, answer.signature, source)
+    today = signed_again(store, answer.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
     answer.check("the evaluation LM and engine are those that scored", not different, detail)
-    scored = scored_again(run, store, answer.signature, source, list(kept.values()))
+    scored = scored_again(store, answer.signature, source, list(kept.values()))
     off = compared(answer.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     detail = (
@@ -156,7 +156,7 @@ def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Map
     )
 
 
-def _without_each(answer: Why, source: Origin, run: Steps, due: Sequence[Case]) -> None:
+def _without_each(answer: Why, source: Origin, due: Sequence[Case]) -> None:
     """Adds to *answer* the candidate's judgments, best first, each with the nats that the score loses without it.
 
     *due*: the cases of one paper, whose pairs were scored again. A single judgment cannot be left out, and only
@@ -172,7 +172,7 @@ def _without_each(answer: Why, source: Origin, run: Steps, due: Sequence[Case]) 
     ]
     whole = {row["reference_id"]: row.get("recount") for row in answer.pairs}
     lost = defaultdict[str, list[float]](list)
-    for score in run.score_papers("why", source.job.backends, source.settings.scoring, works, {}).scores:
+    for score in steps.score_papers("why", source.job.backends, source.settings.scoring, works, {}).scores:
         before = whole[score.reference_id]
         if score.value is not None and before is not None:
             lost[score.signature_id].append(before - score.value)
@@ -391,21 +391,21 @@ def _moved(
     }
 
 
-def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
+def signed_again(store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """Returns the fields of the signature as it would be today: others if the evaluation LM or engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
-    _, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
+    _, signatures = steps.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
     today = signatures[signature["metric"]]
     return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
         "signature_id": today.signature_id
     }
 
 
-def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_again(store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores the cases *due* again, without any stored log-probability."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
-    return run.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
+    return steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:

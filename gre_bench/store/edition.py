@@ -21,6 +21,7 @@ from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
+from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
 from gre_bench.store.database import Database, connect, interrupted, of_statement, reader
@@ -146,7 +147,7 @@ class Store:
         """
         with files.held(self.key, self.lock_file, command, wait_s):
             # What killed writers left: the lock is held, so no other process writes these files.
-            for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
+            for left in (*self.folder.glob(".read.*"), *self.folder.glob(".*.json.[0-9]*")):
                 left.unlink(missing_ok=True)
             self.refuse_loaded()
             if not self.exists:
@@ -346,11 +347,10 @@ class Store:
 
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces ``status.json`` by *values* and a checksum, in one step; raises `StoreError` if that fails."""
-        beside = self.folder / f".status.{os.getpid()}.json"
         text = json.dumps(values, indent=1, default=str)
-        with putting(self.key, self.status_file, beside):
-            beside.write_text(json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1))
-            os.replace(beside, self.status_file)
+        data = json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1).encode()
+        with putting(self.key, self.status_file):
+            replace_file(self.status_file, data, keep=False)
 
     def status(self) -> dict[str, Any] | None:
         """Returns the status of the current or last run; None before the first.

@@ -7,13 +7,13 @@ import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gre_bench.core.errors import LockedError, StoreError
+from gre_bench.core.errors import StoreError
+from gre_bench.core.whole_files import locked
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 KEPT = "what was committed is kept: make room and give the same command again"
@@ -45,27 +45,17 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
     Raises `LockedError`, which names the current holder, if the lock does not become free within *wait_s* seconds.
     Raises `StoreError` if the file cannot be written or is a symbolic link.
     """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise StoreError(f"edition {key}: {file} is a symbolic link, which no lock may be; delete it") from None
-        raise StoreError(f"edition {key}: cannot write in {file.parent}: {error.strerror}") from None
-    try:
-        deadline = time.monotonic() + max(wait_s, SETTLE_S)
-        while not _locked(handle):
-            if time.monotonic() >= deadline:
-                raise LockedError(f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it")
-            time.sleep(0.2)
+
+    def busy() -> str:
+        return f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it"
+
+    with locked(file, f"edition {key}: {file}", busy, max(wait_s, SETTLE_S)) as handle:
         since = datetime.now(UTC).isoformat()
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
         with putting(key, file):
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(holder).encode(), 0)
         yield
-    finally:
-        os.close(handle)
 
 
 def is_held(file: Path) -> bool:
@@ -77,14 +67,6 @@ def is_held(file: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
         return False
 
 

@@ -20,6 +20,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.pretrained import sha256
+from gre_bench.core.whole_files import replace_file
 from gre_bench.store.database import lacks, reader
 
 CURRENT = "current"
@@ -85,9 +86,7 @@ class CopyForReaders:
         """
         file = self.folder / f"read-{sha256(beside)[:16]}.duckdb"
         os.replace(beside, file)
-        line = self.folder / f".{CURRENT}.{os.getpid()}"
-        line.write_text(f"{file.name}\n")
-        os.replace(line, self.folder / CURRENT)
+        replace_file(self.folder / CURRENT, f"{file.name}\n".encode(), keep=False)
         for left in (*self.folder.glob("read-*"), *self.folder.glob("read.*"), *self.folder.glob(f".{CURRENT}.*")):
             if left != file:
                 left.unlink(missing_ok=True)

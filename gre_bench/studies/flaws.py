@@ -40,7 +40,7 @@ from gre_bench.stats.detection import ALPHA, FlawScores, correctness, detected, 
 from gre_bench.stats.intervals import PairedTest
 from gre_bench.store import ReadCopy, Store, now
 from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.steps import writer_identity
 from gre_bench.writing.catalog import EXTRACTIVE
 
 FLAWS, RECORD, AS_IS = "flaws", "flaws.json", "0"
@@ -112,7 +112,7 @@ def job_of(job: Job, study: FlawStudy) -> Job:
     return replace(job, settings=given.model_copy(update=update))
 
 
-def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
+def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
     """Makes the edition of *study* if there is none, and adds the reviews by scripts that it lacks; *job*: `job_of`.
 
     Returns the record of the edition, with a line for each file that holds no flaw under ``refused``. Raises
@@ -144,7 +144,7 @@ def plant_edition(job: Job, study: FlawStudy, run: Steps) -> dict[str, Any]:
             planted[name] = tuple(plant(catalogue[place["flaw"]], text, name, study.seed) for place in places)
         references = list(_references(planted))
         steps = _first_steps(job, papers, human, planted, references) if new else []
-        writer = run.writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
+        writer = writer_identity(str(job.settings.writing.judgments), "judgments", job.writer_context)
         known = {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
         lines = [Judgments(item.review_id, writer, item.text or "") for item in references]
         steps.append(("add_judgments", [judged(item) for item in lines if item.review_id not in known]))

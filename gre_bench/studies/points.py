@@ -38,7 +38,7 @@ from gre_bench.pipeline.writing import judge_responses
 from gre_bench.stats.auc import ordered_separation
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.backends import SignMetrics
 
 CRITICISM = OPENINGS[1]
 SCORES = ("own", "alone", "left_out")
@@ -52,7 +52,7 @@ PointTexts = Sequence[Response]
 without. A text of a review has its name as a candidate from its content."""
 
 
-def measure_points(job: Job, run: Steps) -> dict[str, Any]:
+def measure_points(job: Job) -> dict[str, Any]:
     """Scores the stored points, and compares each score with each label; returns the summary.
 
     The summary has ``labels``, one entry per label, with rows of one AUC each: over all points and within papers, with
@@ -68,10 +68,10 @@ def measure_points(job: Job, run: Steps) -> dict[str, Any]:
         raise SettingsError("points are scored by gem or gem_s_abstract: --set 'scoring.metrics=[\"gem\"]'")
     scoring = job.settings.scoring.model_copy(update={"metrics": metrics})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
-    with working(job, run, "points") as (store, workers, progress):
+    with working(job, "points") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        points, texts, work = _plan(store, job, workers.steps, progress)
+        points, texts, work = _plan(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("comparing")
         values = {metric: _values(store, points, texts, work, metric) for metric in metrics}
@@ -81,7 +81,9 @@ def measure_points(job: Job, run: Steps) -> dict[str, Any]:
         return conclude(store, work, progress, papers=work.papers, points=len(points), labels=labels)
 
 
-def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[Point], dict[str, PointTexts], Work]:
+def _plan(
+    store: Store, job: Job, sign: SignMetrics, progress: Progress
+) -> tuple[list[Point], dict[str, PointTexts], Work]:
     """Writes missing judgments, and plans every pair; returns the points, their texts by id, and the plan."""
     points = list(known_points(store).values())
     if not points:
@@ -97,14 +99,14 @@ def _plan(store: Store, job: Job, run: Steps, progress: Progress) -> tuple[list[
     due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
     references = _references(store, job, chosen, None)
     judged_by = judge_responses(
-        store, job, run, [*(response for group in references.values() for response in group), *due], progress
+        store, job, [*(response for group in references.values() for response in group), *due], progress
     )
     progress.stage("planning")
     references, scoring = _references(store, job, chosen, judged_by), job.settings.scoring
     every = [response for group in references.values() for response in group]
     writer = scored_writer_of(every, scoring.writer, judged_by)
     texts = _texts(points, {name: by_writer.get(writer) for name, by_writer in _judgments(store).items()}, writer)
-    identity, signatures = run.sign_metrics(job.backends, scoring, writer)
+    identity, signatures = sign(job.backends, scoring, writer)
     papers, categories = {paper.paper_id: paper for paper in known_papers(store)}, given_categories(store)
     planned: dict[tuple[str, str, str, str], Planned] = {}
     for point in points:

@@ -50,13 +50,13 @@ from gre_bench.store.queries import (
     STAND_INS,
     SignatureRow,
 )
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks.backends import SignMetrics
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def study_references(
-    state: Path, edition: str, metrics: list[str] | None, run: Steps, likelihood: Path | None, threshold: float
+    state: Path, edition: str, metrics: list[str] | None, likelihood: Path | None, threshold: float
 ) -> dict[str, Any]:
     """Returns how far the orders of the board stand AI-written references, and how ranks shift without a reviewer.
 
@@ -78,7 +78,7 @@ def study_references(
             lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
             raise SettingsError(f"edition {store.key}: {lacking}")
         if recipe_of(signature["metric"]).formula == "pmi" and not store.is_loaded:
-            missing = _score(store, signature, run)
+            missing = _score(store, signature)
             outcome = "incomplete" if missing else outcome
         reports.append(report_of(store, signature, likely, threshold) | {"missing": missing})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
@@ -169,14 +169,14 @@ def cut_value(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> floa
     return math.fsum(gains[min(length, len(gains)) - 1] for length in lengths) / len(lengths)
 
 
-def _score(store: Store, signature: SignatureRow, run: Steps) -> int:
+def _score(store: Store, signature: SignatureRow) -> int:
     """Scores and stores what *store* lacks under *signature*, by papers; returns how many cases have no score."""
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _due(store, signature, source)):
         return 0
-    with working(source.job, run, "references") as (edition, workers, progress):
+    with working(source.job, "references") as (edition, workers, progress):
         due = _due(edition, signature, source)
-        identity = _same_lm(store.key, signature, workers.steps, source)
+        identity = _same_lm(store.key, signature, workers.sign_metrics, source)
         lengths: dict[str, list[int]] = defaultdict(list)
         for row in edition.rows(REFERENCE_LENGTHS, signature_id=signature["signature_id"], lm_id=identity):
             lengths[row["paper_id"]].append(row["tokens"])
@@ -229,11 +229,11 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
     return due
 
 
-def _same_lm(key: str, signature: SignatureRow, run: Steps, source: Origin) -> str:
+def _same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin) -> str:
     """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
-    identity, signatures = run.sign_metrics(source.job.backends, scoring, signature["writer"], assw_by)
+    identity, signatures = sign(source.job.backends, scoring, signature["writer"], assw_by)
     today = signatures[signature["metric"]]
     if different := [name for name, value in signature.items() if getattr(today, name) != value]:
         changes = "; ".join(

@@ -21,25 +21,24 @@ from gre_bench.pipeline.scoring import conclude, score
 from gre_bench.stats.correlation import PairLogprobs, symmetry
 from gre_bench.store import Row
 from gre_bench.store.queries import PAIR_LOGPROBS
-from gre_bench.tasks.protocol import Steps
 
 METRIC = "gem"
 
 
-def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
+def check_symmetry(job: Job) -> dict[str, Any]:
     """Scores all ordered pairs of human reviews by GEM; returns how the two orders agree.
 
     The result has Spearman's coefficients with their 95% intervals (bootstrap by paper), the outcome of the run, and
-    the reasons why pairs have no score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three
+    the reasons why pairs have no score. Raises `SourceError` if fewer than three
     pairs are scored in both orders, or if scores do not vary.
     """
     job = scorable(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
-    with working(job, run, "symmetry") as (store, workers, progress):
+    with working(job, "symmetry") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        _, work = plan_graded(store, job, workers.steps, progress, ungraded=True)
+        _, work = plan_graded(store, job, workers.sign_metrics, progress, ungraded=True)
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
         rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)

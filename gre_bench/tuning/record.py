@@ -8,7 +8,6 @@ checkpoint is written under a temporary name and renamed in one step. Only then 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -19,9 +18,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from filelock import lock_descriptor
+
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
+from gre_bench.core.whole_files import replace_file
 from gre_bench.lm.weights import flush
 
 if TYPE_CHECKING:
@@ -111,10 +113,8 @@ def claimed(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LockedError(f"another process is training into {folder}; wait for it to end, or stop it") from None
+        if not lock_descriptor(handle, blocking=False):
+            raise LockedError(f"another process is training into {folder}; wait for it to end, or stop it")
         yield
     finally:
         os.close(handle)
@@ -171,10 +171,8 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
 def write(record: Mapping[str, Any], folder: Path) -> None:
     """Writes *record* into *folder* in one step, and removes the checkpoints there; the training is then complete."""
     with writing(folder):
-        unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        os.replace(unfinished, folder / FILE)
+        replace_file(folder / FILE, (text + "\n").encode())
     forget(folder)
 
 

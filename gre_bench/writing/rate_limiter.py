@@ -23,6 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Limits
+from gre_bench.core.errors import LockedError
 from gre_bench.core.records import digest
 from gre_bench.core.whole_files import locked, usable
 
@@ -69,8 +70,8 @@ class RateLimiter:
             first = random.randrange(self.concurrency)
             for number in range(self.concurrency):
                 path = self.folder / f"place-{(first + number) % self.concurrency}.lock"
-                with suppress(BlockingIOError):
-                    slot.enter_context(locked(path, self._owner, wait=False))
+                with suppress(LockedError):
+                    slot.enter_context(locked(path, self._owner, wait_s=0))
                     return True
             over.wait(POLL_S * random.uniform(0.5, 1.5))
         return False

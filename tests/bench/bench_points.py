@@ -23,7 +23,6 @@ from gre_bench.pipeline.intake import import_papers, import_points, import_revie
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.studies.points import measure_points
-from gre_bench.tasks import steps
 
 EDITION = "MARG-2020"
 RELATED = ("none", "low", "medium", "high")
@@ -74,7 +73,7 @@ def main() -> None:
             orders = ordered_labels((f"relatedness={','.join(RELATED)}",))
             import_points(store, progress.run_id, files["points"], orders)
             progress.end("done")
-        summary = measure_points(Job(chosen, Path(state)), steps.undecorated())
+        summary = measure_points(Job(chosen, Path(state)))
     print("| label | points, papers | score | all points | within papers |\n| --- | --- | --- | --- | --- |")
     for label in summary["labels"]:
         for row in label["rows"]:

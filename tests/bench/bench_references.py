@@ -68,7 +68,7 @@ class World:
         entries = sample(store, {}, None, None, source.settings.scoring.synopsis_of)
         cases = list(stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
         work = MetricWork(metric, signature["signature_id"], tuple(case for _, case in cases))
-        scored = steps.undecorated().score_papers("bench", source.job.backends, source.settings.scoring, [work], {})
+        scored = steps.score_papers("bench", source.job.backends, source.settings.scoring, [work], {})
         gains = {}
         for score in scored.scores:
             given, alone = (scored.spans[name].logprobs for name in score.predictions)

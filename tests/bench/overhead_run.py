@@ -27,7 +27,6 @@ def main() -> None:
     from gre_bench.core.settings import parse
     from gre_bench.flows.annual_refresh import annual_refresh, refresh
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.tasks import steps
     from tests.bench.null_lm import NullSettings
 
     run = {} if runner in ("alone", "here") else {"runner": runner, "workers": asked["workers"]}
@@ -44,10 +43,7 @@ def main() -> None:
         importlib.import_module(name)
     _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
     wall, cpu = time.perf_counter(), time.process_time()
-    if runner == "alone":
-        summary = refresh(Job(settings, folder), steps.undecorated())
-    else:
-        summary = annual_refresh(settings, folder)
+    summary = refresh(Job(settings, folder)) if runner == "alone" else annual_refresh(settings, folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     _tell("stage", name="over", at=time.time(), cpu_s=time.process_time())
     _tell("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],

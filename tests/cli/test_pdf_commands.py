@@ -11,7 +11,7 @@ import pytest
 from gre_bench.core.records import Edition
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import make_snapshot
-from gre_bench.tasks.steps import undecorated
+from gre_bench.tasks.steps import read_papers
 from tests.cli.calling import call
 from tests.conftest import ROOT, SIXTEEN
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
@@ -90,7 +90,7 @@ def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
         files[paper_id].write_bytes(data)
     folder = tmp_path / "frozen"
     make_snapshot(folder, Edition("SAMPLE", 2026), notes, pdfs=files, texts={}, source="test")
-    rows = {row["paper_id"]: row for row in undecorated().read_papers(str(folder), [*ids, "unknown"])}
+    rows = {row["paper_id"]: row for row in read_papers(str(folder), [*ids, "unknown"])}
     assert [rows[paper_id]["status"] for paper_id in ids] == ["ok", "ok", "truncated"]
     assert rows[ids[0]]["text"] == rows[ids[1]]["text"] and rows[ids[2]]["text"] is None
     assert rows[ids[0]]["notes"] == [] and any("too small to be seen" in note for note in rows[ids[1]]["notes"])

@@ -27,7 +27,6 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
-from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.faults.commands import DEMO, MODELS, start
@@ -74,7 +73,7 @@ def refreshed(
     points = armed(Path(state), die_at, only) if die_at or counted else None
     chosen = settings.load(file, ("evaluation_lm.backend=scripted", *SMALL_STEPS, *overrides))
     try:
-        outcome = refresh(Job(chosen, Path(state), **asked), steps.undecorated())["outcome"]
+        outcome = refresh(Job(chosen, Path(state), **asked))["outcome"]
     except GreBenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         os._exit(2)

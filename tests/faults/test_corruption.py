@@ -26,7 +26,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.unchanged import unchanged
 from gre_bench.release import manifest
 from gre_bench.store import TABLES, Store
-from gre_bench.tasks import steps
 from gre_bench.writing.spend_log import SpendLog, spend_log_of
 from tests.faults.commands import assert_one_line, command, sample
 from tests.faults.endpoints import said as answered
@@ -56,7 +55,7 @@ class Pristine:
     def go_on(self, state: Path) -> dict[str, Any]:
         """A refresh in this process; its summary."""
         spend_log_of.cache_clear()
-        return refreshed(Job(self.settings, state, limit=PAPERS), steps.undecorated())
+        return refreshed(Job(self.settings, state, limit=PAPERS))
 
     def copied(self, folder: Path) -> Path:
         """A copy of the state, for a test to damage."""
@@ -179,7 +178,7 @@ def killed(pristine, tmp_path_factory):
         scoring.commit = commit
         file = Path(pristine.options[-1])
         quiet = settings.load(file, ("run.read_copy_every_s=1000",))
-        refreshed(Job(quiet, folder, limit=PAPERS), steps.undecorated())
+        refreshed(Job(quiet, folder, limit=PAPERS))
         os._exit(1)
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
     return folder
@@ -403,7 +402,7 @@ def test_a_damaged_parquet_file_of_texts_is_one_line_or_read_as_its_digest_says(
         state = tmp_path / f"state{k}"
         chosen = settings.load(Path(pristine.options[-1]), (f"sources.texts={bad}",))
         try:
-            refreshed(Job(chosen, state, limit=1), steps.undecorated())
+            refreshed(Job(chosen, state, limit=1))
         except SourceError as error:
             one_line(error, bad)
         else:

@@ -123,7 +123,7 @@ def own(tmp_path_factory) -> Path:
 
 def made(folder: Path, state: Path, before: Any = None) -> Any:
     given = ("--papers", folder / "papers", "--human", folder / "human.csv", "--candidate", f"mine={folder}/mine.json")
-    return command("new", OWN, *given, "--no-prefect", "--state", state, before=before)
+    return command("new", OWN, *given, "--state", state, before=before)
 
 
 @pytest.mark.parametrize("fault", [*(f"kill {n}" for n in (2, 6, 8, 12)), *(f"{n} kB" for n in (900, 2500))])

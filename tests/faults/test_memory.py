@@ -18,7 +18,6 @@ from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store, database
-from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
 from tests.faults.endpoints import said
@@ -108,7 +107,7 @@ def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_n
 
     def made(name: str) -> dict:
         chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", f"sources.pdfs={pdfs}"))
-        summary = refresh(Job(chosen, tmp_path / name, limit=3), steps.undecorated())
+        summary = refresh(Job(chosen, tmp_path / name, limit=3))
         assert summary["outcome"] == "done"
         return {row[:4]: row for row in query(tmp_path / name, "select paper_id, candidate_id, reference_id, signature_id, "
                                               "state, value, reason from pairs order by all")}  # fmt: skip

@@ -20,7 +20,6 @@ from gre_bench.ingest.openreview.journal import Journal
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
-from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
 from tests.servers import openreview as loopback
 from tests.servers.openreview import Account, Loopback
@@ -64,7 +63,7 @@ def fetched(host: str | None, state: Path, *overrides: str, again: bool = False,
     """The summary of a fetch in a session of its own, as a process of its own has."""
     fetching._opened.cache_clear()
     with without_waits():
-        return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
+        return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again))
 
 
 def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

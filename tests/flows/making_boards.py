@@ -17,7 +17,6 @@ from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.validation_records import write_validation_record
 from gre_bench.stats.effects import Verdict
-from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import LOGIN, QUICK, without_waits
 from tests.servers.chat import MODEL
@@ -81,7 +80,7 @@ def job(
 def made(*asked: Any, **more: Any) -> dict[str, Any]:
     """The summary of a board made without the Prefect engine."""
     with without_waits():
-        return make_board(job(*asked, **more), steps.undecorated(), plainly)
+        return make_board(job(*asked, **more), plainly)
 
 
 def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[str, ...]) -> None:
@@ -90,7 +89,7 @@ def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[s
 
     from gre_bench.flows import year
 
-    def killed(job: YearJob, run: Any) -> dict[str, Any]:
+    def killed(job: YearJob) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 

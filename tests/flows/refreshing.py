@@ -16,7 +16,6 @@ from gre_bench.pipeline.planning import draw_sample
 from gre_bench.pipeline.reading import import_sources, read_papers
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
-from gre_bench.tasks import steps
 from tests.conftest import ROOT, SIXTEEN
 from tests.once import once
 from tests.scripted_lms import OverlapLM
@@ -39,7 +38,7 @@ def use(lm: Any) -> Any:
 
 def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
     """A refresh without the Prefect engine; the summary."""
-    return refresh(Job(demo(*overrides), state, **asked), steps.undecorated())
+    return refresh(Job(demo(*overrides), state, **asked))
 
 
 ONE_REVIEW = ('edition.references="all"', "edition.min_reviews=1", "scoring.metrics=['gem']", "scoring.chance=true")
@@ -62,7 +61,7 @@ def one_review(state: Path, seconds: int = 0, judged: bool = True) -> Path:
     file = state / "reviews.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     use(OverlapLM())
-    refresh(Job(demo(f"sources.reviews={file}", *ONE_REVIEW), state), steps.undecorated())
+    refresh(Job(demo(f"sources.reviews={file}", *ONE_REVIEW), state))
     return state
 
 
@@ -72,7 +71,7 @@ def _read_sample(state: Path) -> None:
     with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
         import_sources(store, progress.run_id, job.settings)
         draw_sample(store, job.settings.edition)
-        read_papers(store, job, steps.undecorated(), progress)
+        read_papers(store, job, progress)
         store.write(("empty_draws", {}), ("empty_sample", {}))
         progress.end("done")
 

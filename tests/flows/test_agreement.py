@@ -17,7 +17,6 @@ from gre_bench.pipeline.intake import import_graded
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.studies.symmetry import check_symmetry
-from gre_bench.tasks import steps
 from tests.flows.refreshing import demo, query, use
 from tests.scripted_lms import OverlapLM
 
@@ -50,7 +49,7 @@ def bring(state):
 
 
 def run(state, *overrides):
-    return agree(Job(asked(*overrides), state), steps.undecorated())
+    return agree(Job(asked(*overrides), state))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +108,7 @@ def test_an_edition_without_grades_is_one_line(tmp_path):
 
 
 def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already(copied, scripted):
-    summary = check_symmetry(Job(asked(), copied), steps.undecorated())
+    summary = check_symmetry(Job(asked(), copied))
     assert scripted.asked == []
     sizes = query(copied, "select count(*) from reviews group by paper_id", KEY)
     assert summary["symmetry"]["joint"]["items"] == sum(n * (n - 1) // 2 for (n,) in sizes)
@@ -133,9 +132,9 @@ def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already
 
 def test_a_board_is_the_same_after_the_symmetry_of_its_edition_was_checked(tmp_path):
     wanted = demo('scoring.metrics=["gem"]', "edition.papers=6")
-    refresh(Job(wanted, tmp_path), steps.undecorated())
+    refresh(Job(wanted, tmp_path))
     text = "select candidate, rank, expected, scored, unranked from leaderboard order by all"
     before = query(tmp_path, text)
-    check_symmetry(Job(wanted, tmp_path), steps.undecorated())
+    check_symmetry(Job(wanted, tmp_path))
     assert query(tmp_path, text) == before
     assert any(rank == 1 for _, rank, *_ in before)

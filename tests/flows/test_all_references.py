@@ -16,7 +16,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
-from gre_bench.tasks import steps
 from tests.flows.refreshing import EDITION, demo, query, use
 from tests.scripted_lms import OverlapLM
 
@@ -24,7 +23,7 @@ from tests.scripted_lms import OverlapLM
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
     state = tmp_path_factory.mktemp("all") / "state"
-    refresh(Job(asked(), state), steps.undecorated())
+    refresh(Job(asked(), state))
     return state
 
 
@@ -43,7 +42,7 @@ def test_models_and_controls_meet_every_human_review_and_the_human_candidate_all
     assert query(state, own + "where p.candidate_id = 'human'") == [(0,)]
     # A drawn sample keeps its references.
     with pytest.raises(SettingsError, match="was drawn with references = all, the settings ask for 2"):
-        refresh(Job(asked("edition.references=2"), state), steps.undecorated())
+        refresh(Job(asked("edition.references=2"), state))
 
 
 def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(state):

@@ -21,7 +21,6 @@ from gre_bench.preflight.dry_run import estimate
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
-from gre_bench.tasks import steps
 from gre_bench.writing.spend_log import spend_log_of
 from tests.flows.refreshing import (
     EDITION,
@@ -303,7 +302,7 @@ def test_a_drawn_sample_never_changes(tmp_path):
 def test_what_cannot_be_run_is_one_line_and_draws_no_sample(tmp_path):
     bare = settings.load(None, ("edition.venue=TYPO", "evaluation_lm.backend=scripted"))
     with one_line("no edition TYPO-2026 in ", "; known: none yet (no sources to make it from", kind=SettingsError):
-        refresh(Job(bare, tmp_path), steps.undecorated())
+        refresh(Job(bare, tmp_path))
     assert not (tmp_path / "editions").exists()
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"paper_id": "s01", "slot": 1, "review": ""}\n')
@@ -332,7 +331,7 @@ def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path)
     ))  # fmt: skip
     (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw))
     with one_line("gem can score no human review (no_judgments): import what is missing, or have it", kind=SourceError):
-        refresh(Job(chosen, tmp_path), steps.undecorated())
+        refresh(Job(chosen, tmp_path))
     assert query(tmp_path, "select count(*) from sample", "RAW-2026") == [(0,)]
 
 

@@ -16,7 +16,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Backends
+from gre_bench.tasks.backends import Backends
 from gre_bench.writing import http_writer
 from gre_bench.writing.catalog import WriterContext
 from tests.cli.calling import shown
@@ -111,7 +111,7 @@ def sign(chosen, scoring, folder):
     backends = Backends(
         chosen.evaluation_lm, chosen.embedder, WriterContext(folder / "replies", folder / "models.toml")
     )
-    return steps.undecorated().sign_metrics(backends, scoring, "rule")[1]
+    return steps.sign_metrics(backends, scoring, "rule")[1]
 
 
 def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_path, capsys):
@@ -121,7 +121,7 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
         code, told = shown("study", "validate", *where, "--no-prefect", "--json")
         assert code == 0, told
         asked, summary = server.count, json.loads(told)
-        again = validate(Job(settings.load(file), tmp_path / "state"), steps.undecorated())
+        again = validate(Job(settings.load(file), tmp_path / "state"))
         assert server.count == asked
     assert summary["outcome"] == again["outcome"] == "done"
     assert sorted(row["metric"] for row in summary["metrics"]) == sorted(METRICS)
@@ -141,9 +141,9 @@ def test_the_scores_are_the_grades_that_the_server_gave_and_a_board_ranks_candid
     with scripted_chat(write=lambda body: "4") as server:
         file = study(server)
         chosen = settings.load(file, ('scoring.metrics=["examiner.fine", "examiner.p1"]',))
-        summary = validate(Job(chosen, tmp_path / "state"), steps.undecorated())
+        summary = validate(Job(chosen, tmp_path / "state"))
         overrides = ('scoring.metrics=["examiner.p1"]', 'writing.candidates=["extractive-full"]')
-        board = refresh(Job(settings.load(file, overrides), tmp_path / "board"), steps.undecorated())
+        board = refresh(Job(settings.load(file, overrides), tmp_path / "board"))
     assert (summary["outcome"], board["outcome"]) == ("done", "done")
     assert all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
     values = "select distinct metric, value from pairs join signatures using (signature_id) where value is not null order by 1"

@@ -23,7 +23,6 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS
-from gre_bench.tasks import steps
 from tests.conftest import real
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, IDEAL, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
@@ -361,7 +360,7 @@ def test_a_snapshot_of_a_list_of_papers_is_what_a_refresh_takes_its_sample_from(
         "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=300", f"edition.only={ids}",
         f"sources.snapshot={snapshot.folder}", "writing.judgments=rule", "scoring.metrics=['gem']",
     ))  # fmt: skip
-    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    summary = refresh(Job(chosen, tmp_path))
     assert (summary["outcome"], summary["papers"]) == ("done", 3)
     store = Store(tmp_path, "SAMPLE-2026")
     assert {row["paper_id"] for row in store.read(SAMPLE)} == {row["paper_id"] for row in store.read(TEXTS)} == wanted
@@ -377,7 +376,7 @@ def test_a_snapshot_of_a_list_of_papers_is_what_a_refresh_takes_its_sample_from(
     assert Path(store.read(SNAPSHOT)[0]["path"]).name == snapshot.folder.name
     ids.write_text("s03\ns07\n")
     with pytest.raises(SettingsError, match="drawn with 1 papers that ids.txt does not name"):
-        refresh(Job(chosen, tmp_path), steps.undecorated())
+        refresh(Job(chosen, tmp_path))
 
 
 LISTING = "SAMPLE.cc/2026/Conference/-/Submission"

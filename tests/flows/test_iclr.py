@@ -12,7 +12,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import render
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION
-from gre_bench.tasks import steps
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import query
 from tests.lm.chat_models import build_chat_model
@@ -22,7 +21,7 @@ ICLR = ROOT / "deployments" / "iclr2023.toml"
 
 def run(state, reviews, *overrides):
     chosen = settings.load(ICLR, (f"sources.reviews={reviews}", *overrides))
-    return refresh(Job(chosen, state), steps.undecorated())
+    return refresh(Job(chosen, state))
 
 
 @pytest.mark.shared
@@ -118,7 +117,7 @@ def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
     notes, texts = real("openreview", "iclr2024.notes.jsonl.gz"), real("openreview", "paper_text.parquet")
     overrides = (f"sources.notes={notes}", f"sources.texts={texts}")
     chosen = settings.load(ROOT / "deployments" / "iclr_notes.toml", overrides)
-    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    summary = refresh(Job(chosen, tmp_path))
     assert summary["outcome"] == "done"
     edition = Store(tmp_path, "ICLR-2024")
     ids = [row["signature_id"] for row in edition.read(CURRENT_SIGNATURES)]

@@ -23,7 +23,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.studies.symmetry import check_symmetry
-from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, with_papers_read
@@ -73,9 +72,9 @@ def test_dry_run_board_and_validation_say_which_papers_were_learnt_by_id_or_by_t
     )  # fmt: skip
     told = "cache-ngram was learnt from 2 of 16 papers"
     assert code == 0 and f"note: {told}" in said
-    assert told in refresh(Job(asked(folder), state), steps.undecorated())["notes"]
+    assert told in refresh(Job(asked(folder), state))["notes"]
     assert query(state, "select distinct left_out, same_pairs from separation") == [(2, 28)]
-    summary = validate(Job(asked(folder), state), steps.undecorated())
+    summary = validate(Job(asked(folder), state))
     assert told in summary["notes"]
     (effect,) = summary["effects"]
     assert effect["papers"] == summary["papers"] == summary["sampled"] == 14
@@ -97,7 +96,7 @@ def test_an_agreement_leaves_out_the_papers_that_were_learnt_by_id_or_by_a_grade
     rows = query(tmp_path, "select paper_id, any_value(text) from reviews group by 1 order by 1", KEY)
     folder = lm(PaperTexts(rows[0][0]), PaperTexts("elsewhere", None, (rows[1][1].upper(),)))
     own = graded_settings("evaluation_lm.backend=cache-ngram", f"evaluation_lm.folder={folder}")
-    summary = agree(Job(own, tmp_path), steps.undecorated())
+    summary = agree(Job(own, tmp_path))
     assert f"cache-ngram was learnt from 2 of {len(rows)} papers" in summary["notes"]
     left = {row[0] for row in query(tmp_path, "select distinct paper_id from pairs where state = 'scored'", KEY)}
     assert left == {name for name, _ in rows[2:]}
@@ -108,9 +107,9 @@ def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_
     job = Job(asked(lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)))), state)
     for study in (validate, check_symmetry):
         with pytest.raises(SourceError, match="cache-ngram was learnt from all 16 papers"):
-            study(job, steps.undecorated())
+            study(job)
     with pytest.raises(SourceError, match="no graded reviews"):
-        agree(job, steps.undecorated())
+        agree(job)
 
 
 @pytest.mark.parametrize("harm", ["missing", "of other weights"])
@@ -121,12 +120,12 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
     else:
         (folder / "another.safetensors").write_text("")
     job = Job(asked(folder), state)
-    summary = refresh(job, steps.undecorated())
+    summary = refresh(job)
     said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
     assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
     assert said in plan_ahead(job.settings, state)["learnt"]
     assert [(item.verdict, item.found) for item in doctor.learnt(job.settings, state)] == [("warning", said)]
-    summary = validate(job, steps.undecorated())
+    summary = validate(job)
     (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
     assert "unknown what cache-ngram was learnt from" in json.loads(record.read_text())["detail"]
 
@@ -134,14 +133,14 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
 def test_a_sample_avoids_the_papers_that_named_models_were_learnt_from(tmp_path, lm):
     state = with_papers_read(tmp_path / "state")
     folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
-    summary = refresh(Job(asked(folder, f"edition.avoid_learnt=[{str(folder)!r}]"), state), steps.undecorated())
+    summary = refresh(Job(asked(folder, f"edition.avoid_learnt=[{str(folder)!r}]"), state))
     assert summary["papers"] == 13 and "3 papers were not drawn: edition.avoid_learnt" in summary["notes"]
     assert query(state, "select learnt from exposures where role = 'evaluation_lm'") == [(0,)]
     with pytest.raises(SettingsError, match="was drawn with avoid_learnt"):
-        refresh(Job(asked(folder), state), steps.undecorated())
+        refresh(Job(asked(folder), state))
     with pytest.raises(SettingsError, match="it is unknown what nowhere was learnt from"):
         other = asked(folder, "edition.avoid_learnt=['nowhere']", "edition.sample=other")
-        refresh(Job(other, state), steps.undecorated())
+        refresh(Job(other, state))
 
 
 WORDS = ("bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels")
@@ -165,7 +164,7 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     one.write_text(json.dumps({"paper_id": "x", "review": f"  {first['review'].upper()} "}) + "\n")
     two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out", never=(one, two))
-    report = tune(job, steps.undecorated())
+    report = tune(job)
     assert report["refused"] == {"set.jsonl": 1, "notes.jsonl": 1}
     assert (report["trained_on"], report["chosen_on"]) == (29, 3)
     register = read_register(tmp_path / "out", "out")
@@ -174,21 +173,21 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     # The judgments' writer had a part in it, so what that was learnt from counts too.
     assert read_register(resource("data", "judgments"), "it").entries <= register.entries
     with pytest.raises(SourceError, match="judgments of 0 papers; training needs at least 2; 1 are in evaluation sets"):
-        tune(replace(job, train=("0:1",), choose=(), out=tmp_path / "none", never=(one,)), steps.undecorated())
+        tune(replace(job, train=("0:1",), choose=(), out=tmp_path / "none", never=(one,)))
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"title": "nobody"}\n')
     with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
-        tune(replace(job, choose=(), out=tmp_path / "none", never=(bad,)), steps.undecorated())
+        tune(replace(job, choose=(), out=tmp_path / "none", never=(bad,)))
 
 
 def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_path):
     file = judged(tmp_path / "judged.jsonl", "rule-judgments-2")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out")
-    report = tune(job, steps.undecorated())
+    report = tune(job)
     (said,) = report["unknown"]
     assert said.startswith("it is unknown what rule-judgments-2 was learnt from")
     assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
-    assert tune(job, steps.undecorated()) == report
+    assert tune(job) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
     papers = tune_evaluation_lm.judged_papers(judged(file, "by-hand"), "0:3", None)
     (tmp_path / "out" / learnt_from.FILE).write_text("of an earlier training")
@@ -208,10 +207,9 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
         seen.extend(paper.paper_id for paper in learnt)
         raise SourceError("no training here")
 
-    run = steps.undecorated()
-    monkeypatch.setattr(run, "fine_tune_lm", fine_tune, raising=False)
+    monkeypatch.setattr(tune_evaluation_lm.steps, "fine_tune_lm", fine_tune)
     given = {"judgments": (file,), "train": ("0:4",), "papers": papers, "never": (exam,)}
     job = tune_evaluation_lm.TuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
     with pytest.raises(SourceError, match="no training here"):
-        tune_evaluation_lm.tune_lm(job, run)
+        tune_evaluation_lm.tune_lm(job)
     assert seen == ["p0", "p2", "p3"]

@@ -14,7 +14,6 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION
-from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import EDITION, ONE_REVIEW, demo, one_review, query, use
@@ -128,7 +127,7 @@ def test_a_validation_has_no_human_review_to_change(alone):
 
     chosen = demo(f"sources.reviews={alone / 'reviews.jsonl'}", *ONE_REVIEW, "validation.level=judgments")
     with pytest.raises(SettingsError, match="cannot validate gem: its papers have one human review each"):
-        validate(Job(chosen, alone), steps.undecorated())
+        validate(Job(chosen, alone))
 
 
 def test_a_release_without_a_human_row_is_made_again_from_its_own_pairs(shown, tmp_path):
@@ -168,7 +167,7 @@ def test_a_plan_counts_one_reference_a_paper_and_no_human_candidate():
 def test_agents4science_makes_a_board_of_its_own_reviewers_in_one_command(tmp_path):
     notes = real("openreview", "agents4science2025.notes.jsonl.gz")
     chosen = settings.load(ROOT / "deployments" / "agents4science2025.toml", (f"sources.notes={notes}",))
-    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    summary = refresh(Job(chosen, tmp_path))
     assert (summary["outcome"], summary["papers"]) == ("done", 79)
     store = Store(tmp_path, "Agents4Science-2025")
     ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES) if row["metric"] == "gem"]

@@ -102,12 +102,8 @@ def test_the_flow_works_with_the_decorators_taken_off(tmp_path):
 import sys, types
 prefect = types.ModuleType("prefect")
 bare = lambda *args, **options: args[0] if args else (lambda function: function)
-prefect.flow = prefect.task = bare
-policies = types.ModuleType("prefect.cache_policies")
-policies.NO_CACHE = None
-artifacts = types.ModuleType("prefect.artifacts")
-artifacts.create_markdown_artifact = lambda **options: print("artifact", options["key"], options["markdown"][:3])
-sys.modules |= {{"prefect": prefect, "prefect.cache_policies": policies, "prefect.artifacts": artifacts}}
+prefect.flow = bare
+sys.modules["prefect"] = prefect
 from pathlib import Path
 from tests.flows.refreshing import demo, use
 from tests.scripted_lms import OverlapLM
@@ -118,4 +114,4 @@ print(summary["outcome"], summary["scored_now"])
 """
     found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True)
     assert found.returncode == 0, found.stderr
-    assert found.stdout.splitlines() == ["artifact leaderboard-sample-2026 ## ", "done 256"]
+    assert found.stdout.splitlines() == ["done 256"]

@@ -23,7 +23,6 @@ from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.studies.symmetry import check_symmetry
-from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.one_line import one_line
@@ -50,7 +49,7 @@ def asked(*overrides):
 
 
 def run(state, *overrides, **more):
-    return validate(Job(asked(*overrides), with_papers_read(state), **more), steps.undecorated())
+    return validate(Job(asked(*overrides), with_papers_read(state), **more))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,7 @@ def test_judgments_are_changed_themselves_where_the_settings_say_so_and_not_scor
             "validation.resamples=400",
             "edition.papers=6",
         )
-        return validate(Job(demo(*asked, *overrides), tmp_path), steps.undecorated())
+        return validate(Job(demo(*asked, *overrides), tmp_path))
 
     first = judgments()
     found = cells(first)
@@ -174,7 +173,7 @@ def test_changes_that_cannot_be_made_are_one_line_and_the_edition_is_free(tmp_pa
 
 
 def test_boards_say_what_became_of_the_validation_and_leave_changes_out(validated):
-    refresh(Job(asked(), validated), steps.undecorated())
+    refresh(Job(asked(), validated))
     marks = dict(query(validated, "select distinct metric, validation from leaderboard"))
     assert marks["length"] in (f"unvalidated: fail on {EDITION}", f"unvalidated: undecided on {EDITION}")
     assert query(validated, "select count(*) from leaderboard where candidate like '%~%'") == [(0,)]
@@ -213,11 +212,11 @@ TWO = ('scoring.metrics=["gem", "rouge_l"]', f"validation.changes={FEW}")
 
 
 def of_two(state, *overrides, **more):
-    return validate(Job(asked(*TWO, *overrides), with_papers_read(state), **more), steps.undecorated())
+    return validate(Job(asked(*TWO, *overrides), with_papers_read(state), **more))
 
 
 def refreshed_two(state, *overrides):
-    return refresh(Job(asked(*TWO, *overrides), with_papers_read(state)), steps.undecorated())
+    return refresh(Job(asked(*TWO, *overrides), with_papers_read(state)))
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +299,7 @@ def test_a_scored_pair_is_compared_only_with_itself_before_the_change(whole):
 def test_symmetry_of_some_papers_counts_these_alone_and_of_one_paper_is_one_line(tmp_path):
     settings = demo("validation.resamples=400", 'scoring.metrics=["gem"]')
     for limit, groups in ((None, 16), (6, 6)):
-        found = check_symmetry(Job(settings, tmp_path, limit=limit), steps.undecorated())
+        found = check_symmetry(Job(settings, tmp_path, limit=limit))
         assert found["symmetry"]["joint"]["groups"] == groups
     with one_line("symmetry", kind=SourceError):
-        check_symmetry(Job(settings, tmp_path, limit=1), steps.undecorated())
+        check_symmetry(Job(settings, tmp_path, limit=1))

@@ -30,7 +30,6 @@ from gre_bench.reports.history import history
 from gre_bench.stats.effects import Verdict
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
-from gre_bench.tasks import steps
 from tests.cli.calling import call, shown
 from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import ON, job, made, make_until, records, roster, stand_ins
@@ -147,7 +146,7 @@ def test_a_new_year_of_last_years_form_needs_no_entry_and_one_of_another_form_is
 ):
     with served(next_year()) as loopback:
         asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", on=date(2026, 12, 1))
-        found = year.fetched(asked, steps.undecorated())
+        found = year.fetched(asked)
     assert asked.work.store.key == "SAMPLE-2027" and found["outcome"] == "done"
     assert any("Taken from the entry of SAMPLE 2026" in line for line in found["remarks"])
     count = chat.count

@@ -25,7 +25,6 @@ from gre_bench.stats.length import length_slope
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES
-from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.conftest import SIXTEEN
 from tests.flows.refreshing import (
@@ -222,7 +221,7 @@ def test_a_specific_metric_is_validated_like_any_other(tmp_path):
     """What a change does to every review alike, a review of another paper has too: the specific form does not rise."""
     use(OverlapLM())
     asked = demo('scoring.metrics=["gem", "gem_specific"]', "validation.level=judgments", "validation.resamples=200")
-    found = validate(Job(asked, tmp_path), steps.undecorated())
+    found = validate(Job(asked, tmp_path))
     metrics = {row["metric"]: row for row in found["metrics"]}
     assert set(metrics) == {"gem", "gem_specific"}
     # Two references a paper are scored against each other too, to learn how GEM depends on length.

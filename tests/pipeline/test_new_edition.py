@@ -91,7 +91,7 @@ def scores():
     return dict(zip(zip(board["metric"], board["candidate"], strict=True), board["score"], strict=True))
 
 
-NEW = ("new", "OWN-2026", "--papers", "papers", "--human", "human.csv", "--candidate", "mine=mine.json", "--no-prefect")
+NEW = ("new", "OWN-2026", "--papers", "papers", "--human", "human.csv", "--candidate", "mine=mine.json")
 COLUMNS = ("--columns", "review=Main review", "--columns", "paper_id=Submission", "--columns", "slot=Reviewer #")
 
 
@@ -219,7 +219,7 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
     for paper in PAPERS:
         for number in (1, 2):
             (folder / f"{paper}-review{number}.txt").write_text(text_of(paper, number))
-    code, out, _ = call(*NEW[:4], "--human", "reviews", "--no-prefect", "--dry-run")
+    code, out, _ = call(*NEW[:4], "--human", "reviews", "--dry-run")
     assert (code, "reviews: 10 human reviews" in out) == (GOOD, True)
     # Reviews with judgments by one writer need no writer.
     rows = [
@@ -227,7 +227,7 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(files):
         for paper in PAPERS for number in (1, 2)
     ]  # fmt: skip
     (files / "human.json").write_text(json.dumps(rows))
-    code, out, _ = call(*NEW[:4], "--human", "human.json", "--no-prefect", "--dry-run")
+    code, out, _ = call(*NEW[:4], "--human", "human.json", "--dry-run")
     assert (code, "metrics: gem, gem_s_abstract, gem_s_assw; judgments by w" in out) == (GOOD, True)
 
 
@@ -250,7 +250,7 @@ def test_one_refusal_names_all_that_is_unclear_in_all_files_and_the_options_in_i
     (files / "odd.json").write_text(
         json.dumps([{"Paper": paper, "A": text_of(paper, 3), "B": text_of(paper, 4)} for paper in PAPERS])
     )
-    command = (*NEW[:4], "--human", "form.csv", "--candidate", "m=odd.json", "--no-prefect", "--dry-run")
+    command = (*NEW[:4], "--human", "form.csv", "--candidate", "m=odd.json", "--dry-run")
     code, _, said = call(*command)
     assert code == BAD_INPUT and "\n" not in said.strip()
     assert "form.csv: it is unclear which column holds the review: 3 columns" in said
@@ -313,7 +313,7 @@ def test_a_question_about_a_column_is_asked_again_after_a_wrong_number(files, mo
     terminal = SimpleNamespace(isatty=lambda: True)
     monkeypatch.setattr("gre_bench.cli.commands.new.sys", SimpleNamespace(stdin=terminal))
     monkeypatch.setattr("typer.prompt", lambda question, **_: questions.append(question) or next(answers))
-    code, out, said = call(*NEW[:4], "--human", "form.csv", "--no-prefect", "--dry-run")
+    code, out, said = call(*NEW[:4], "--human", "form.csv", "--dry-run")
     assert code == GOOD, said
     assert questions == ["form.csv: which of these holds the review? Numbers, by commas"] * 3
     assert 'review is "What did you like?" + "What is missing?"' in out
@@ -332,7 +332,7 @@ def test_a_question_about_a_column_is_asked_again_after_a_wrong_number(files, mo
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_stores_nothing(files, options, line):
-    code, out, said = call(*NEW[:6], "--no-prefect", *options)
+    code, out, said = call(*NEW[:6], *options)
     assert code == BAD_INPUT, out
     assert line in said
     assert "\n" not in said.strip()

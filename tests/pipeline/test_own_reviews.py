@@ -313,16 +313,16 @@ def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_th
     assert rank(written("judged.jsonl", reviews_by("m")))[0] == DONE
 
 
-def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
+def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled, monkeypatch):
+    def silent(name, writer_context, items):
+        return [Written(item, None, "failed", "connection refused", final=False) for item, _ in items]
+
     add_reviews(ruled, rows_of(candidate="m"))
-    silent = steps.undecorated()
-    silent.write_judgments = lambda name, writer_context, items: [
-        Written(item, None, "failed", "connection refused", final=False) for item, _ in items
-    ]
+    monkeypatch.setattr(steps, "write_judgments", silent)
     chosen = load_over(json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0]))
     scores = query(ruled, "select count(*) from scores")
     with pytest.raises(UnfinishedError, match="texts of m are still to be .*connection refused.*Nothing was scored"):
-        refresh(Job(chosen, ruled, ("m",), texts_first=True), silent)
+        refresh(Job(chosen, ruled, ("m",), texts_first=True))
     assert query(ruled, "select count(*) from scores") == scores
     assert query(ruled, "select outcome from runs order by started_at desc limit 1") == [("incomplete",)]
 

@@ -25,7 +25,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import commit
 from gre_bench.store import Store
 from gre_bench.store.queries import SPANS_OF
-from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import SIXTEEN
 from tests.flows.refreshing import query, use
@@ -72,7 +71,7 @@ def test_the_ai_reviewer_is_ranked_and_no_reference_and_listed_reviews_have_no_r
         more = (f"sources.notes={file}", "edition.references=1", *overrides)
         rule = ("evaluation_lm.backend=scripted", "writing.judgments=rule", "scoring.metrics=gem", "edition.papers=6")
         chosen = load(None, (*rule, *more))
-        return refresh(Job(chosen, tmp_path), steps.undecorated())
+        return refresh(Job(chosen, tmp_path))
 
     assert run()["outcome"] == "done"
     ranked = "select distinct kind, scored > 0 from leaderboard where candidate = 'venue-ai'"

@@ -21,7 +21,6 @@ from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import EFFECT, validation_record, write_validation_record
-from gre_bench.tasks import steps
 from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked
 from tests.scripted_lms import FaultyLM, OverlapLM
@@ -174,13 +173,13 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
     down = SpanError("timed_out", "no answer", final=False)
     use(FaultyLM(lambda _: down, lambda prediction: "ablation" in prediction.reply))
     wanted = asked('scoring.metrics=["gem", "rouge_l"]', 'validation.changes=["sentence_deletion"]')
-    summary = validate(Job(wanted, with_papers_read(tmp_path)), steps.undecorated())
+    summary = validate(Job(wanted, with_papers_read(tmp_path)))
     assert summary["outcome"] == "incomplete"
     certified = query(tmp_path, "select metric from validations join signatures using (signature_id)")
     assert certified == [("rouge_l",)]
     assert any("no validation record" in note for note in summary["notes"])
     use(OverlapLM("scripted-faulty"))
-    again = validate(Job(wanted, tmp_path, retry_failed=True), steps.undecorated())
+    again = validate(Job(wanted, tmp_path, retry_failed=True))
     assert again["outcome"] == "done"
     assert query(tmp_path, "select count(*) from validations") == [(2,)]
 
@@ -188,9 +187,9 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
 def test_a_board_forgets_a_validation_whose_certificate_was_removed(tmp_path):
     use(OverlapLM())
     wanted = asked('scoring.metrics=["rouge_l"]', 'validation.changes=["sentence_deletion"]')
-    found = validate(Job(wanted, with_papers_read(tmp_path)), steps.undecorated())["verdicts"][0]["signature_id"]
+    found = validate(Job(wanted, with_papers_read(tmp_path)))["verdicts"][0]["signature_id"]
     assert query(tmp_path, "select signature_id from validations") == [(found,)]
     (file,) = (tmp_path / "validations").rglob(f"{found}.json")
     file.unlink()
-    refresh(Job(wanted, tmp_path), steps.undecorated())
+    refresh(Job(wanted, tmp_path))
     assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]

@@ -18,7 +18,6 @@ from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
 from gre_bench.store.queries import PAPERS
-from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT, SIXTEEN
 from tests.flows.making_boards import stand_ins
@@ -46,7 +45,7 @@ def run(state, *overrides, **asked):
     chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
     if not any(override.startswith("sources.") for override in overrides):
         with_papers_read(state)
-    return refresh(Job(chosen, state, **asked), steps.undecorated())
+    return refresh(Job(chosen, state, **asked))
 
 
 def by_lm(tmp_path, server, *more):

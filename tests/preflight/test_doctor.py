@@ -24,7 +24,6 @@ from gre_bench.lm.weights import Accelerator, Torch
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight import doctor
 from gre_bench.preflight.dry_run import estimate
-from gre_bench.tasks import steps
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.flows.fetching import LOGIN, served
@@ -381,7 +380,7 @@ def test_a_dry_run_counts_what_does_not_fit_and_the_run_sends_none_of_it(tmp_pat
         (row,) = estimate(Job(chosen, tmp_path / "state"), scratch)["fit"]
         assert server.count == 0 and row["papers"] == 16
         assert row["fits"] + row["may_not_fit"] + row["does_not_fit"] == 16 and row["does_not_fit"]
-        summary = refresh(Job(chosen, tmp_path / "state"), steps.undecorated())
+        summary = refresh(Job(chosen, tmp_path / "state"))
         refused = sum(one["pairs"] for one in summary["reasons"] if "too_long" in str(one["reason"]))
         assert refused == 2 * row["does_not_fit"]
         assert server.count == 16 - row["does_not_fit"]
@@ -390,7 +389,7 @@ def test_a_dry_run_counts_what_does_not_fit_and_the_run_sends_none_of_it(tmp_pat
 def test_cut_papers_are_all_sent_and_their_candidate_signs_the_cut(tmp_path):
     with scripted_chat() as server:
         chosen = with_context(tmp_path, server, "context = 2500", "writing.over_long=truncate")
-        refresh(Job(chosen, tmp_path / "state"), steps.undecorated())
+        refresh(Job(chosen, tmp_path / "state"))
         assert server.count == 16
         longest = max(len(body["messages"][-1]["content"]) for body in server.requests)
         assert longest / 2.9 <= 2500 - 200 - 64

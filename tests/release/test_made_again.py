@@ -20,7 +20,6 @@ from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.verifying import make_again
 from gre_bench.store import Store, fetch
 from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
-from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, with_papers_read
@@ -51,7 +50,7 @@ def states(tmp_path_factory):
     asked = settings.load(ROOT / "deployments" / "demo.toml", ("edition.papers=8",))
     states = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
     for state in states:
-        refresh(Job(asked, with_papers_read(state)), steps.undecorated())
+        refresh(Job(asked, with_papers_read(state)))
     return states
 
 

@@ -11,7 +11,6 @@ from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition, write_edition_pages
 from gre_bench.store import Store
-from gre_bench.tasks import steps
 from tests.conftest import ROOT, real
 from tests.release.made_up import make
 from tests.release.visits import at, visit
@@ -44,7 +43,7 @@ def test_no_page_of_a_board_of_300_papers_and_21_candidates_is_over_2_megabytes(
 @pytest.mark.night
 def test_the_300_real_papers_are_published_without_a_word_of_their_reviews(tab, iclr2023, tmp_path):
     chosen = settings.load(ROOT / "deployments" / "iclr2023.toml", (f"sources.reviews={iclr2023}",))
-    assert refresh(Job(chosen, tmp_path), steps.undecorated())["outcome"] == "done"
+    assert refresh(Job(chosen, tmp_path))["outcome"] == "done"
     store = Store(tmp_path, "ICLR-2023")
     folder = published(tmp_path, store)
     assert manifest.verify(folder)["texts"] == "where their licence allows it"
@@ -70,7 +69,7 @@ def test_a_reader_of_a_real_board_finds_the_six_models_the_group_of_three_and_a_
     folder = real("llm-boards", "iclr2022")
     files = (f"sources.papers={folder / 'papers.jsonl'}", f"sources.reviews={folder / 'reviews.parquet'}")
     own = settings.load(ROOT / "deployments" / "iclr2022_llms.toml", (*files, "evaluation_lm.backend=cache-ngram"))
-    assert refresh(Job(own, tmp_path / "state", limit=40), steps.undecorated())["outcome"] == "done"
+    assert refresh(Job(own, tmp_path / "state", limit=40))["outcome"] == "done"
     (pages := tmp_path / "pages").mkdir()
     write_edition_pages(Store(tmp_path / "state", "ICLR-2022-llms"), pages)
     tab.open(pages / "index.html", 1280, 900)

@@ -13,7 +13,6 @@ from gre_bench.core.records import Prediction
 from gre_bench.reports.why import Why, check_mean, why
 from gre_bench.store import Store
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
-from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
 from tests.release.made_up import change
@@ -41,7 +40,7 @@ def state(made, tmp_path):
 
 def explained(state, metric, candidate, paper=None, recount=True):
     signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
-    return why(state, EDITION, signature, candidate, paper, steps.undecorated() if recount else None)
+    return why(state, EDITION, signature, candidate, paper if recount else None)
 
 
 def tamper(state, statement: str) -> None:

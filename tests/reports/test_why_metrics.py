@@ -15,7 +15,6 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.why import why
 from gre_bench.store import Store
 from gre_bench.store.queries import PLANNED_SIGNATURES
-from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, query, use, with_papers_read
@@ -41,14 +40,14 @@ def made(tmp_path_factory):
             'validation.changes=["sentence_deletion"]', "validation.resamples=200", "scoring.beyond=extractive-full",
         ),
     )  # fmt: skip
-    assert refresh(Job(chosen, state), steps.undecorated())["outcome"] == "done"
-    validate(Job(chosen, state), steps.undecorated())
+    assert refresh(Job(chosen, state))["outcome"] == "done"
+    validate(Job(chosen, state))
     return state
 
 
 def explained(state, metric, candidate, paper=None):
     signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
-    return why(state, EDITION, signature, candidate, paper, steps.undecorated())
+    return why(state, EDITION, signature, candidate, paper)
 
 
 def agrees(found) -> None:
@@ -93,7 +92,7 @@ def test_lm_examiner_comes_out_again_from_the_archive_of_replies(made, tmp_path,
                 "scoring.examiner=grader", f"writing.models={tmp_path / 'models.toml'}",
             ),
         )  # fmt: skip
-        assert refresh(Job(chosen, state), steps.undecorated())["outcome"] == "done"
+        assert refresh(Job(chosen, state))["outcome"] == "done"
         asked = server.count
         agrees(explained(state, "lm_examiner", "extractive-full"))
         assert server.count == asked > 0

@@ -26,7 +26,6 @@ from gre_bench.pipeline.runs.job import recorded
 from gre_bench.store import Store
 from gre_bench.studies.examiners.inputs import grid, load_study, parse_study
 from gre_bench.studies.examiners.job import ExaminerJob, estimate
-from gre_bench.tasks import steps
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
 from tests.servers.chat import MODEL, scripted_chat
@@ -88,7 +87,7 @@ def command(asked, folder):
 
 
 def run(asked):
-    return study(asked, steps.undecorated())
+    return study(asked)
 
 
 def found(summary):

@@ -29,7 +29,6 @@ from gre_bench.studies.flaws import (
     study_results,
     write_results,
 )
-from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, demo, query
 from tests.lm.test_pretrained_real import needed
@@ -48,10 +47,10 @@ def study_of(state, papers=6, **more):
 def made(tmp_path_factory):
     """The state with a board and a study of six papers, its job, study, record and results."""
     state = tmp_path_factory.mktemp("flaws")
-    refresh(Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state), steps.undecorated())
+    refresh(Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state))
     job, study = study_of(state)
-    record = plant_edition(job, study, steps.undecorated())
-    summary = refresh(job, steps.undecorated())
+    record = plant_edition(job, study)
+    summary = refresh(job)
     results = study_results(job, record)
     write_results(job, study, results)
     return state, job, study, record, summary, results
@@ -106,19 +105,19 @@ def test_a_paper_without_a_score_does_not_count(made):
 def test_the_study_goes_on_where_it_stopped_and_adds_scripts(made, state):
     job, study = study_of(state)
     before = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))}
-    again = plant_edition(job, replace(study, scripts=(*SCRIPTS, "oblique-100")), steps.undecorated())
+    again = plant_edition(job, replace(study, scripts=(*SCRIPTS, "oblique-100")))
     assert again["papers"] == made[3]["papers"]
     added = {review.review_id for review in known_reviews(ReadCopy(state, study.edition))} - before
     assert len(added) == 24 and all(name.endswith("scripted-oblique-100") for name in added)
-    assert refresh(job, steps.undecorated())["scored_now"] > 0
-    assert refresh(job, steps.undecorated())["scored_now"] == 0
+    assert refresh(job)["scored_now"] > 0
+    assert refresh(job)["scored_now"] == 0
 
 
 @pytest.mark.parametrize("more, named", [({"seed": 1}, "--seed"), ({"papers": 5}, "--papers")])
 def test_another_planting_of_the_same_edition_is_refused(state, more, named):
     job, study = study_of(state, **more)
     with pytest.raises(SettingsError, match=f"planted with another .*{named}.*never change"):
-        plant_edition(job, study, steps.undecorated())
+        plant_edition(job, study)
 
 
 def test_an_edition_of_flaws_is_never_released_and_gets_no_flaws(state):
@@ -139,7 +138,7 @@ def test_a_lost_record_and_a_changed_paper_are_named(state):
     places[0]["before"] = "0" * 64
     file.write_text(json.dumps(record))
     with pytest.raises(StoreError, match="has another text than when its flaws were planted"):
-        plant_edition(job, study, steps.undecorated())
+        plant_edition(job, study)
     file.write_text("{")
     with pytest.raises(StoreError, match="missing or damaged"):
         read_record(job.store)
@@ -151,7 +150,7 @@ def test_papers_without_texts_are_counted_and_refused(state):
     Store(state, EDITION).copy_for_readers()
     job, study = study_of(state)
     with pytest.raises(SourceError, match="0 papers can take two flaws .16 with no text"):
-        plant_edition(job, study, steps.undecorated())
+        plant_edition(job, study)
 
 
 def test_the_board_tells_what_was_measured(made, tmp_path):

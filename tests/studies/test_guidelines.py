@@ -20,7 +20,6 @@ from gre_bench.guidelines.ratings import normalised
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcome_row, outcomes_of, yardstick_of
-from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
@@ -69,7 +68,7 @@ def command(job):
 
 
 def run(job):
-    return compare(job, steps.undecorated())
+    return compare(job)
 
 
 def paper_of(body):
@@ -257,7 +256,7 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
             "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']",
             "scoring.metrics=['gem']",
         ))  # fmt: skip
-        summary = refresh(Job(chosen, tmp_path, limit=3), steps.undecorated())
+        summary = refresh(Job(chosen, tmp_path, limit=3))
         # The same texts under the same prompt: what was written to be ranked is what the study rates, and is not bought again.
         asked, key = server.count, "SAMPLE-2026"
         study = run(GuidelineJob(key, ("scripted",), ("iclr",), edition=key, models_file=models, state=tmp_path))

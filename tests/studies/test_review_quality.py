@@ -23,7 +23,6 @@ from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines import outcomes_of
-from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN, real
 from tests.servers.chat import scripted_chat
 from tests.studies.asking import models_file
@@ -63,7 +62,7 @@ def job(tmp_path):
 
 
 def run(made):
-    return judged(made, steps.undecorated())
+    return judged(made)
 
 
 def judge_of(points):
@@ -147,7 +146,7 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         summary = run(made)
         assert summary["groups"]["good"]["reviews"] == 3 and len(summary["groups"]["good"]["drawn"]) == 2
         out = tmp_path / "good.txt"
-        asked = ("q", "good", "scripted", out, made.writer_context, steps.undecorated(), made.state)
+        asked = ("q", "good", "scripted", out, made.writer_context, made.state)
         assert generate(*asked)["reviews"] == 2
         prompt = server.requests[-1]["messages"][0]["content"]
         assert "Below are 2 peer reviews" in prompt and "Soundness: 3 good" in prompt
@@ -184,7 +183,7 @@ def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp
         made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
         assert run(made)["groups"]["bad"]["reviews"] == 3
         with pytest.raises(SourceError, match=why):
-            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.writer_context, steps.undecorated(), made.state)
+            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.writer_context, made.state)
     assert not (tmp_path / "bad.txt").exists()
 
 

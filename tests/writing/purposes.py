@@ -36,7 +36,6 @@ SAMPLE = SIXTEEN
 SEEDS = {"001": "DSBA", "003": "Little Giants", "000": "PRE"}
 INSTRUCTIONS = "1. Read the paper.\n2. Compare the review with it.\n3. Give each aspect a score from 1 to 5."
 HEADINGS = venue_of("SAMPLE", 2026).headings
-STEPS: Any = steps.undecorated()
 
 _INSIDE = re.compile(r"the reply cannot be read \((.+?)\):")
 
@@ -113,15 +112,15 @@ def frugal(tokens: int) -> Iterator[None]:
 def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple[str, Callable[[], list[Outcome]]]]:
     ask: dict[str, Any] = {"name": name, "writer_context": context}
     prose = list(texts.prose.items())
-    yield "review", lambda: [_outcome(one) for one in STEPS.write_reviews(**ask, papers=texts.papers)]
-    guided = partial(STEPS.write_reviews, name=f"{name}@iclr", writer_context=context, papers=texts.papers[:1])
+    yield "review", lambda: [_outcome(one) for one in steps.write_reviews(**ask, papers=texts.papers)]
+    guided = partial(steps.write_reviews, name=f"{name}@iclr", writer_context=context, papers=texts.papers[:1])
     yield "review under a guideline", lambda: [_outcome(one) for one in guided()]
-    yield "judgments", lambda: [_outcome(one) for one in STEPS.write_judgments(**ask, reviews=prose)]
-    yield "ASSW", lambda: [_outcome(one) for one in STEPS.write_assw(**ask, papers=texts.papers)]
+    yield "judgments", lambda: [_outcome(one) for one in steps.write_judgments(**ask, reviews=prose)]
+    yield "ASSW", lambda: [_outcome(one) for one in steps.write_assw(**ask, papers=texts.papers)]
     changes = [change.name for change in CHANGES.values() if change.task and change.name != "rephrase_2"]
     materials = [_material(review, texts) for review in texts.reviews[:2]]
     for change in changes:
-        made = partial(STEPS.write_changes, change=change, **ask, materials=materials)
+        made = partial(steps.write_changes, change=change, **ask, materials=materials)
         yield f"change: {change.removesuffix('_1')}", lambda made=made: [_outcome(one) for one in made()]
     yield "LM examiner", lambda: _lm_examiner(name, context, texts)
     review = texts.reviews[0]
@@ -132,17 +131,17 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
     yield "examiner: logprob", lambda: _graded(ask, TEMPLATES["human"], items, aggregation="logprob")
     first, second = texts.reviews[0], texts.reviews[-1]
     pair = TextPair("pair", items[0].source, "A", "B", texts.prose[first.review_id], texts.prose[second.review_id])
-    yield "preference", lambda: [_outcome(one) for one in STEPS.prefer_pairs(**ask, pairs=[pair], item="review")]
+    yield "preference", lambda: [_outcome(one) for one in steps.prefer_pairs(**ask, pairs=[pair], item="review")]
     chats = [writing_chat("review"), *(improving_chat(INSTRUCTIONS, phrase) for phrase in ("improve", "rewrite"))]
-    yield "instructions", lambda: [_outcome(STEPS.write_instructions(**ask, chat=chat)) for chat in chats]
+    yield "instructions", lambda: [_outcome(steps.write_instructions(**ask, chat=chat)) for chat in chats]
     for criterion in CRITERIA:
-        judged = partial(STEPS.judge_reviews, **ask, criterion=criterion, reviews=texts.reviews[:1])
+        judged = partial(steps.judge_reviews, **ask, criterion=criterion, reviews=texts.reviews[:1])
         yield f"points: {criterion}", lambda judged=judged: [_outcome(one) for one in judged()]
     contents = [(paper.paper_id, paper.whole) for paper in texts.papers[:1]]
     conditions = [condition(one) for one in SHIPPED if one in ("none", "neurips", "good", "good+rubric")]
-    rated = [partial(STEPS.rate_papers, **ask, condition=each, papers=contents) for each in conditions]
+    rated = [partial(steps.rate_papers, **ask, condition=each, papers=contents) for each in conditions]
     yield "rating under a guideline", lambda: [_outcome(one) for rate in rated for one in rate()]
-    yield "guideline", lambda: [_outcome(STEPS.generate_guideline(**ask, reviews=texts.reviews))]
+    yield "guideline", lambda: [_outcome(steps.generate_guideline(**ask, reviews=texts.reviews))]
 
 
 def _families() -> dict[str, list[Template]]:
@@ -158,7 +157,7 @@ def _families() -> dict[str, list[Template]]:
 def _graded(ask: Mapping[str, Any], form: Template, items: Sequence[Item], **more: Any) -> list[Outcome]:
     tree = {"template": form.name, "granularity": form.granularities[0]} | more
     tree |= {"instructions": INSTRUCTIONS} if form.name == "generated" else {}
-    return [_outcome(one) for one in STEPS.grade_items(**ask, examiner=examiner_of(tree), items=items)]
+    return [_outcome(one) for one in steps.grade_items(**ask, examiner=examiner_of(tree), items=items)]
 
 
 def _lm_examiner(name: str, context: WriterContext, texts: Texts) -> list[Outcome]:

@@ -63,7 +63,6 @@ def compare(
     from gre_bench.studies.examiners.inputs import StudySettings as Chosen
     from gre_bench.studies.examiners.inputs import load_study
     from gre_bench.studies.examiners.job import ExaminerJob, estimate
-    from gre_bench.tasks import steps
 
     chosen = load_study(settings) if settings else Chosen()
     if layouts:
@@ -78,7 +77,7 @@ def compare(
     job = ExaminerJob(name, chosen, items, edition, limit, again, state.resolve())
     if dry_run:
         return Answer(estimate(job), _show_estimate)
-    summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
+    summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job))
     return Answer(summary, _show_study, code_of(summary))
 
 

@@ -54,14 +54,13 @@ def fetch(
     from gre_bench.flows.fetch import FetchJob, fetch_snapshot
     from gre_bench.flows.fetch import fetch as fetch_flow
     from gre_bench.ingest.openreview.fetching import fetch_run
-    from gre_bench.tasks import steps
 
     job = FetchJob(chosen, state.resolve(), again)
     with _noticed(quiet), following_fetch(fetch_run(chosen, job.state, again) / "status.json", quiet):
         summary = perform(
             not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),
-            lambda: fetch_snapshot(job, steps.undecorated(), lambda line: say(line, screen.err)),
+            lambda: fetch_snapshot(job, lambda line: say(line, screen.err)),
         )
     return Answer(summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), code_of(summary))
 
@@ -216,7 +215,6 @@ def year(
     settings_given = configuration.load(settings, (*named, *(override or [])))
     configure_prefect(state)
     from gre_bench.flows import year as flows
-    from gre_bench.tasks import steps
 
     job = flows.year_job(venue, roster, the_year, settings_given, state, False, False, None)
     if dry_run:
@@ -226,7 +224,7 @@ def year(
     summary = perform(
         not no_prefect,
         lambda: flows.year(venue, roster, the_year, settings_given, state.resolve()),
-        lambda: flows.make_board(job, steps.undecorated(), flows.plainly),
+        lambda: flows.make_board(job, flows.plainly),
     )
     return Answer(summary, _show_year, code_of(summary))
 

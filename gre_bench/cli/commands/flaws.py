@@ -44,13 +44,12 @@ def flaws(
     configure_prefect(state)
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.studies.flaws import SCRIPTS, FlawStudy, job_of, plant_edition, study_results, write_results
-    from gre_bench.tasks import steps
 
     chosen = settings_of(settings, edition, override, state)
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
     job = job_of(Job(chosen, state.resolve()), study)
     is_new = not job.store.exists
-    record = plant_edition(job, study, steps.undecorated())
+    record = plant_edition(job, study)
     report = {"edition": study.edition.key, "planted": record}
     if dry_run:
         plan = estimated(job.settings, state, None, None, False)

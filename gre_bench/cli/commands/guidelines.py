@@ -72,7 +72,6 @@ def compare(
         return Answer(summary, _show_comparison, code_of(summary))
     from gre_bench.flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
     from gre_bench.flows.compare_guidelines import compare as plain
-    from gre_bench.tasks import steps
 
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"), tuple(dict.fromkeys(models or ())),
@@ -81,7 +80,7 @@ def compare(
     )  # fmt: skip
     if dry_run:
         return Answer(estimate(job), _show_estimate)
-    summary = perform(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job, steps.undecorated()))
+    summary = perform(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job))
     return Answer(summary, _show_comparison, code_of(summary))
 
 
@@ -108,7 +107,6 @@ def quality(
     """
     configure_prefect(state)
     from gre_bench.flows.review_quality import QualityJob, estimate, judged, review_quality
-    from gre_bench.tasks import steps
 
     job = QualityJob(
         f"quality-{edition}", notes, edition, judge, models_file=models_file,
@@ -116,7 +114,7 @@ def quality(
     )  # fmt: skip
     if dry_run:
         return Answer(estimate(job), show_models)
-    summary = perform(not no_prefect, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
+    summary = perform(not no_prefect, lambda: review_quality(job), lambda: judged(job))
     return Answer(summary, _show_quality, code_of(summary))
 
 
@@ -140,14 +138,13 @@ def generate(
     configure_prefect(state)
     from gre_bench.flows.review_quality import generate as make
     from gre_bench.studies.guidelines import KIND
-    from gre_bench.tasks import steps
     from gre_bench.writing.catalog import WriterContext, study_account
 
     account = study_account(KIND, name)
     writer_context = WriterContext(
         state.resolve() / "replies", models_file, again, account=account, budget=study_budget(bounds)
     )
-    report = make(name, group, model, out, writer_context, steps.undecorated(), state.resolve())
+    report = make(name, group, model, out, writer_context, state.resolve())
     counts = counted(report["reviews"], "review")
     return Answer(report, lambda _: say(f"{out}: a guideline by {model} from {counts} of group {group}"))
 

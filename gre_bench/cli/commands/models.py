@@ -185,13 +185,12 @@ def tune_cache_ngram(
     """
     configure_prefect(state)
     from gre_bench.flows.tune_evaluation_lm import TrainingJob, tune, tune_cache_ngram
-    from gre_bench.tasks import steps
 
     job = TrainingJob(
         judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
         never=tuple(never or ()),
     )  # fmt: skip
-    report = perform(not no_prefect, lambda: tune_cache_ngram(job), lambda: tune(job, steps.undecorated()))
+    report = perform(not no_prefect, lambda: tune_cache_ngram(job), lambda: tune(job))
 
     def show(_: Any) -> None:
         _show_left_out(report)
@@ -238,13 +237,12 @@ def tune_lm(
     with following_training(out, quiet):
         from gre_bench.flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
         from gre_bench.flows.tune_evaluation_lm import tune_lm as plain
-        from gre_bench.tasks import steps
 
         job = TuningJob(
             judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
             never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
         )  # fmt: skip
-        report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
+        report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job))
     return Answer(report, _show_training)
 
 

@@ -48,7 +48,6 @@ def new(
     dry_run: bool = option("--dry-run", "Only say what was understood; store nothing.", False),
     settings: options.SettingsFile = Path("own"),
     override: options.Set = None,
-    no_prefect: bool,
 ) -> Answer:
     """Make an edition of your own papers and reviews.
 
@@ -101,7 +100,7 @@ def new(
         chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})
     if not begun:
         make_edition(state, chosen, understood, 0.0, licence)
-    summary = run_refresh(chosen, state, engine=not no_prefect, quiet=quiet)
+    summary = run_refresh(chosen, state, engine=False, quiet=quiet)
     more = {"understood": lines, "refused": understood.refused, "report": str(report)}
     return first_board(summary, state, more)
 

@@ -85,15 +85,13 @@ def ranked(
     from gre_bench.pipeline.own_reviews import import_candidate, own_name
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.reports.board_rows import one_candidate
-    from gre_bench.tasks import steps
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), texts_first=True))
-    run = steps.undecorated()
-    job, understood = import_candidate(store, job, run, file, name, **how)
+    job, understood = import_candidate(store, job, file, name, **how)
     if not quiet:
         _show_understood(understood)
     with following(store, quiet):
-        summary = refresh(job, run)
+        summary = refresh(job)
     return understood, summary, one_candidate(store, name)
 
 

@@ -74,13 +74,12 @@ def run_refresh(
     with following(store, quiet, engine):
         from gre_bench.flows.annual_refresh import annual_refresh, usable
         from gre_bench.flows.annual_refresh import refresh as plain
-        from gre_bench.tasks import steps
 
         usable(job)
         return perform(
             engine,
             lambda: annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait),
-            lambda: plain(job, steps.undecorated()),
+            lambda: plain(job),
         )
 
 

@@ -20,7 +20,6 @@ from gre_bench.store import Store
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job
-    from gre_bench.tasks.protocol import Steps
 
 LIKELY = 0.5
 """The likelihood from which a reference counts as written by an LM."""
@@ -29,14 +28,13 @@ app = Commands("Test metrics, evaluation LMs, references and guidelines.")
 
 
 @contextmanager
-def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[tuple[Job, Steps]]:
+def _studying(chosen: Settings, state: Path, quiet: bool, retry_failed: bool = False) -> Iterator[Job]:
     """Yields the job of a study and the plain steps, while a bar shows the progress."""
     configure_prefect(state)
     with following(Store(state, chosen.edition.edition), quiet):
         from gre_bench.pipeline.runs.job import Job
-        from gre_bench.tasks import steps
 
-        yield Job(chosen, state.resolve(), retry_failed=retry_failed), steps.undecorated()
+        yield Job(chosen, state.resolve(), retry_failed=retry_failed)
 
 
 @app.command()
@@ -57,7 +55,7 @@ def validate(
 
     if figures is not None:
         folder_to_write(figures)
-    with _studying(chosen, state, quiet, retry_failed) as (job, run):
+    with _studying(chosen, state, quiet, retry_failed) as job:
         from gre_bench.flows.annual_refresh import usable
         from gre_bench.flows.validate_metrics import validate as plain
         from gre_bench.flows.validate_metrics import validate_metrics
@@ -66,7 +64,7 @@ def validate(
         summary = perform(
             not no_prefect,
             lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),
-            lambda: plain(job, run),
+            lambda: plain(job),
         )
     if figures is not None:
         from gre_bench.metrics.validation import draw
@@ -91,14 +89,14 @@ def agree(
     """
     from gre_bench.cli.views.studies import show_agreement
 
-    with _studying(chosen, state, quiet, retry_failed) as (job, run):
+    with _studying(chosen, state, quiet, retry_failed) as job:
         from gre_bench.flows.agree_with_humans import agree as plain
         from gre_bench.flows.agree_with_humans import agree_with_humans
         from gre_bench.flows.annual_refresh import usable
 
         usable(job)
         summary = perform(
-            not no_prefect, lambda: agree_with_humans(chosen, state.resolve(), retry_failed), lambda: plain(job, run)
+            not no_prefect, lambda: agree_with_humans(chosen, state.resolve(), retry_failed), lambda: plain(job)
         )
     return Answer(summary, show_agreement, code_of(summary))
 
@@ -112,10 +110,10 @@ def symmetry(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """
     from gre_bench.cli.views.studies import show_symmetry
 
-    with _studying(chosen, state, quiet) as (job, run):
+    with _studying(chosen, state, quiet) as job:
         from gre_bench.studies.symmetry import check_symmetry
 
-        summary = check_symmetry(job, run)
+        summary = check_symmetry(job)
     return Answer(summary, show_symmetry, code_of(summary))
 
 
@@ -141,9 +139,8 @@ def references(
     store = Store(state, the_edition(edition, state))
     with following(store, quiet):
         from gre_bench.studies.references import study_references
-        from gre_bench.tasks import steps
 
-        report = study_references(state.resolve(), store.key, metric, steps.undecorated(), likelihood, LIKELY)
+        report = study_references(state.resolve(), store.key, metric, likelihood, LIKELY)
     return Answer(report, show_references, code_of(report))
 
 
@@ -159,10 +156,10 @@ def points(chosen: Settings, state: Path, quiet: bool) -> Answer:
     """
     from gre_bench.cli.views.studies import show_points
 
-    with _studying(chosen, state, quiet) as (job, run):
+    with _studying(chosen, state, quiet) as job:
         from gre_bench.studies.points import measure_points
 
-        summary = measure_points(job, run)
+        summary = measure_points(job)
     return Answer(summary, show_points, code_of(summary))
 
 

@@ -51,12 +51,10 @@ def why(
 
     configure_prefect(state)
     from gre_bench.reports.why import why as explained
-    from gre_bench.tasks import steps
 
     store = Store(state, edition)
     signature = headline_signature(store) if metric is None else shown_signatures(store, [metric])[0]
-    run = None if no_recount else steps.undecorated()
-    explanation = explained(state.resolve(), edition, signature, candidate, paper, run)
+    explanation = explained(state.resolve(), edition, signature, candidate, paper, not no_recount)
     report = asdict(explanation) | {"holds": explanation.holds}
     return Answer(report, lambda _: show(explanation, store, state, checks), 0 if explanation.holds else 1)
 

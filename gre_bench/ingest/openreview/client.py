@@ -19,11 +19,10 @@ from gre_bench.core.settings import FetchSettings
 from gre_bench.http.client import masked
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.openreview.transport import TokenExpired, Transport
 
 if TYPE_CHECKING:
     from requests import Response
-
-    from gre_bench.ingest.openreview.transport import Transport
 
 Note = dict[str, Any]
 
@@ -76,10 +75,6 @@ class Forbidden(SourceError):
     """The service refuses to show an item to this account (403). The item may or may not exist."""
 
 
-class TokenExpired(Exception):
-    """The service no longer accepts the login token. The client then logs in again, once."""
-
-
 class OpenReview:
     """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
@@ -96,10 +91,8 @@ class OpenReview:
         login: Login = Login(),
         settings: FetchSettings = FetchSettings(),
     ):
-        from gre_bench.ingest.openreview.transport import Transport
-
         self.api, self.host, self.budget, self.login = api, host.rstrip("/"), budget, login
-        self.transport: Transport = Transport(budget, settings)
+        self.transport = Transport(budget, settings)
         self._client: Any = None
         self._token_spent = False
 

@@ -11,7 +11,6 @@ therefore loses only the answer that it was storing.
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import hashlib
 import json
@@ -20,6 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from filelock import lock_descriptor
 
 from gre_bench.core.errors import LockedError, SourceError
 from gre_bench.core.whole_files import READ_ONLY, put, unwritten
@@ -88,13 +89,11 @@ class Journal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
             self.pdf_file("").parent.mkdir(exist_ok=True)
-            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._file)
+        if not lock_descriptor(self._file, blocking=False):
+            self.__exit__()
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
             whole = self._take_all()

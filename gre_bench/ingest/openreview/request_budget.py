@@ -7,9 +7,7 @@ these two is known. Every response may change the limits.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import Paused, SourceError
-from gre_bench.core.whole_files import put
+from gre_bench.core.whole_files import locked, put
 from gre_bench.http.rate_limits import HOUR, Limit, from_body, from_headers, wait_of
 
 GUESSES = {
@@ -119,21 +117,13 @@ class RequestBudget:
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
         """Locks the file, yields the allowances of all kinds, *kind* among them, and saves them after the block."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            raise SourceError(f"request budget {self.path} cannot be kept: {error.strerror}") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with locked(self.path.with_suffix(".lock"), f"request budget {self.path}"):
             allowances = self._read()
             allowances.setdefault(kind, _guess(kind))
             yield allowances
             tree = {"at": self.clock(), "kinds": {name: asdict(allowances[name]) for name in sorted(allowances)}}
             # Written before and after each request, so it is not synced to disk.
             put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
-        finally:
-            os.close(handle)
 
     def _read(self) -> dict[str, Allowance]:
         try:

@@ -21,7 +21,6 @@ from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 from urllib3.exceptions import HTTPError
 
 from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
-from gre_bench.ingest.openreview.client import TokenExpired
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 
 if TYPE_CHECKING:
@@ -60,6 +59,10 @@ def is_private(scheme: str, host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class TokenExpired(Exception):
+    """The service no longer accepts the login token. The client then logs in again, once."""
 
 
 class Transport(HTTPAdapter):

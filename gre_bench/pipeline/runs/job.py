@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from gre_bench.store import Store, now
 from gre_bench.store.queries import LAST_SETTINGS
 
 if TYPE_CHECKING:
-    from gre_bench.tasks.protocol import Backends
+    from gre_bench.tasks.backends import Backends
     from gre_bench.writing.catalog import WriterContext
 
 STATES = ("planned", "scored", "failed", "excluded", "missing")
@@ -144,6 +144,7 @@ class Job:
     - *changes*: change → id of the candidate that it makes. Only a validation changes reviews.
     - *texts_first*: whether to score nothing while texts of *candidates* are missing.
     - *left_out*: ids of papers to leave out: a validation's, which its evaluation LM or writer was learnt from.
+    - *in_place_of*: what a dry run writes with, in place of a step and its kind of text.
     """
 
     settings: Settings
@@ -155,6 +156,7 @@ class Job:
     changes: Mapping[str, str] = field(default_factory=dict)
     texts_first: bool = False
     left_out: frozenset[str] = frozenset()
+    in_place_of: Callable[[Callable[..., Any], str], Callable[..., Any]] | None = None
 
     @property
     def store(self) -> Store:
@@ -172,7 +174,7 @@ class Job:
 
     @property
     def backends(self) -> Backends:
-        from gre_bench.tasks.protocol import Backends
+        from gre_bench.tasks.backends import Backends
 
         return Backends(self.settings.evaluation_lm, self.settings.embedder, self.writer_context)
 

@@ -17,6 +17,7 @@ from gre_bench.core.errors import GreBenchError
 from gre_bench.core.extensions import extended
 from gre_bench.core.pretrained import located
 from gre_bench.core.resources import PACKAGE
+from gre_bench.core.whole_files import replace_file
 from gre_bench.store import Store
 from gre_bench.store.files import putting
 from gre_bench.store.queries import CURRENT_SIGNATURES, PROGRESS, REASONS, UNCOVERED
@@ -34,10 +35,8 @@ def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _digest_of_copy(store), "inputs": read, "summary": kept})
-        file, beside = store.folder / FILE, store.folder / f"{FILE}.new"
-        with putting(store.key, file, beside):
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)
+        with putting(store.key, store.folder / FILE):
+            replace_file(store.folder / FILE, text.encode(), keep=False)
 
 
 def unchanged(store: Store, job: Job) -> dict[str, Any] | None:

@@ -21,7 +21,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
-from copy import copy
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -33,7 +32,9 @@ from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.runs.job import Job, Progress, recorded
 from gre_bench.store import Store
-from gre_bench.tasks.protocol import Backends, Steps
+from gre_bench.tasks import steps
+from gre_bench.tasks.backends import Backends, SignMetrics
+from gre_bench.tasks.policy import in_flow, task_of
 
 GLANCE_S = 0.02
 CLUSTER_TRIES_S = (0.0, 1.0, 3.0)
@@ -69,7 +70,7 @@ class Runner:
         self._stack.close()
 
     def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Any:
-        return self._runner.submit(step, values)
+        return self._runner.submit(task_of(step), values)
 
     def first_done(self, futures: Sequence[Any]) -> Any:
         raise NotImplementedError
@@ -318,9 +319,9 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
 
 
 @contextmanager
-def working(job: Job, run: Steps, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
+def working(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
     """Records the run of *command* by *job* in its block, which holds the edition's lock; ends the workers with it."""
-    store, workers = job.store, Workers(run, job.settings.run)
+    store, workers = job.store, Workers(job.settings.run)
     with store.lock(command, job.wait_s), recorded(store, command, job.settings) as progress, workers:
         yield store, workers, progress
 
@@ -334,22 +335,20 @@ class Lost:
 class Workers:
     """Runs the steps that need the evaluation LM where *settings* say; a context manager that ends the workers.
 
-    ``steps``: those of *run*, but a worker that has its own LM computes the signatures of metrics. Raises
-    `SettingsError` if *settings* need Prefect and *run* does not use Prefect.
+    ``sign_metrics``: the step of this name; a worker does it if workers have LMs of their own. Raises `SettingsError`
+    if *settings* need Prefect and no flow run is at work here.
     """
 
-    def __init__(self, run: Steps, settings: RunSettings):
-        self._run = run
+    def __init__(self, settings: RunSettings):
         self._settings = settings
         self._distributed = runner_of(settings) is not None
         elsewhere = self._distributed and settings.runner != "threads"
-        if elsewhere and not hasattr(run.score_papers, "submit"):
-            raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
+        if elsewhere and not in_flow():
+            raise SettingsError(
+                f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
+            )
         self._runner: Runner | None = None
-        self.steps = run
-        if elsewhere:
-            self.steps = copy(run)
-            vars(self.steps)["sign_metrics"] = self._signed_by_worker
+        self.sign_metrics: SignMetrics = self._signed_by_worker if elsewhere else steps.sign_metrics
 
     def __enter__(self) -> Workers:
         return self
@@ -368,7 +367,7 @@ class Workers:
         """
         if not self._distributed:
             for chunk in chunks:
-                yield chunk, self._run.score_papers(**quoted_for(self._run.score_papers, values_of(chunk)))
+                yield chunk, steps.score_papers(**quoted(values_of(chunk)))
             return
         at_work: dict[Any, Chunk] = {}
         deaths = 0
@@ -379,8 +378,8 @@ class Workers:
                 values = values_of(chunk)
                 if self._settings.runner != "ray":
                     # Not for Ray: a pickled annotation comes back nested in itself (Prefect 3.8).
-                    values = quoted_for(self._run.score_papers, values)
-                at_work[self._started().submit(self._run.score_papers, values)] = chunk
+                    values = quoted(values)
+                at_work[self._started().submit(steps.score_papers, values)] = chunk
             if not at_work:
                 return
             runner = self._started()
@@ -410,17 +409,17 @@ class Workers:
         runner = self._started()
         try:
             # Unlike waiting for the future itself, this wait can be interrupted under Ray.
-            return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
+            return runner.first_done([runner.submit(steps.sign_metrics, values)]).result()
         except runner.deaths:
             raise LMError("the worker that opened the evaluation LM died, perhaps for lack of memory") from None
 
 
-def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *values* as keyword arguments for *step*, wrapped in Prefect's `quote` if it is a Prefect task.
+def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns *values* as keyword arguments for a step; within a flow run, they are wrapped in Prefect's `quote`.
 
     Otherwise Prefect would search the values for futures.
     """
-    if not hasattr(step, "submit"):
+    if not in_flow():
         return dict(values)
     from prefect.utilities.annotations import quote
 

@@ -48,7 +48,7 @@ from gre_bench.studies.examiners.inputs import (
     grid,
 )
 from gre_bench.studies.examiners.results import KIND, Panel
-from gre_bench.tasks.protocol import Steps
+from gre_bench.tasks import steps
 from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs, study_account
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
 
 
 def instructions(
-    settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
+    settings: StudySettings, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
     """Has LMs write the instructions of the examiners under ``generated`` (Kotonya et al. 2023, §3.2).
 
@@ -331,7 +331,7 @@ def instructions(
     for name, generated in settings.generated.items():
         own = generated.instructions
         chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
-        reply = run.write_instructions(generated.model, writer_context, chat).read
+        reply = steps.write_instructions(generated.model, writer_context, chat).read
         if isinstance(reply, Problem):
             unsound[name] = replace(reply, code=f"instructions_{reply.code}")
         else:

@@ -10,7 +10,6 @@ import sys
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -117,7 +116,7 @@ ESTIMATES = {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, Quali
 
 
 def run(made):
-    return DOING[type(made)](made, steps.undecorated())
+    return DOING[type(made)](made)
 
 
 def estimated(made):
@@ -217,7 +216,7 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
         (folder_of(made) / "good.jsonl").write_text("".join(rows))
         asked, writer_context = server.count, replace(made.writer_context, budget=BudgetSettings(requests=server.count))
         with pytest.raises(BudgetReached, match="paused at budget.requests: .* spent on studies/guidelines/mine"):
-            generate("mine", "good", LM, tmp_path / "own.txt", writer_context, steps.undecorated(), made.state)
+            generate("mine", "good", LM, tmp_path / "own.txt", writer_context, made.state)
         assert server.count == asked and not (tmp_path / "own.txt").exists()
 
 
@@ -243,15 +242,16 @@ def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_i
     assert row["spent"]["outcomes"] == {"ok": 9}
 
 
-def test_a_study_that_was_stopped_or_killed_says_so(job):
+def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
     with scripted_chat(write=answer) as server:
         made = job("guidelines", server.url)
 
         def stop(*_):
             raise Stopped("SIGTERM")
 
-        with pytest.raises(Stopped):
-            compare(made, SimpleNamespace(rate_papers=stop))
+        with monkeypatch.context() as patched, pytest.raises(Stopped):
+            patched.setattr(steps, "rate_papers", stop)
+            compare(made)
         [row] = study_rows(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
@@ -322,12 +322,12 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
     state = tmp_path / "state"
     with scripted_chat(write=odd, when=lambda _: next(stunts, None)) as server:
-        refresh(of_edition(with_papers_read(state), server.url), steps.undecorated())
+        refresh(of_edition(with_papers_read(state), server.url))
         before, asked = tables(state), server.count
     outcomes = query(state, "select task, item, outcome, detail, final from replies order by all")
     assert {row[2] for row in outcomes} >= {"ok", "refused", "unparsable", "failed"}
     shutil.rmtree(state / "editions")
-    refresh(of_edition(state, server.url, f"budget.requests={asked}"), steps.undecorated())
+    refresh(of_edition(state, server.url, f"budget.requests={asked}"))
     assert_same(tables(state), before)
     assert query(state, "select task, item, outcome, detail, final from replies order by all") == outcomes
     assert query(state, "select distinct archived from replies where outcome <> 'no_text'") == [(True,)]
@@ -343,7 +343,7 @@ def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_r
     with scripted_chat() as server:
 
         def validated(state: Path, *bounds: str):
-            return validate(replace(of_edition(state, server.url, *more, *bounds), limit=2), steps.undecorated())
+            return validate(replace(of_edition(state, server.url, *more, *bounds), limit=2))
 
         undisturbed = validated(with_papers_read(tmp_path / "whole"))
         whole = server.count
@@ -385,7 +385,7 @@ def with_outcomes(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http_writer, "RetryPolicy", impatient)
         with scripted_chat(when=due, write=write) as server:
-            refresh(of_edition(with_papers_read(state), server.url), steps.undecorated())
+            refresh(of_edition(with_papers_read(state), server.url))
         return state
 
 
@@ -425,6 +425,6 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(with_outcomes):
 def test_a_problem_that_passed_is_counted_no_more(with_outcomes, tmp_path):
     edition = shutil.copytree(with_outcomes, tmp_path / "state")
     with scripted_chat() as server:
-        refresh(of_edition(edition, server.url), steps.undecorated())
+        refresh(of_edition(edition, server.url))
     found = counted(Store(edition, EDITION).read(OUTCOMES))
     assert found[None, "synopses"] == {"ok": 3} and found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}

@@ -48,7 +48,7 @@ ASKED = {
     "models tune lm": ("--model", "base", *TRAINED),
 }
 """Every command that runs under Prefect, with what it needs to reach its flow."""
-STORES_FIRST = {"new", "study flaws"}
+STORES_FIRST = {"study flaws"}
 """Commands that make an edition from files before its refresh; `refresh` continues it."""
 
 

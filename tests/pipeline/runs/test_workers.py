@@ -38,7 +38,6 @@ from gre_bench.pipeline.runs.workers import (
 )
 from gre_bench.pipeline.runs.workers import _begin as begin_worker
 from gre_bench.store import Store
-from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.faults.killing import descendants, gone
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, refreshed, run, tables, use
@@ -216,7 +215,8 @@ class ScriptedRunner:
 def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
-    with Workers(steps.under_prefect(), RunSettings(runner="processes", workers=2)) as workers:
+    monkeypatch.setattr(workers_module, "in_flow", lambda: True)
+    with Workers(RunSettings(runner="processes", workers=2)) as workers:
         return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
 
 
@@ -231,8 +231,9 @@ def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monke
 def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = ScriptedRunner()
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    monkeypatch.setattr(workers_module, "in_flow", lambda: True)
     prepared = []
-    with Workers(steps.under_prefect(), RunSettings(runner="processes", workers=1)) as workers:
+    with Workers(RunSettings(runner="processes", workers=1)) as workers:
         scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
         next(scored)
         assert len(prepared) == IN_FLIGHT
@@ -257,8 +258,8 @@ def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: p
 
 def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    with pytest.raises(SettingsError, match="leave out --no-prefect"):
-        refresh(Job(demo("run.runner=processes"), tmp_path), steps.undecorated())
+    with pytest.raises(SettingsError, match="needs Prefect: gre-bench refresh, without --no-prefect"):
+        refresh(Job(demo("run.runner=processes"), tmp_path))
     with pytest.raises(SettingsError, match="set run.runner = ray"):
         usable(Job(demo("run.gpus_per_worker=1"), tmp_path))
     if NO_RAY:
@@ -352,7 +353,7 @@ def threaded(state: Path, *overrides: str) -> dict[str, Any]:
     """A refresh by two threads, without the engine; the summary."""
     settings = demo("run.runner=threads", "run.workers=2", "run.chunk_papers=1", *overrides)
     settings = settings.model_copy(update={"evaluation_lm": Elsewhere()})
-    return refresh(Job(settings, state), steps.undecorated())
+    return refresh(Job(settings, state))
 
 
 def test_two_papers_are_asked_about_at_a_time_and_the_tables_are_those_of_one_after_the_other(tmp_path: Path) -> None:

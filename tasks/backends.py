@@ -1,0 +1,23 @@
+"""What metrics compute with, and the type of the step that computes their signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gre_bench.core.records import LMIdentity, Signature
+from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings
+from gre_bench.writing.catalog import WriterContext
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """The settings of everything that metrics compute with; each backend is opened when a step first needs it."""
+
+    evaluation_lm: EvaluationLMSettings
+    embedder: EmbedderSettings
+    writer_context: WriterContext
+
+
+SignMetrics = Callable[..., tuple[LMIdentity, dict[str, Signature]]]
+"""The step ``sign_metrics``, done in this process or by a worker that has an evaluation LM of its own."""
