@@ -84,7 +84,7 @@ Line = Annotated[str, AfterValidator(_line)]
 class Form(BaseModel, strict=True, extra="forbid", frozen=True):
     """The form of a submission, each answer one line.
 
-    - *name*: on the board. *model*, *version*: what wrote the reviews. *date*: when, as 2026-05-01.
+    - *name*: on the board. *model*, *model_version*: what wrote the reviews. *date*: when, as 2026-05-01.
     - *prompt*: how they were written, or where the prompt can be read. *licence*: of the reviews.
     - *contact*: who answers questions. *release*: the release whose papers were reviewed.
     - *reviews_sha256*: digest of the file of reviews.
@@ -92,7 +92,7 @@ class Form(BaseModel, strict=True, extra="forbid", frozen=True):
 
     name: Annotated[str, AfterValidator(_name)]
     model: Line
-    version: Line
+    model_version: Line
     date: Annotated[str, AfterValidator(_date)]
     prompt: Line
     licence: Annotated[str, AfterValidator(_licence)]
@@ -113,9 +113,9 @@ class Checked:
 
 def form_of(answers: dict[str, str | None], reviews: Sequence[Review]) -> Form:
     """Returns the form with *answers* for *reviews*; one `SettingsError` names all that is missing."""
-    missing = [name for name, answer in answers.items() if answer is None]
+    missing = [f"--{name}".replace("_", "-") for name, answer in answers.items() if answer is None]
     if missing:
-        raise SettingsError(f"the form lacks {', '.join(f'--{name}' for name in missing)}: each takes one line of text")
+        raise SettingsError(f"the form lacks {', '.join(missing)}: each takes one line of text")
     try:
         return Form.model_validate(answers | {"reviews_sha256": hashlib.sha256(_packed(reviews)).hexdigest()})
     except ValidationError as error:

@@ -21,7 +21,7 @@ from tests.snapshots import make_sample
 
 EDITION, RELEASE = "SAMPLE-2026", "SAMPLE-2026-r1"
 ANSWERS = {
-    "model": "Reader", "version": "2", "date": "2026-05-01", "prompt": "one prompt, two shots", "licence": "CC BY 4.0",
+    "model": "Reader", "model_version": "2", "date": "2026-05-01", "prompt": "one prompt, two shots", "licence": "CC BY 4.0",
     "contact": "reader@example.org",
 }  # fmt: skip
 WORKFLOWS = resource("deployments", "github")
@@ -44,7 +44,7 @@ def written(file: Path, reviews: dict[str, str]) -> Path:
 
 
 def options(**answers: str) -> list[str]:
-    return [word for name, answer in answers.items() for word in (f"--{name}", answer)]
+    return [word for name, answer in answers.items() for word in (f"--{name.replace('_', '-')}", answer)]
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_form_with_missing_answers_is_one_line_that_names_all_of_them(board, t
     ]
     code, _, error = ended(*words, *options(model="Reader", date="2026-05-01"))
     assert code == 2 and error.count("\n") == 1
-    assert "the form lacks --version, --prompt, --licence, --contact" in error
+    assert "the form lacks --model-version, --prompt, --licence, --contact" in error
     for name, answer, why in (
         ("licence", "CC BY-NC 4.0", "does not let it"), ("date", "May 2026", "not a day"),
         ("contact", "a\nb", "not one line"), ("prompt", "x" * 3000, "not one line"),

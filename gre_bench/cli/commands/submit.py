@@ -32,8 +32,8 @@ def submit(
     release: str = option("--release RELEASE", "Release whose papers were reviewed: its folder, or its name."),
     name: str = option("--as NAME", "Name on the board; the candidate to use if the file has several."),
     out: Path = option("--out -o FOLDER", "New folder for the submission."),
-    model: str | None = option("--model MODEL", f"{_ANSWER}what wrote the reviews.", None),
-    version: str | None = option("--version VERSION", f"{_ANSWER}the model's version.", None),
+    model: str | None = option("--model NAME", f"{_ANSWER}what wrote the reviews.", None),
+    model_version: str | None = option("--model-version VERSION", f"{_ANSWER}the model's version.", None),
     date: str | None = option("--date DAY", f"{_ANSWER}when they were written, such as 2026-05-01.", None),
     prompt: str | None = option("--prompt TEXT", f"{_ANSWER}how they were written; a prompt or an address.", None),
     licence: str | None = option("--licence NAME", f"{_ANSWER}licence of the reviews, such as 'CC BY 4.0'.", None),
@@ -42,7 +42,7 @@ def submit(
     where: options.Where = None,
     partial: bool = option("--partial", "Leave out rows that cannot be used, instead of stopping.", False),
 ) -> Answer:
-    """Pack a candidate's reviews as a submission to a published board.
+    """Pack a candidate's reviews for a published board.
 
     Reads the reviews as rank does and checks what can be checked without the board. The folder has the reviews and a
     form about them. Nothing is scored: the board's organiser does that.
@@ -60,8 +60,8 @@ def submit(
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
     own = [review for review in imported.reviews if review.text]
     answers = {
-        "name": name, "model": model, "version": version, "date": date, "prompt": prompt, "licence": licence,
-        "contact": contact, "release": about,
+        "name": name, "model": model, "model_version": model_version, "date": date, "prompt": prompt,
+        "licence": licence, "contact": contact, "release": about,
     }  # fmt: skip
     form, faults = form_of(answers, own), faults_of_texts(own)
     if not faults:
