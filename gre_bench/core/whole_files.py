@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,7 +57,9 @@ def usable(owner: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{owner} cannot be used: {error.strerror or error}") from None
+        link = error.errno == errno.ELOOP
+        why = "it is a symbolic link; delete it" if link else error.strerror or error
+        raise StoreError(f"{owner} cannot be used: {why}") from None
 
 
 @contextmanager

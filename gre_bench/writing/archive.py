@@ -127,7 +127,7 @@ class ReplyArchive:
 
 def _opened(path: Path) -> int:
     """Opens *path* to be overwritten. Its content stays until then: emptied, its room would be anybody's."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
 def _sync(folder: Path) -> None:

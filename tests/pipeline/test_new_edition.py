@@ -296,7 +296,7 @@ def test_an_organiser_s_folder_becomes_a_board_by_the_one_command_of_the_documen
         if "--human form.csv" in line
     ]
     arguments = shlex.split(command.partition(" ```")[0], comments=True)
-    code, out, said = call(*arguments[1:], "--no-prefect")
+    code, out, said = call(*arguments[1:])
     assert code == GOOD, said
     told = " ".join(out.split())
     assert "pdfs: 12 papers" in told and "25 rows: 24 used · 1 blank" in told

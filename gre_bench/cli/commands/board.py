@@ -6,6 +6,7 @@ None of them waits for a run.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from gre_bench.store.queries import (
     SEPARATION,
     STRATA,
     UNCOVERED,
+    LeaderboardRow,
 )
 
 
@@ -116,9 +118,7 @@ def leaderboard(
         measured = correctness_of(store)
         if measured or details:
             say(correctness_line(measured))
-        if who := next((row["candidate"] for row in own if row["kind"] == "model" and row["scored"]), ""):
-            why = f"gre-bench why {store.key} {shlex.quote(plain(who))}{in_state(state)}"
-            say(f"next: {why}   # its best and worst papers")
+        _say_next(store.key, own, state)
         if details:
             if measured:
                 shown.show_correctness(measured)
@@ -130,6 +130,13 @@ def leaderboard(
             shown.show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
 
     return Answer(report, show_board)
+
+
+def _say_next(edition: str, own: Sequence[LeaderboardRow], state: Path) -> None:
+    """Prints how to see why the first model of *own*, the board of *edition*, has its score."""
+    if who := next((row["candidate"] for row in own if row["kind"] == "model" and row["scored"]), ""):
+        why = f"gre-bench why {edition} {shlex.quote(plain(who))}{in_state(state)}"
+        say(f"next: {why}   # its best and worst papers")
 
 
 def history(

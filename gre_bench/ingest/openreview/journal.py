@@ -89,7 +89,7 @@ class Journal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
             self.pdf_file("").parent.mkdir(exist_ok=True)
-            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
         if not lock_descriptor(self._file, blocking=False):
