@@ -165,7 +165,7 @@ def conclude(
         outcome, message = "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
     elif unfinished:
         why = next((f": {row['example'] or row['reason']}" for row in reasons if row["unfinished"]), "")
-        outcome, message = "incomplete", f"{counted(unfinished, 'pair')} still missing{why}; run the same command again"
+        outcome, message = "incomplete", f"{counted(unfinished, 'pair')} still missing{why}; run it again"
     progress.end(outcome, message, metrics)
     summary = {"edition": store.key, "run_id": progress.run_id, "outcome": outcome, "message": message}
     return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more

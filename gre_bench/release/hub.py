@@ -18,7 +18,9 @@ import pyarrow
 import yaml
 from pyarrow import parquet
 
+from gre_bench.board.words import p_value
 from gre_bench.core.settings import edition_of
+from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.release.database import FOLDER
 from gre_bench.release.manifest import sha256
 from gre_bench.release.pages.board import Board, Entry, number
@@ -102,45 +104,35 @@ def _card(boards: Sequence[Board], names: Sequence[str], about: Mapping[str, Any
 
 
 def _section(board: Board) -> str:
-    in_order = board.validation.startswith("validated")
-    parts = [f"## {_cell(board.title)}", _cell(board.answer), f"The metric: {_cell(board.validation)}."]
+    parts = [f"## {markdown_cell(board.title)}", markdown_cell(board.answer)]
+    parts.append(f"The metric: {markdown_cell(board.validation)}.")
     shown = [entry for entry in board.entries if entry.mean is not None]
-    parts.append(_table(board, [entry for entry in shown if not entry.group], in_order))
-    if grouped := [entry for entry in shown if entry.group]:
-        parts += ["Groups, each compared within itself:", _table(board, grouped, in_order)]
+    parts.append(_table(board, [entry for entry in shown if not entry.group]))
+    for group, line in board.groups.items():
+        parts += [f"Group {markdown_cell(group)}: {markdown_cell(line)}"]
+        parts += [_table(board, [entry for entry in shown if entry.group == group])]
     return "\n\n".join(filter(None, parts))
 
 
-def _table(board: Board, entries: Sequence[Entry], in_order: bool) -> str:
+def _table(board: Board, entries: Sequence[Entry]) -> str:
     heads = ["rank", "candidate", f"score ({board.unit})", "vs human", "p"]
-    rows = [
+    rows = (
         [
-            entry.ranks if in_order and entry.ranks else "–",
-            _cell(entry.candidate),
+            entry.ranks if board.orders and entry.ranks else "–",
+            markdown_cell(entry.candidate),
             number(entry.mean),
             _difference(entry),
-            _p(entry.p) if in_order else "",
+            p_value(entry.p) if board.orders else "",
         ]
         for entry in entries
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
+    )
+    return "\n".join(markdown_table(heads, rows))
 
 
 def _difference(entry: Entry) -> str:
     if entry.difference is None or entry.difference_low is None or entry.difference_high is None:
         return ""
     return f"{number(entry.difference)} ({number(entry.difference_low)} to {number(entry.difference_high)})"
-
-
-def _p(value: float | None) -> str:
-    return "" if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _cell(text: str) -> str:
-    """Returns *text* as plain Markdown in one cell of a table: names come from files of others."""
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
 
 
 def _benchmark(boards: Sequence[Board], about: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from gre_bench.board.words import COLUMNS, LMOrder, answer, headline, number
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.terminal import counted, without_controls
+from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.plots.drawing import Interval, intervals, span_of
 from gre_bench.store.queries import LeaderboardRow
 
@@ -50,20 +49,18 @@ def as_markdown(
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
             own: list[Any] = [row | {"group_name": None} for row in members]
             title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
-            parts += [f"## {_text(title)}{_text(f', group {group}, ranked among itself') if group else ''}"]
-            parts += [_text(answer(own, orders.get(name, ())))]
+            parts += [
+                f"## {markdown_cell(title)}{markdown_cell(f', group {group}, ranked among itself') if group else ''}"
+            ]
+            parts += [markdown_cell(answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
-                parts += [f"![{_text(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"]
+                parts += [
+                    f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
+                ]
             parts += [_table(own)]
     return "\n\n".join(parts)
 
 
 def _table(rows: Sequence[LeaderboardRow]) -> str:
-    lines = [[column.head for column in SIX], ["---" if column.head == "candidate" else "---:" for column in SIX]]
-    lines += [[_text(column.cell(row)) for column in SIX] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _text(text: str) -> str:
-    """Returns *text* so that Markdown shows it as it is, in one line."""
-    return re.sub(r"([\\`*_~\[\]<>|&#])", r"\\\1", " ".join(without_controls(text).split()))
+    cells = ([markdown_cell(column.cell(row)) for column in SIX] for row in rows)
+    return "\n".join(markdown_table([column.head for column in SIX], cells, [c.head != "candidate" for c in SIX]))

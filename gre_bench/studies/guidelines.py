@@ -190,9 +190,7 @@ def keep(
     measure = yardstick({paper: given for paper, given in human.items() if paper in rated})
     missing = sum(outcome.missing for outcome in results)
     problem = next((item.problem for item in ratings if item.problem and not item.problem.final), None)
-    message = (
-        f"{counted(missing, 'rating')} still missing: {problem.message}; run the same command again" if problem else ""
-    )
+    message = f"{counted(missing, 'rating')} still missing: {problem.message}; run it again" if problem else ""
     summary: dict[str, Any] = {
         "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
         "message": message, "source": dict(source), "seed": seed,

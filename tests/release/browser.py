@@ -54,8 +54,9 @@ class Tab:
         self.send("Page.navigate", url="about:blank")
         self.asked.clear()
         self.send("Page.navigate", url=page.resolve().as_uri())
-        # Before the load event has ended, Chromium replaces the entry of the history that a step would add.
-        self.until("location.protocol === 'file:' && performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
+        self.until("location.protocol + document.readyState === 'file:complete'")
+        # At its limit of 50 entries, Chromium's history loses the entry before the next step.
+        self.send("Page.resetNavigationHistory")
         self.asked[:] = [url for url in self.asked if url.split("#")[0] != page.resolve().as_uri()]
 
     def ask(self, expression: str) -> Any:

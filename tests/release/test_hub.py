@@ -47,12 +47,6 @@ def test_the_card_shows_what_the_board_shows_and_no_order_where_the_metric_is_no
     assert "| 1" not in text
 
 
-def test_a_name_from_elsewhere_is_text_on_the_card():
-    from gre_bench.release.hub import _cell
-
-    assert _cell("a|b\n# <script>[x](y)") == r"a\|b \# \<script\>\[x\](y)"
-
-
 def test_the_benchmark_has_a_task_for_each_metric_on_the_page(folder):
     stated = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))
     with opened(folder) as connection:

@@ -199,7 +199,7 @@ def keep(
     if missing:
         problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
         problem = next(item for item in problems if item is not None and not item.final)
-        message = f"{counted(missing, 'grade')} still missing: {problem.message}; run the same command again"
+        message = f"{counted(missing, 'grade')} still missing: {problem.message}; run it again"
     sheets = [agreement_sheet(outcomes, tests), cost_sheet(outcomes)]
     sheets += [panel_sheet(panel)] if panel else []
     sheets += pairs_sheets(played) if played else []
