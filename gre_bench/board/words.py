@@ -103,6 +103,9 @@ def note(row: LeaderboardRow) -> str:
     return ", ".join(filter(None, [unranked, *states, chance, same, few, row["note"]]))
 
 
+HUMAN_IS = "human: one human review of each paper, scored as a candidate's"
+
+
 COLUMNS = (
     BoardColumn("rank", "in parentheses what tests allow, 95% for all candidates at once", ranks),
     BoardColumn("candidate", "who wrote the reviews", lambda row: row["candidate"]),
@@ -311,8 +314,9 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMO
 
     Scores grow with length. The human baseline is what reviewers are compared with, so it never leads.
     """
-    by = _listed([each.lm for each in lm_orders]) if len(lm_orders) > 1 else "one evaluation LM"
-    sentence = f"{_short(leader)} leads by {by}{_ahead(leader, ranked, lm_orders[0])}."
+    by = f" by {_listed([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
+    sentence = f"{_short(leader)} leads{by}{_ahead(leader, ranked, lm_orders[0])}."
+    sentence += "" if by else " Only one evaluation LM has scored this."
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):

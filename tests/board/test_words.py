@@ -67,7 +67,11 @@ def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
 @pytest.mark.parametrize(
     ("names", "steps", "sentences"),
     [
-        ("ab", every("ab"), "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers."),
+        (
+            "ab",
+            every("ab"),
+            "a leads, ahead of b (p <0.001) on 40 of 40 papers. Only one evaluation LM has scored this.",
+        ),
         ("ab", {}, "No model leads: no test tells any two of 2 models apart. a and b are not told apart."),
         (
             "abc",
@@ -78,13 +82,13 @@ def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
         (
             "abcd",
             every("abcd") | {("b", "c"): 0.0, ("c", "d"): 0.0},
-            "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers. In ranks 2 to 4, no two "
+            "a leads, ahead of b (p <0.001) on 40 of 40 papers. Only one evaluation LM has scored this. In ranks 2 to 4, no two "
             "neighbours are told apart.",
         ),
         (
             "abcde",
             every("abcde") | {("b", "c"): 0.0, ("d", "e"): 0.0},
-            "a leads by one evaluation LM, ahead of b (p <0.001) on 40 of 40 papers. b and c are not told apart; nor d "
+            "a leads, ahead of b (p <0.001) on 40 of 40 papers. Only one evaluation LM has scored this. b and c are not told apart; nor d "
             "and e.",
         ),
         (
@@ -146,7 +150,7 @@ def test_the_answer_says_who_is_not_ranked_and_why_but_counts_no_control():
     control = row("generic", None, kind="control", unranked="control")
     rows = ranked("ab")
     told = [lm_order("lm", rows, every("ab"))]
-    assert answer([*rows, one, control], told).endswith("papers. m is not ranked: only 36 of 60 pairs scored.")
+    assert answer([*rows, one, control], told).endswith("scored this. m is not ranked: only 36 of 60 pairs scored.")
     seen = [row(f"c{k}", None, unranked=f"contaminated: learnt until 202{k}") for k in range(2)]
     assert answer([*rows, one, *seen], told).endswith(
         "3 entries are not ranked: only 36 of 60 pairs scored; contaminated (2)."
@@ -213,7 +217,7 @@ def test_no_number_is_minus_nought():
 
 def test_groups_have_answers_of_their_own():
     rows = ranked("ab", row("c", 1, group_name="g"))
-    assert answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads by one evaluation LM, ahead of b")
+    assert answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads, ahead of b")
 
 
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():

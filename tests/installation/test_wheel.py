@@ -125,7 +125,7 @@ def test_the_demo_and_every_command_need_nothing_but_the_installation_and_work_f
     shutil.rmtree(installed.folder / "state", ignore_errors=True)
     shown = installed.call(installed.program, "demo", *engine)
     assert f"{EDITION} · GEM-S (abstract) in nats · 30 papers" in shown
-    assert "reviewer-thorough leads by one evaluation LM, ahead of reviewer-hasty (p <0.001)" in shown
+    assert "reviewer-thorough leads, ahead of reviewer-hasty (p <0.001)" in shown
     # The records of validations come along, and signatures are those of a checkout.
     assert "validated on ICLR-2023" in shown
     assert "gre-bench rank REVIEWS.csv --edition SAMPLE-2026 --as NAME" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import comparison as shown
+from gre_bench.cli.views import screen
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import edition_parts
@@ -84,7 +86,13 @@ def compare(
         if len(names) == 2 and are_lms(Store(state, edition), names):
             return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
         report = compare_candidates(state, edition, names, metric)
-        return Answer(report, lambda _: shown.show_candidates(report, details or bool(metric)))
+        why = f"next: gre-bench why {report['edition']} {shlex.quote(screen.plain(report['compared'][0]))}"
+
+        def show_both(_: Any) -> None:
+            shown.show_candidates(report, details or bool(metric))
+            screen.say(f"{why}{screen.in_state(state)}   # its best and worst papers")
+
+        return Answer(report, show_both)
     if len(names) == 2 and not published and _are_releases(names, state):
         from gre_bench.reports.comparisons import compare_releases
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gre_bench.board.words import is_validated, ranks, with_half
+from gre_bench.board.words import HUMAN_IS, is_validated, ranks, with_half
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Answer
 from gre_bench.cli.commands.options import METRICS, argument, option
@@ -160,7 +160,7 @@ def _papers(explanation: Why, state: Path) -> None:
     ]
     fitted.table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
     if any(row["human"] is not None for row in shown):
-        say("human: one human review of each paper, scored as a candidate's", style="dim")
+        say(HUMAN_IS, style="dim")
     if papers:
         edition, metric = explanation.edition, explanation.signature["metric"]
         name = shlex.quote(screen.plain(explanation.candidate))

@@ -14,6 +14,7 @@ from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
     FEWEST_PAPERS,
+    HUMAN_IS,
     LMOrder,
     answer,
     at_human_length,
@@ -210,7 +211,17 @@ def _table(
         notes += [CONTROLS] if _a_copier_leads(rows) else []
         screen.say_all([line for line in notes if line not in printed])
         printed.update(notes)
+    if printed is None or HUMAN_IS not in printed:
+        screen.say_all(_what_human_is(rows, printed))
     screen.say_all([few_papers(row["papers"] for row in rows if row["rank"] is not None)])
+
+
+def _what_human_is(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
+    """Returns a line on the human baseline, unless a note on it says what it is; marks it as *printed*."""
+    lines = [HUMAN_IS for row in rows if row["kind"] == "human" and row["score"] is not None and not row["note"]]
+    if printed is not None:
+        printed.update(lines)
+    return lines
 
 
 def _a_copier_leads(rows: Sequence[LeaderboardRow]) -> bool:
@@ -274,7 +285,7 @@ def _cautions(
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
         say(
-            f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews",
+            f"all {seen} models may have read these reviews (contaminated); each has a rank, since none is clean",
             style="yellow",
         )
     if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
