@@ -112,7 +112,7 @@ def test_where_every_model_of_a_group_is_contaminated_the_board_ranks_them_and_c
     assert rows["model-a"] == rows["late"] == [True, None, "contaminated"]
     assert rows["apart"] == [True, None, "clean"]
     told = shown("leaderboard", "--metric", "gem", "--state", state)[1]
-    assert "all 2 models are contaminated" in told
+    assert "all 2 models may have read these reviews (contaminated)" in told
     assert "contaminated models score" not in told
 
 
