@@ -46,7 +46,7 @@ faults: $(VENV)/.test            ## kills, faults of servers, disks, files and c
 lint: $(VENV)/.lint             ## style, types, and who imports whom
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
-	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/pyrefly check --python-interpreter-path $(BIN)/python --summary=none
 	@$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.docs             ## the site of docs/, its links checked: build/site

@@ -209,7 +209,7 @@ def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried
 
     *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
-    verdicts = []
+    verdicts: list[Row] = []
     for metric, signature in signatures.items():
         rows = [row for row in effects if row["metric"] == metric]
         verdicts.append({

@@ -373,7 +373,7 @@ def _board_class() -> type[pandas.DataFrame]:
             return BoardFrame
 
         def _repr_html_(self) -> str | None:
-            return str(_picture(self)) + (super()._repr_html_() or "")  # pyright: ignore
+            return str(_picture(self)) + (super()._repr_html_() or "")  # pyrefly: ignore
 
     return BoardFrame
 

@@ -100,7 +100,7 @@ def note(row: LeaderboardRow) -> str:
     few = f"few judgments ({row['median_lines']:.0f}, human {row['human_lines']:.0f})" if row["few_lines"] else None
     same = "one text for all papers" if row["above_chance"] == row["above_chance_high"] == 0 else None
     unranked = row["unranked"] if row["kind"] != "control" else None
-    return ", ".join(filter(None, [unranked, *states, chance, same, few, row["note"]]))
+    return ", ".join(part for part in (unranked, *states, chance, same, few, row["note"]) if part)
 
 
 HUMAN_IS = "human: one human review of each paper, scored as a candidate's"

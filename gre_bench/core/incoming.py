@@ -216,7 +216,7 @@ class _Metered(io.RawIOBase):
         self._file, self._meter = file, Meter(path)
         packed = path.suffix == ".gz" or os.pread(file.fileno(), 2, 0) == b"\x1f\x8b"
         self._packed = os.fstat(file.fileno()).st_size if packed else 0
-        self._source = gzip.GzipFile(fileobj=io.BufferedReader(file)) if self._packed else file  # pyright: ignore
+        self._source = gzip.GzipFile(fileobj=io.BufferedReader(file)) if self._packed else file  # pyrefly: ignore
         self._count = 0
 
     def readable(self) -> bool:
@@ -230,7 +230,7 @@ class _Metered(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         self._meter.tick()
-        count = self._source.readinto(buffer) or 0  # pyright: ignore
+        count = self._source.readinto(buffer) or 0  # pyrefly: ignore
         self._count += count
         if self._packed:
             check_expansion(self._meter.name, self._packed, self._count)

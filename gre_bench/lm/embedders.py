@@ -215,6 +215,7 @@ def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[s
     for module, folder in zip(model, folders, strict=True):
         inner = getattr(module, "auto_model", None)
         if inner is not None:
+            # pyrefly: ignore[missing-attribute]
             _, loaded = type(inner).from_pretrained(
                 str(folder), local_files_only=True, output_loading_info=True, **weights
             )
@@ -283,7 +284,7 @@ def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
     """
     known: Container[str] = ()
     with suppress(ImportError):
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyrefly: ignore
 
         known = CONFIG_MAPPING_NAMES
     config = _json(folder, module_folder / "config.json")

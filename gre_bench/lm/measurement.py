@@ -284,7 +284,8 @@ def random_weights(
     from transformers import LlamaConfig, LlamaForCausalLM
 
     device = chosen_device(device, f"random model {shape}")
-    config = LlamaConfig(**{"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]})
+    chosen: dict[str, Any] = {"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]}
+    config = LlamaConfig(**chosen)
     usual = torch.get_default_dtype()
     torch.set_default_dtype(getattr(torch, dtype))
     try:

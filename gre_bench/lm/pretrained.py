@@ -349,6 +349,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
             plain.load_state_dict(model.state_dict(), assign=True)
             plain.tie_weights()
             plain.save_pretrained(folder)
+            # pyrefly: ignore[missing-attribute]
             tokenizer.save_pretrained(folder)
         _forget(folder / "config.json", _OF_THE_FILE)
         _forget(folder / "tokenizer_config.json", ("name_or_path", "is_local", "local_files_only", "gguf_file"))
@@ -356,6 +357,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         # The loaders of transformers raise almost anything.
         reason = " ".join(f"{error or type(error).__name__}".split())[:300]
         raise LMError(f"{entry.name} could not be converted: {reason}") from error
+    # pyrefly: ignore[missing-attribute]
     if not tokenizer.chat_template:
         raise LMError(f"{entry.name} could not be converted: its file has no chat template")
 

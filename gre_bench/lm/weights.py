@@ -68,7 +68,7 @@ class Weights:
     @property
     def rows(self) -> int:
         """The number of token ids that the model has embeddings for."""
-        return self.model.get_input_embeddings().num_embeddings  # pyright: ignore[reportReturnType]
+        return self.model.get_input_embeddings().num_embeddings  # pyrefly: ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def open_weights(
         )  # fmt: skip
     tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
     with blamed(folder, "its weights cannot be loaded"), no_bars():
-        model, loaded = AutoModelForCausalLM.from_pretrained(  # pyright: ignore[reportGeneralTypeIssues]
+        model, loaded = AutoModelForCausalLM.from_pretrained(  # pyrefly: ignore
             str(base), **packed, local_files_only=True, trust_remote_code=False, use_safetensors=True,
             dtype=getattr(torch, dtype), attn_implementation=attention, output_loading_info=True,
         )  # fmt: skip
@@ -342,6 +342,7 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
     except ImportError as error:
         raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
     with blamed(model or folder, "its tokenizer cannot be read"):
+        # pyrefly: ignore[bad-return]
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 

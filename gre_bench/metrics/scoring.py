@@ -33,7 +33,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
@@ -251,7 +251,9 @@ def score(
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
     """Returns *case* with its texts folded to ASCII, and without stray lines, if *settings* say so."""
     form = settings.form if case.source == "judgments" else "as_written"
-    texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
+    texts: dict[str, Any] = {
+        name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")
+    }
     return replace(case, **texts)
 
 

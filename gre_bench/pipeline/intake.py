@@ -241,7 +241,7 @@ def file_sha256(path: Path) -> str:
         lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
         return hashlib.sha256(lines.encode()).hexdigest()
     with regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+        return hashlib.file_digest(file, "sha256").hexdigest()  # pyrefly: ignore
 
 
 MOST_READ = 300
@@ -287,7 +287,7 @@ def described(
     candidates = []
     for row in map(dict, summaries):
         # The example is the first line of the candidate's longest judgments.
-        lines = text_of.get(row.pop("longest_id"), "").splitlines()
+        lines = str(text_of.get(row.pop("longest_id"), "")).splitlines()
         candidates.append(row | {"example": lines[0] if lines else None})
     return {"writer": writer, "candidates": candidates}
 

@@ -91,7 +91,7 @@ def bench_scoring(
     measured = measurement.report(weights, load.papers, timings, load.pairs, peak)
     for method in measured.values():
         method["hours_per_edition"] = EDITION_PAIRS / method["pairs_per_s"] / 3600
-    result = {"model": weights.folder.name, "dtype": weights.dtype, "device": str(weights.model.device),
+    result: dict[str, Any] = {"model": weights.folder.name, "dtype": weights.dtype, "device": str(weights.model.device),
               "load": load.described, "pairs": load.pairs, "rounds": rounds,
               "matmul_peak_tflops": 2 * peak / 1e12, "methods": measured, "notes": notes}  # fmt: skip
     if growth and "trie" in methods:

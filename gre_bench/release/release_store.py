@@ -153,7 +153,7 @@ class ReleaseStore:
             beside = self.building_folder(name)
             try:
                 shutil.copytree(folder, beside, dirs_exist_ok=True)
-            except (OSError, shutil.Error) as error:
+            except OSError as error:
                 why = getattr(error, "strerror", None) or "a file cannot be copied"
                 raise SourceError(f"{folder} cannot be copied to {self.folder}: {why}") from None
             if log.exists():

@@ -157,7 +157,7 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
         orders = lm_orders_of(partial(fetch, connection), signature_id, own)
         board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
         ordered.append(replace(board, tipping=tipping or ""))
-    if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
+    if lacking := headline_lacks(board_rows, wanted):  # pyrefly: ignore
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
     return tuple(ordered)
 
@@ -181,17 +181,17 @@ def _board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
         signature_id=signature["signature_id"],
-        answer=f"{answer(board_rows, orders)} {no_human(board_rows)}".rstrip(),  # pyright: ignore[reportArgumentType]
+        answer=f"{answer(board_rows, orders)} {no_human(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
         untested=untested(ranked),
         ties=tuple(ties(ranked)),
         tests=orders[0].tests.tests if orders else (),
-        exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyright: ignore[reportArgumentType]
+        exposed=tuple(filter(None, [*exposed(signature, exposures), MINUS.sub("−", contamination_gap(gap))])),  # pyrefly: ignore
         about=tuple((title, value) for title, value in about if value != "none"),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
-        groups={name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyright: ignore[reportArgumentType]
+        groups={name: answer([{**row, "group_name": None} for row in board_rows if row["group_name"] == name], orders)  # pyrefly: ignore
                 for name in {row["group_name"] for row in board_rows} if name},
     )  # fmt: skip
 
@@ -201,13 +201,13 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
             "extrapolated", "usd", "conflict", "above_chance", "above_chance_high", "surely_above_chance")  # fmt: skip
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row[name] is not None]
     return Entry(
-        **{name: row[name] for name in same},  # pyright: ignore[reportArgumentType]
+        **{name: row[name] for name in same},  # pyrefly: ignore
         mean=row["score"],
         difference=row["vs_human"],
         difference_low=row["vs_human_low"],
         difference_high=row["vs_human_high"],
         tied=tied,
-        at_length=at_human_length(row),  # pyright: ignore[reportArgumentType]
+        at_length=at_human_length(row),  # pyrefly: ignore
         contamination=row["contamination"] if row["contamination"] != "none" else None,
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row["judged"] else None,

@@ -401,7 +401,7 @@ def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence
         return None
     tests = family_of(store.read, board[0]["signature_id"], board)
     test = tests.between(*names)
-    return test and {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)}
+    return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)} if test else None
 
 
 def _surely(test: PairTest) -> str | None:
@@ -484,13 +484,14 @@ def _closest(
 
 def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]]:
     own = ("signature_id", *LM)
+    # pyrefly: ignore[bad-typed-dict-key]
     return {name: [first[name], second[name]] for name in first if name not in own and first[name] != second[name]}
 
 
 def _by_both(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
     sides = _shared_pairs(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
     kept = sides[0]
-    row = {
+    row: dict[str, Any] = {
         "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (first, second)],
         "differ_in": _differing(first, second), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),

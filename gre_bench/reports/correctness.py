@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from gre_bench.board.words import other_signature
 from gre_bench.core.errors import SourceError, StoreError
@@ -115,7 +115,7 @@ def correctness_of(store: Store) -> Results | None:
     try:
         results = load_json(file.read_bytes())
         _Written.model_validate(results)
-    except (OSError, ValueError, ValidationError, SourceError):
+    except (OSError, ValueError, SourceError):
         raise StoreError(f"{file} is damaged; make it again: gre-bench study flaws --edition {store.key}") from None
     board = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
     unlike = [metric for metric, own in results["signatures"].items() if board.get(metric, own) != own]

@@ -131,6 +131,7 @@ class ReleaseTables(Store):
     def columns(self, query: Any, **parameters: Any) -> list[list[Any]]:
         return fetch_columns(self._connection, query, **parameters)
 
+    # pyrefly: ignore[bad-override]
     def transaction(self) -> AbstractContextManager[Any]:
         return nullcontext(self._connection)
 

@@ -136,7 +136,9 @@ def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Orig
 def _recount(answer: Why, store: ReadCopy, source: Origin, kept: Mapping[tuple[str, str], Case]) -> None:
     """Scores the cases *kept* again, and records in *answer* whether scores and signature are unchanged."""
     today = signed_again(store, answer.signature, source)
+    # pyrefly: ignore[bad-typed-dict-key]
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
+    # pyrefly: ignore[bad-typed-dict-key]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
     answer.check("the evaluation LM and engine are those that scored", not different, detail)
     scored = scored_again(store, answer.signature, source, list(kept.values()))

@@ -77,6 +77,7 @@ SignatureRow = TypedDict("SignatureRow", {
 CURRENT_SIGNATURES = Query("current_signatures", SignatureRow)
 PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
 CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
+# pyrefly: ignore[not-callable]
 LMS_OF_METRIC = Query("lms_of_metric", TypedDict("LmOfMetricRow", {"evaluation_lm": str, "signature_id": str}))
 UncoveredRow = TypedDict("UncoveredRow", {"candidate": str, "papers": int, "lacking": int, "examples": list[str]})
 UNCOVERED = Query("uncovered", UncoveredRow)

@@ -213,7 +213,7 @@ def _label(
         by_point = values[source] if source else beside
         for key in keys:
             numbers = [by_point[point.point_id][key] for point in compared]
-            row: Row = {"metric": source, "score": key}
+            row: dict[str, Any] = {"metric": source, "score": key}
             for within in (False, True):
                 start = "within_" if within else ""
                 try:

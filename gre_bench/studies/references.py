@@ -237,6 +237,7 @@ def _same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origi
     today = signatures[signature["metric"]]
     if different := [name for name, value in signature.items() if getattr(today, name) != value]:
         changes = "; ".join(
+            # pyrefly: ignore[bad-typed-dict-key]
             f"{name}: {signature[name]} then, {getattr(today, name)} now"
             for name in different
             if name != "signature_id"

@@ -170,7 +170,7 @@ def trainable(weights: Weights, settings: TuningSettings, start: Adapter | None 
     _refuse_tied(weights, settings.lora_targets)
     config = LoraConfig(
         task_type="CAUSAL_LM", bias="none", r=settings.lora_r, lora_dropout=settings.lora_dropout,
-        lora_alpha=settings.lora_alpha,  # pyright: ignore[reportArgumentType]
+        lora_alpha=settings.lora_alpha,  # pyrefly: ignore
         target_modules=sorted(settings.lora_targets),
     )  # fmt: skip
     torch.manual_seed(settings.seed)
@@ -261,7 +261,7 @@ def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
     Training would adapt only one of the two. Merging the adapter into the shared matrix would change both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
-    if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]
+    if None in ends or ends[0].weight is not ends[1].weight:  # pyrefly: ignore
         return
     for name, module in weights.model.named_modules():
         target = next((suffix for suffix in targets if f".{name}".endswith(f".{suffix}")), None)

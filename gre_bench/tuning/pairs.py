@@ -114,10 +114,11 @@ def rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[s
     by_writers: dict[frozenset[str], list[int]] = {}
     for index, paper in enumerate(papers):
         by_writers.setdefault(paper.writers, []).append(index)
-    rival_texts = []
+    rival_texts: list[tuple[str, ...]] = []
     for index, paper in enumerate(papers):
         draw = random.Random(f"rivals {seed} {paper.paper_id}")
         peers = np.array(by_writers[paper.writers])
+        # pyrefly: ignore[missing-attribute]
         alike = (matrix[peers] @ matrix[[index]].T).toarray().ravel() / sizes[peers]
         nearest = peers[np.argsort(-alike, kind="stable")[: _NEAR + 1]].tolist()
         near = [other for other in nearest if papers[other].paper_id != paper.paper_id][:_NEAR]

@@ -212,7 +212,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:  # pyrefly: ignore
         query, key, value, out, *kept = ctx.saved_tensors
         heads, groups = key.shape[1], query.shape[1] // key.shape[1]
         size = query.shape[3]
@@ -274,6 +274,6 @@ class _HeadLoss(torch.autograd.Function):
         return total.float()
 
     @staticmethod
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:  # pyrefly: ignore
         (slopes,) = ctx.saved_tensors
         return slopes * above.to(slopes.dtype), None, None, None

@@ -67,7 +67,9 @@ class HttpWriter:
         retry_policy = retry_policy or RetryPolicy()
         concurrency = model.limits.concurrency or retry_policy.concurrency
         self.retry_policy = replace(retry_policy, concurrency=concurrency)
-        self.rate_limiter = rate_limiters and RateLimiter(model.server, model.limits, rate_limiters, concurrency)
+        self.rate_limiter = (
+            RateLimiter(model.server, model.limits, rate_limiters, concurrency) if rate_limiters else None
+        )
         self._client: HttpClient | None = None
 
     def __repr__(self) -> str:
@@ -202,7 +204,8 @@ class HttpWriter:
             result = self._completion(answer.body)
         # JSON escapes may have hidden the key in the body.
         texts = {name: client.masked(getattr(result.reply, name) or "") for name in ("text", "detail", "model")}
-        return replace(result, reply=replace(result.reply, **{name: text for name, text in texts.items() if text}))
+        kept: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        return replace(result, reply=replace(result.reply, **kept))
 
     def _completion(self, body: bytes) -> CompletionResult:
         """Reads the content of a response; subclasses that request more than text override this method."""

@@ -61,7 +61,7 @@ class InspectWriter(HttpWriter):
             result = _failed(error, provider)
         secrets = [secret for secret in (provider.api_key, self.model.key()) if secret]
         texts = {name: getattr(result.reply, name) for name in ("text", "detail", "model")}
-        kept = {name: masked(text, secrets, "[key]") for name, text in texts.items() if text}
+        kept: dict[str, Any] = {name: masked(text, secrets, "[key]") for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
 
 

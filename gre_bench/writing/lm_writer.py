@@ -170,7 +170,7 @@ class LMTextWriter:
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
         useless = [index for index, item in enumerate(results) if item.outcome == "unparsable" and item.archived]
         if useless and getattr(self.writer, "again", False):
-            self.writer.set_aside([chats[index] for index in useless], sampling)  # pyright: ignore[reportAttributeAccessIssue]
+            self.writer.set_aside([chats[index] for index in useless], sampling)  # pyrefly: ignore
             answers = self.writer.write([chats[index] for index in useless], sampling)
             for index, reply in zip(useless, answers, strict=True):
                 results[index] = _read(items[index], reply, reads[index])

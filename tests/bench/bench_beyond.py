@@ -59,7 +59,7 @@ class Teller:
             asked.append([Prediction(own, known, each.judgments[self.writer], PROMPT) for each in entry.references])
         due = list(dict.fromkeys(each for of_paper in asked for each in of_paper if each not in self.kept))
         for each, span in zip(due, results_of(self.lm, due), strict=True):
-            self.kept[each] = span.total  # pyright: ignore[reportAttributeAccessIssue]
+            self.kept[each] = span.total
         return np.array([np.mean([self.kept[each] for each in of_paper]) for of_paper in asked])
 
 

@@ -44,7 +44,7 @@ def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
             ]
             row: dict[str, Any] = {"metric": one["metric"], "contrast": item.name}
             for lm, scores in sides.items():
-                test = paired(Pairs(*columns, scores).of_candidates(names), names)  # pyright: ignore[reportArgumentType]
+                test = paired(Pairs(*columns, scores).of_candidates(names), names)
                 assert test is not None
                 row[lm] = abs(test.difference) / (test.sd / math.sqrt(test.papers))
             rows.append(row)

@@ -96,7 +96,7 @@ def of_one_stance(
         if not (x and other and y):
             continue
         synopsis = abstracts[paper] if signature["metric"] == "gem_s_abstract" else None
-        totals = [span.total for span in lm.logprob([Prediction(each, synopsis, y) for each in (x, other, None)])]  # pyright: ignore[reportAttributeAccessIssue]
+        totals = [span.total for span in lm.logprob([Prediction(each, synopsis, y) for each in (x, other, None)])]
         scores[candidate, paper, reference] = totals[0] - totals[2], totals[0] - totals[1]
         if count % 100 == 0:
             print(f"{count}/{len(keys)} pairs", file=sys.stderr, flush=True)

@@ -82,7 +82,7 @@ def main() -> None:
     for first, second in combinations(names, 2):
         differences = (scores[first] - scores[second]).dropna()
         papers: dict[str, list[float]] = defaultdict(list)
-        for (paper, _), value in differences.items():  # pyright: ignore[reportGeneralTypeIssues]
+        for (paper, _), value in differences.items():
             papers[paper].append(float(value))
         groups = [np.array(values) for values in papers.values()]
         if (estimate := terms(groups)) is not None:

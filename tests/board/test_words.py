@@ -39,7 +39,7 @@ def row(name: str, rank: int | None, low: int = 1, high: int = 1, tied: bool = F
         "candidate": name, "rank": rank, "tied": tied, "kind": "model", "tests": 3, "few_lines": False,
         "validation": "validated on ICLR-2020", "metric": "gem", "signature_id": "s",
     }  # fmt: skip
-    return {**empty, **counts, **given, **told, **more}  # pyright: ignore[reportReturnType]
+    return {**empty, **counts, **given, **told, **more}
 
 
 def lm_order(lm: str, rows: list[LeaderboardRow], steps: dict[tuple[str, str], float], papers: int = 40) -> LMOrder:

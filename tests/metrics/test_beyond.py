@@ -43,7 +43,7 @@ class World:
 def scores(world: World) -> np.ndarray:
     """The score of each (x, y, z)."""
     cases = [Case("p", "c", "r", "judgments", x, y, z) for x in TEXTS for y in TEXTS for z in TEXTS]
-    found = LogprobMetric(BEYOND, world, SETTINGS, "s").score(cases)  # pyright: ignore[reportArgumentType]
+    found = LogprobMetric(BEYOND, world, SETTINGS, "s").score(cases)
     return np.array([each.value for each in found]).reshape(3, 3, 3)
 
 

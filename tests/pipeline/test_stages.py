@@ -121,10 +121,10 @@ def test_the_reviews_of_other_papers_begin_half_the_list_away_and_end_at_its_sta
         )
         for number in range(5)
     ]
-    given = material(load(None, ()), entries, 2)  # pyright: ignore[reportArgumentType]
+    given = material(load(None, ()), entries, 2)
     assert given.others == ("review 4", "review 0")
     assert (given.text, given.title, given.abstract) == ("review 2", "title 2", "abstract 2")
-    by_rule = material(load(None, ()), entries, 2, "rule")  # pyright: ignore[reportArgumentType]
+    by_rule = material(load(None, ()), entries, 2, "rule")
     assert (by_rule.text, by_rule.others) == ("judgments 2", ("judgments 4", "judgments 0"))
 
 

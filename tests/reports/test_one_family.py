@@ -89,7 +89,7 @@ class Boards:
     def signature(lm: str) -> SignatureRow:
         row: dict[str, Any] = dict.fromkeys(SignatureRow.__annotations__, "x")
         row |= {"metric": "gem", "signature_id": lm, "evaluation_lm": lm, "chance": "none", "form": "as_written"}
-        return row  # pyright: ignore[reportReturnType]
+        return row
 
 
 Verdicts = dict[tuple[str, str, str], set[str]]
@@ -113,14 +113,14 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
         numbers[lm].setdefault((min(first, second), max(first, second)), set()).add(round(p, 12))
 
     every = [PlannedContrast(name=f"{a}-{b}", first=a, second=b) for a, b in combinations(store.names, 2)]
-    for row in contrast_rows(store, every, [store.signature(lm) for lm in LMS], []):  # pyright: ignore[reportArgumentType]
+    for row in contrast_rows(store, every, [store.signature(lm) for lm in LMS], []):
         if row["problem"] is None:
             by_p(row["evaluation_lm"], row["first"], row["second"], row["p_holm"], row["difference"])
             number(row["evaluation_lm"], row["first"], row["second"], row["p_holm"])
     monkeypatch.setattr(contrasts, "Store", lambda *_: store)
     monkeypatch.setattr(contrasts, "shown_signatures", lambda *_: [store.signature(lm) for lm in LMS])
     for first, second in combinations(store.names, 2):
-        rows = compare_candidates(None, "", [first, second], None)["candidates"]  # pyright: ignore[reportArgumentType]
+        rows = compare_candidates(None, "", [first, second], None)["candidates"]
         for lm, row in zip(LMS, rows, strict=True):
             if row["problem"]:
                 continue

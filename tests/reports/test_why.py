@@ -174,10 +174,10 @@ def test_a_pair_without_a_score_keeps_its_reason(state):
 
 def test_papers_weigh_alike_however_many_pairs_they_have():
     pairs = [{"paper_id": paper, "state": "scored", "value": value} for paper, value in (("a", 1), ("a", 3), ("b", 8))]
-    answer = Why("E-2026", "c", {}, {"score": 5.0}, {}, pairs)  # pyright: ignore[reportArgumentType]
+    answer = Why("E-2026", "c", {}, {"score": 5.0}, {}, pairs)
     check_mean(answer)
     assert answer.holds and answer.checks[0]["what"] == "the board's +5.000000 is the mean over 2 papers of 3 pairs"
-    answer.board["score"] = 4.0  # pyright: ignore[reportOptionalSubscript, reportGeneralTypeIssues]
+    answer.board["score"] = 4.0
     check_mean(answer)
     assert not answer.holds
 

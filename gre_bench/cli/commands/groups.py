@@ -79,7 +79,7 @@ def answering(work: Callable[..., Answer | None]) -> Callable[..., None]:
         raise typer.Exit(answer.code)
 
     command.__name__, command.__doc__ = work.__name__, work.__doc__
-    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__signature__ = inspect.Signature(parameters)  # pyrefly: ignore
     command.__annotations__ = {}
     return command
 
@@ -201,5 +201,5 @@ def _without_types(params: list[Any]) -> list[Any]:
         if isinstance(param, TyperOption) and param.is_flag:
             param.metavar = ""
         elif isinstance(param, TyperArgument) and param.metavar:
-            param.display_type_rich = lambda ctx: None  # pyright: ignore[reportAttributeAccessIssue]
+            param.display_type_rich = lambda ctx: None  # pyrefly: ignore
     return params

@@ -373,6 +373,7 @@ def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
         return
     shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
     rows_shown = [
+        # pyrefly: ignore[bad-typed-dict-key]
         (row["candidate"] or "–", row["purpose"], row["model"], *(f"{row[name]:,}" for name in ("asked", *shown)))
         for row in rows
     ]

@@ -147,7 +147,7 @@ def show_symmetry(summary: Row) -> None:
 
 def _show_coefficients(name: str, rows: list[Row], summary: Row) -> None:
     order = in_order(row["metric"] for row in rows)
-    lines = []
+    lines: list[tuple[Any, ...]] = []
     for row in sorted(rows, key=lambda row: order.index(row["metric"])):
         title = recipe_of(row["metric"]).title
         if row["value"] is None:

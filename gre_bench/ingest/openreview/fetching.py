@@ -269,6 +269,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
                 problem = f"listed {len(seen)} of {count} under {invitation}, then {EMPTY_PAGES} empty pages"
                 advice = "run it again later, or accept the shorter listing: --set fetch.short_listing=true"
                 raise ServiceDown(f"{client.host}: {problem}; {advice}")
+        # pyrefly: ignore[unbound-name]
         fresh = {str(note.get("id")) for note in page.notes} - seen
         if required and not pages and not page.notes:
             raise SourceError(

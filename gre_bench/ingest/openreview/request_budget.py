@@ -149,7 +149,8 @@ def _allowance(entry: Mapping[str, Any], back: float) -> Allowance:
     for name, limit in limits.items():
         if limit.resets_at is not None:
             limits[name] = replace(limit, resets_at=limit.resets_at - back)
-    return Allowance(**{**entry, "limits": limits, "not_before": max(0.0, entry.get("not_before", 0.0) - back)})
+    fields: dict[str, Any] = {**entry, "limits": limits, "not_before": max(0.0, entry.get("not_before", 0.0) - back)}
+    return Allowance(**fields)
 
 
 def _rolled(limit: Limit, now: float) -> Limit:

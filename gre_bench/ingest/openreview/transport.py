@@ -138,7 +138,8 @@ class Transport(HTTPAdapter):
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
         """Returns the response with its complete body; raises an error if a time limit passes."""
         began, connect_s = time.monotonic(), min(CONNECT_S, self.policy.timeout_s)
-        response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)})
+        options = {**options, "stream": True, "timeout": (connect_s, self.policy.timeout_s)}
+        response = super().send(request, **options)
         self.answered.add(urlsplit(request.url or "").netloc)
         pieces: list[bytes] = []
         # Not iter_content, which waits for a full block: a body may arrive in small pieces.

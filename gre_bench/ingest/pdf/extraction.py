@@ -66,7 +66,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
         return PdfText("not_a_pdf", notes=(refused,))
     if len(data) > LARGEST:
         return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
-    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyright: ignore[reportPrivateImportUsage]
+    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyrefly: ignore
     pymupdf.TOOLS.mupdf_display_errors(False)
     cut = cut_off(data)
     try:

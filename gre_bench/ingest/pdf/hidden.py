@@ -234,7 +234,7 @@ def _findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> Iterator[Fi
     places = np.flatnonzero(why != "")
     breaks = np.flatnonzero((why[places[1:]] != why[places[:-1]]) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks) if len(places) else ():
-        kind: Kind = str(why[run[0]])  # pyright: ignore[reportAssignmentType]
+        kind: Kind = str(why[run[0]])  # pyrefly: ignore
         if text := glyphs.joined(run).strip():
             yield Finding(kind, number, glyphs.bounds(run), readable(text))
 

@@ -247,7 +247,8 @@ class PdfText:
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
         findings = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
-        return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)})
+        read: dict[str, Any] = {"words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)}
+        return cls(**{**fields, **read})
 
 
 MAGIC = b"%PDF-"

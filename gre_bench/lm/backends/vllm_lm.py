@@ -20,7 +20,6 @@ a span is a reason to ask again.
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import math
 import os
@@ -326,7 +325,7 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
     try:
         array = numpy.load(io.BytesIO(base64.b64decode(scores, validate=True)), allow_pickle=False)
-    except (TypeError, ValueError, OSError, EOFError, binascii.Error) as error:
+    except (TypeError, ValueError, OSError, EOFError) as error:
         return _broken("misaligned", f"prompt_token_id_logprobs that cannot be read ({' '.join(str(error).split())})")
     expected = (conversation.last - conversation.first + 1, 1)
     if array.shape != expected or array.dtype.kind != "f":

@@ -175,7 +175,7 @@ class Batches(OneByOne):
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
         """Groups the indices of *conversations* into batches within the token budget, longest conversations first."""
-        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyrefly: ignore
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
             tokens = conversations[batches[-1][0]].last * (len(batches[-1]) + 1) if batches else 0
@@ -255,9 +255,9 @@ class Trie:
         rows, indices, targets = (torch.tensor(each, device=hidden.device) for each in (rows, indices, pack.targets))
         values = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
         most = _LOGITS_ON_CPU if hidden.device.type == "cpu" else _LOGITS_ON_GPU
-        size = max(1, most // head.weight.shape[0])  # pyright: ignore[reportOptionalMemberAccess]
+        size = max(1, most // head.weight.shape[0])  # pyrefly: ignore
         for start in range(0, len(rows), size):
-            logits = head(hidden[rows[start : start + size]])  # pyright: ignore[reportOptionalCall]
+            logits = head(hidden[rows[start : start + size]])  # pyrefly: ignore
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()

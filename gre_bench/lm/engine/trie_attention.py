@@ -295,7 +295,7 @@ def _variable(q: Tensor, k: Tensor, v: Tensor, ranges: Round, scale: float, *, c
     # torch 2.11 has no such option, and wants as many key heads as query heads.
     if "enable_gqa" not in inspect.signature(varlen_attn).parameters:
         grouped, (k, v) = {}, (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
-    return varlen_attn(  # pyright: ignore[reportReturnType]
+    return varlen_attn(  # pyrefly: ignore
         q, k, v, ranges.query_starts, ranges.key_starts, ranges.longest_query, ranges.longest_key,
         return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), **grouped,

@@ -116,7 +116,7 @@ def _environment() -> Environment:
         board_picture,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
-    environment.globals |= {"terms": TERMS, "all_states": STATES}
+    environment.globals |= {"terms": TERMS, "all_states": STATES}  # pyrefly: ignore[bad-assignment]
     return environment
 
 

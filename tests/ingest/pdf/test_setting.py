@@ -214,7 +214,7 @@ def test_lines_of_a_script_without_blanks_are_running_text_and_are_joined_withou
     rows = [row(text, 100 + 12 * number) for number in range(4)]
     assert prose(rows, Type(10, 12)) == [True] * 4
     assert reads_as_prose(rows, Type(10, 12))
-    assert joined(rows, words={}) == 4 * text  # pyright: ignore[reportArgumentType]
+    assert joined(rows, words={}) == 4 * text
 
 
 def test_words_are_pieces_between_blanks_or_as_many_letters_as_a_word_has():

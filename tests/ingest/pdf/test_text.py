@@ -317,7 +317,7 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
 )  # fmt: skip
 def test_rows_are_prose_if_they_are_enough_words_of_the_running_text(text, size, gap, is_prose):
     row = SimpleNamespace(text=text, size=size, gap=gap)
-    assert reads_as_prose([row], Type(10.0, 12.0)) is is_prose  # pyright: ignore[reportArgumentType]
+    assert reads_as_prose([row], Type(10.0, 12.0)) is is_prose
 
 
 def test_a_notice_at_the_end_of_a_column_of_the_first_page_is_no_part_of_the_abstract():
