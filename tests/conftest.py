@@ -14,10 +14,14 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-import hypothesis
 import pytest
-import typer.main
-import typer.testing
+
+try:
+    import hypothesis
+    import typer.main
+    import typer.testing
+except ModuleNotFoundError:  # a GPU machine with torch alone proves the kernels: pytest -m gpu tests/lm/test_cuda.py
+    hypothesis = typer = None
 
 from tests.once import begin
 from tests.tiers import (  # noqa: F401 (hooks)
@@ -48,14 +52,15 @@ os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 
 # An example may take its time: a machine may be slow, and busy with other things. The same examples come each time,
 # unless new ones are asked for, as `make test-all` does; then there are twice as many.
-hypothesis.settings.register_profile(
-    "any_machine",
-    deadline=None,
-    max_examples=100 if "GRE_BENCH_NEW_EXAMPLES" in os.environ else 50,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    derandomize="GRE_BENCH_NEW_EXAMPLES" not in os.environ,
-)
-hypothesis.settings.load_profile("any_machine")
+if hypothesis:
+    hypothesis.settings.register_profile(
+        "any_machine",
+        deadline=None,
+        max_examples=100 if "GRE_BENCH_NEW_EXAMPLES" in os.environ else 50,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        derandomize="GRE_BENCH_NEW_EXAMPLES" not in os.environ,
+    )
+    hypothesis.settings.load_profile("any_machine")
 
 # Only a test marked `pretrained` sees the models that this user has fetched: the others pass on a machine without them.
 FETCHED = os.environ.get("GRE_BENCH_MODELS")
@@ -108,7 +113,8 @@ OWN_FOLDER = begin()
 """The folder of what is done once a run, in the process that made it."""
 
 # The tree of commands is made of their signatures at each call: 30 ms, some hundred times a run.
-typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+if typer:
+    typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 
 def pytest_unconfigure() -> None:
