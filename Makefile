@@ -9,6 +9,9 @@ WORKERS ?= -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --maxprocesses 4
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # What a lock file names, with the hashes it names, and nothing else: setuptools comes from requirements/build.txt.
 LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation
+# uv takes a fifth of pip's time, but reads no settings of pip, such as a mirror's address: then pip does it.
+UV     := $(BIN)/uv pip install --python $(BIN)/python --quiet --require-hashes --no-deps --no-build-isolation
+INSTALL = echo "installing $(1)"; $(UV) --compile-bytecode -r $(1) 2>/dev/null || $(LOCKED) -r $(1)
 OWN    := $(PIP) --no-deps --no-build-isolation -e .
 
 PURE := architecture board catalogs contracts core http prompts ranking stats store
@@ -86,24 +89,24 @@ $(VENV)/.build: $(VENV)/bin/python requirements/build.txt
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.build pyproject.toml requirements/base.txt
-	$(LOCKED) -r requirements/base.txt
+	@$(call INSTALL,requirements/base.txt)
 	$(OWN)
 	@touch $@
 
 # The CPU build of torch where an index of yours has it; else that of PyPI, for Linux with the libraries of CUDA.
 $(VENV)/.test: $(VENV)/.build pyproject.toml requirements/test.txt requirements/torch.txt requirements/torch-cpu.txt
-	$(LOCKED) -r requirements/test.txt
+	@$(call INSTALL,requirements/test.txt)
 	$(LOCKED) -r requirements/torch-cpu.txt 2>/dev/null || $(LOCKED) -r requirements/torch.txt
 	$(OWN)
 	@$(BIN)/python -m pip check
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.lint: $(VENV)/.test requirements/lint.txt
-	$(LOCKED) -r requirements/lint.txt
+	@$(call INSTALL,requirements/lint.txt)
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base requirements/docs.txt
-	$(LOCKED) -r requirements/docs.txt
+	@$(call INSTALL,requirements/docs.txt)
 	@touch $@
 
 $(TOOLS)/.installed: Makefile

@@ -15,8 +15,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 INDEX = "https://pypi.org/simple"
-BUILD = ("setuptools>=80",)
-"""What builds the project, and those of its packages that come as source alone."""
+BUILD = ("setuptools>=80", "uv==0.13.9")
+"""What builds the project, and those of its packages that come as source alone; and what installs them quickly."""
 TORCH = re.compile(r"(cuda|nvidia)-|(torch|triton)$")
 CPU_BUILD = {"torch==2.13.0": "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"}
 """SHA-256 of the CPU build of a version, which is not on PyPI: for Linux, x86-64, Python 3.11."""
