@@ -153,7 +153,10 @@ def is_text(value: object) -> bool:
 
 def shown(value: Any) -> str:
     """Returns a short form of *value*, a cell of a row, for messages."""
-    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")
+    if value in (None, ""):
+        return "?"
+    text = repr(value)[1:-1] if isinstance(value, str) else repr(value)
+    return text[:60]
 
 
 def read_name(row: Row, key: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
-from gre_bench.ingest.records.cells import read_prose
+from gre_bench.ingest.records.cells import read_prose, shown
 from gre_bench.ingest.records.columns import ColumnNames, PaperIds, UnsureError, as_id, stated, with_fields
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, ordered_labels, papers_from, points_from, reviews_from
 from tests.one_line import one_line
@@ -412,3 +412,11 @@ def test_a_file_without_points_and_an_order_without_its_column_are_one_line(tmp_
     for text in ("verdict", "verdict=wrong", "verdict=a,a", "=a,b", "verdict=a,,b"):
         with pytest.raises(SettingsError, match="write LABEL=WORST"):
             ordered_labels([text])
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [("'-1,5", "'-1,5"), ("it's", "it's"), ("7-8", "7-8"), (6.5, "6.5"), ("", "?"), ("a\nb", r"a\nb")],
+)
+def test_a_message_shows_a_cell_as_it_is_written(value: object, form: str) -> None:
+    assert shown(value) == form
