@@ -11,7 +11,7 @@ itself. Its probability is (1 − α) P + α Q, P from HUMAN and Q from AI; α i
 sentences. Intervals: 95%, resampling papers.
 
 The first table plants reviews of AI, of papers or of LMs that Q has not seen, among human reviews of either year, until
-their share of sentences is reached. A cell has the mean estimate of 20 plantings, and how many of their intervals hold
+their share of sentences is reached. A cell has the mean estimate of 10 plantings, and how many of their intervals hold
 the truth. The second table reads texts that are known as a whole.
 """
 
@@ -32,7 +32,7 @@ from gre_bench.store import Store
 
 DESCRIBING = re.compile(r"[a-z]*(?:ly|al|ive|ous|ful|able|ible|ic|less|ary|(?<!m)ent|ant)")
 SHARES = (0.0, 0.1, 0.2, 0.3)
-REVIEWS, PLANTINGS, RESAMPLES = 200, 20, 200
+REVIEWS, PLANTINGS, RESAMPLES = 200, 10, 100
 FEWEST, LIMIT = 5, 30.0
 """The fewest sentences of either side with a word that counts, and the largest log ratio of a sentence."""
 
@@ -69,7 +69,7 @@ def share(ratios: np.ndarray) -> float:
     """Returns the α of the largest likelihood: the likelihood is concave, so its slope falls."""
     gain = np.expm1(ratios)
     low, high = 0.0, 1.0
-    for _ in range(30):
+    for _ in range(15):
         middle = (low + high) / 2
         low, high = (middle, high) if (gain / (1 + middle * gain)).sum() > 0 else (low, middle)
     return low

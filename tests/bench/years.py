@@ -1,6 +1,7 @@
 """Prints how much human reviews of a paper tell of each other, year by year, and whether AI-like words are why.
 
-    python -m tests.bench.years STATE HUMAN AI [--second LM KEPT] [--papers 30]
+    python -m tests.bench.years STATE HUMAN AI [--stance criticizes]
+    python -m tests.bench.years STATE HUMAN AI --second LM KEPT [--papers 30] [--years 2020 2026]
 
 STATE: a folder with an edition of each year, with the metrics GEM and GEM-S (abstract). `edition.avoid_learnt` keeps
 out papers that the LM or the writer by rule was taught. A paper has one human candidate and two references, so that no
@@ -11,11 +12,13 @@ year has more references than another. HUMAN, AI: as for `tests.bench.ai_like`.
 - *per 100 words*: of the reference's judgments, all nats over all words; *of 150 to 350 words*: where the judgments of
   both reviews have as many.
 - *words*, *judged*: of a review and of its judgments, means by paper.
-- *AI-like*: the share of sentences that read like an AI's; *over half*: reviews with more than a half of such.
 
-The second table is of pairs of the reviews of a year by their shares of AI-like sentences. With --second, the last
-table has the first --papers papers of each year that LM was not taught, with one reference: by both LMs. Its scores go
-into the file KEPT, so a stopped run continues.
+The second table has the share of sentences that read like an AI's, and the reviews of which more than a half do. The
+third is of pairs of the reviews of a year by these shares.
+
+With --stance, only judgments of this stance count, and the edition's LM scores them again. With --second, the table has
+the first --papers papers of each year that LM was not taught, with one reference each, by both LMs. Its scores go into
+the file KEPT, so a stopped run continues.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from gre_bench.stats.intervals import clustered_error, paired_test, student_test
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import PLANNED_SIGNATURES
 from tests.bench.ai_like import Wording, human_reviews, interval, share, show, sides
-from tests.bench.chance_terms import stored
+from tests.bench.chance_terms import of_one_stance, stored
 
 METRICS = ("gem_s_abstract", "gem")
 LEVEL, WINDOW = 0.95, (150, 350)
@@ -140,8 +143,8 @@ def of_window(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if all(WINDOW[0] <= count <= WINDOW[1] for count in pair.words)]
 
 
-def agreement(known: dict[int, Year], shares: dict[int, dict[str, float]], wording: Wording) -> Iterator[list[str]]:
-    """A row a year: agreement by each metric, words, and the share of AI-like sentences."""
+def agreement(known: dict[int, Year]) -> Iterator[list[str]]:
+    """A row a year: agreement by each metric, and words."""
     for year, each in known.items():
         cells: list[str] = []
         for metric in METRICS:
@@ -154,12 +157,16 @@ def agreement(known: dict[int, Year], shares: dict[int, dict[str, float]], wordi
         for counts in (reviews, judged):
             test = paired_test([fmean(own) for own in counts.values()], LEVEL)
             cells.append(f"{test.value:.0f} ±{test.high - test.value:.0f}")
-        if year in shares:
-            sentences = [np.concatenate([wording.ratios(text) for _, text in own]) for own in each.reviews.values()]
-            found = interval(sentences)
-            over = fmean(value > MOST for value in shares[year].values())
-            cells += ["{:.0%} ({:.0%}, {:.0%})".format(*found), f"{over:.1%} of {len(shares[year])}"]
-        yield [str(year), str(len(papers)), *cells, *[""] * (10 - len(cells))]
+        yield [str(year), str(len(papers)), *cells]
+
+
+def ai_like(known: dict[int, Year], shares: dict[int, dict[str, float]], wording: Wording) -> Iterator[list[str]]:
+    """A row a year: the share of AI-like sentences, and of reviews that have more than a half of such."""
+    for year, own in shares.items():
+        texts = known[year].reviews.values()
+        found = interval([np.concatenate([wording.ratios(text) for _, text in each]) for each in texts])
+        over = fmean(value > MOST for value in own.values())
+        yield [str(year), str(len(own)), "{:.0%} ({:.0%}, {:.0%})".format(*found), f"{over:.1%}"]
 
 
 def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> Iterator[list[str]]:
@@ -173,6 +180,24 @@ def by_likeness(known: dict[int, Year], shares: dict[int, dict[str, float]]) -> 
             cells = [cell(pairs, per_words, 1) for pairs in chosen.values()]
             if all(cells):
                 yield [str(year), title, str(len(chosen[METRICS[0]])), *cells]
+
+
+def of_stance(known: dict[int, Year], stance: str) -> Iterator[list[str]]:
+    """A row a year: agreement where only judgments of one *stance* count, in reviews and references."""
+    start = f"The reviewer {stance}"
+    for year, each in known.items():
+        cells: list[str] = []
+        for metric in METRICS:
+            signature = next(row for row in each.store.read(PLANNED_SIGNATURES) if row["metric"] == metric)
+            scores, _, _ = of_one_stance(each.store, signature, [HUMAN], stance, each.lm.rpartition("-")[0])
+            pairs = []
+            for pair in each.pairs[metric]:
+                if both := scores.get((HUMAN, pair.paper, pair.reviews[1])):
+                    lines = [line for line in each.judged[pair.reviews[1]].splitlines() if line.startswith(start)]
+                    words = pair.words[0], len(" ".join(lines).split())
+                    pairs.append(pair._replace(value=both[1], words=words))
+            cells += [str(len(pairs)), cell(pairs, mean, 1), cell(pairs, per_words, 1)]
+        yield [str(year), *cells]
 
 
 def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator[list[str]]:
@@ -207,10 +232,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("state", "human", "ai"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--stance")
     parser.add_argument("--second", nargs=2, metavar=("LM", "KEPT"))
     parser.add_argument("--papers", type=int, default=30)
+    parser.add_argument("--years", type=int, nargs="+", help="only these")
     asked = parser.parse_args()
-    known = {edition_of(key).year: read(asked.state, key) for key in sorted(find_editions(asked.state))}
+    known = {edition_of(key).year: read(asked.state, key) for key in sorted(find_editions(asked.state))
+             if not asked.years or edition_of(key).year in asked.years}  # fmt: skip
     titles = [recipe_of(metric).title for metric in METRICS]
     if asked.second:
         lm, kept = asked.second
@@ -219,14 +247,19 @@ def main() -> None:
         ]
         show(["ICLR", "papers", *head], second(known, lm, Path(kept), asked.papers))
         return
+    if asked.stance:
+        head = [column for title in titles for column in ("pairs", title, f"{title}, per 100 words")]
+        show(["ICLR", *head], of_stance(known, asked.stance))
+        return
+    forms = ("", ", per 100 words", ", of 150 to 350 words")
+    show(["ICLR", "papers", *(f"{title}{form}" for title in titles for form in forms), "words", "judged"],
+         agreement(known))  # fmt: skip
     human, ai = sides(asked.human, asked.ai)
     wording = Wording(human, [text for texts in ai.values() for _, text in texts])
     shares = {year: {name: share(ratios) for own in each.reviews.values() for name, text in own
                      if len(ratios := wording.ratios(text))}
               for year, each in known.items() if year >= TAUGHT_HUMAN}  # fmt: skip
-    forms = ("", ", per 100 words", ", of 150 to 350 words")
-    show(["ICLR", "papers", *(f"{title}{form}" for title in titles for form in forms), "words", "judged", "AI-like",
-          "over half"], agreement(known, shares, wording))  # fmt: skip
+    show(["ICLR", "reviews", "AI-like sentences", "reviews of over half"], ai_like(known, shares, wording))
     show(["ICLR", "AI-like sentences", "pairs", *(f"{title}, per 100 words" for title in titles)],
          by_likeness(known, shares))  # fmt: skip
 
