@@ -29,7 +29,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def read(state: Path, key: str) -> Year:
     writer = signatures[METRICS[0]]["writer"]
     with store.reading() as connection:
 
-        def rows(sql: str, *values: str) -> list[tuple[str, ...]]:
+        def rows(sql: str, *values: str) -> list[Any]:
             return connection.execute(sql, values).fetchall()
 
         judged = dict(rows("select review_id, text from judgments where writer = ?", writer))
