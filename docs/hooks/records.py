@@ -21,10 +21,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from escaping import MADE
+
+from gre_bench.plots.drawing import Interval, intervals, span_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "data" / "measurements"
@@ -34,10 +37,6 @@ PAGES = (
     *sorted((ROOT / "data").glob("evaluation_lm/*/*.md")),
     ROOT / "data" / "judgments" / "README.md",
 )
-PICTURES = {
-    ROOT / "docs" / "images" / "board.svg": ROOT / "data/releases/ICLR-2022-llms-r1/figures/gem_s_abstract_scores.svg"
-}
-"""Picture of a page → the figure of a release that it shows."""
 MARKED = re.compile(r"(<!-- record ([\w.-]+) -->\n).*?(<!-- end of record -->)", re.DOTALL)
 
 
@@ -58,13 +57,41 @@ def filled(page: str, known: dict[str, dict[str, Any]]) -> str:
     return MARKED.sub(lambda match: f"{match[1]}\n{table(known[match[2]])}\n{match[3]}", page)
 
 
+def board_picture(_: Mapping[str, dict[str, Any]]) -> str:
+    """The figure of the release that comes with the program."""
+    return (ROOT / "data/releases/ICLR-2022-llms-r1/figures/gem_s_abstract_scores.svg").read_text(encoding="utf-8")
+
+
+def years_picture(known: Mapping[str, dict[str, Any]]) -> str:
+    """How much human reviews of a paper tell of each other, by year, with 95% intervals."""
+    table = known["agreement-by-year"]["table"]
+    rows: list[Interval | str] = []
+    for title in ("GEM-S (abstract)", "GEM"):
+        place = table["head"].index(f"{title}, per 100 words")
+        rows.append(title)
+        for row in table["rows"]:
+            value, half = (float(part) for part in row[place].replace("−", "-").split(" ±"))
+            name, text = f"ICLR {row[0]}", row[place].partition(" ")[0]
+            rows.append(Interval(name, value, text, value - half, value + half, said=f"{name}, {title}: {row[place]}"))
+    ends = [end for row in rows if isinstance(row, Interval) for end in (row.low, row.high) if end is not None]
+    axis = "nats above chance, per 100 words of the reference; 95% intervals"
+    return intervals(rows, span_of(ends), axis, title="What a human review tells of another", centre=0.0) + "\n"
+
+
+PICTURES: dict[Path, Callable[[Mapping[str, dict[str, Any]]], str]] = {
+    ROOT / "docs" / "images" / "board.svg": board_picture,
+    ROOT / "docs" / "images" / "years.svg": years_picture,
+}
+"""Picture of a page → what makes it from the records or a release."""
+
+
 def stale(write: bool = False) -> list[str]:
     """The names of pages and pictures that differ from their records; with *write*, these are renewed."""
     known, names = records(), []
     wanted = {path: filled(path.read_text(encoding="utf-8"), known) for path in PAGES}
-    wanted |= {path: figure.read_text(encoding="utf-8") for path, figure in PICTURES.items()}
+    wanted |= {path: picture(known) for path, picture in PICTURES.items()}
     for path, renewed in wanted.items():
-        if renewed != path.read_text(encoding="utf-8"):
+        if not path.exists() or renewed != path.read_text(encoding="utf-8"):
             names.append(path.relative_to(ROOT).as_posix())
             if write:
                 path.write_text(renewed, encoding="utf-8")

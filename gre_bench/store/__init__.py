@@ -18,6 +18,7 @@ files       the lock, and errors of writing
 from gre_bench.store.database import connect, interrupted, lacks, of_statement, quoted
 from gre_bench.store.edition import (
     INCLUDED_EDITION,
+    INCLUDED_EDITIONS,
     Frozen,
     ReadCopy,
     Store,
@@ -35,6 +36,7 @@ from gre_bench.store.statements import statement
 __all__ = [
     "EARLIEST",
     "INCLUDED_EDITION",
+    "INCLUDED_EDITIONS",
     "NEW_FILE",
     "SCHEMA_VERSION",
     "TABLES",

@@ -47,8 +47,10 @@ SAMPLE_EDITION = "SAMPLE-2026"
 """The key of the edition that ``gre-bench demo`` makes."""
 INCLUDED_EDITION = "ICLR-2022-llms"
 """The key of the real board that comes with the program as a release."""
+INCLUDED_EDITIONS = INCLUDED_EDITION, "Agents4Science-2025"
+"""The keys of all editions that come with the program as releases."""
 _MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
-           INCLUDED_EDITION: f"gre-bench import release {INCLUDED_EDITION} loads it"}  # fmt: skip
+           **{key: f"gre-bench import release {key} loads it" for key in INCLUDED_EDITIONS}}  # fmt: skip
 
 
 def no_edition(state: Path, key: str) -> SettingsError:

@@ -28,7 +28,7 @@ from scipy import stats
 
 from gre_bench.api import open_lm
 from gre_bench.core.metrics import recipe_of, specific_of
-from gre_bench.core.records import Prediction
+from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.pipeline.ranking import reading, words_of
 from gre_bench.reports.contrasts import columns_of
 from gre_bench.reports.signatures import shown_signatures
@@ -80,7 +80,8 @@ def of_one_stance(
         texts = dict(rows("select review_id, text from judgments"))
         moved = {(c, p): r for c, p, r in rows("select candidate_id, paper_id, review_id from moved")}
         reviews = connection.execute("select candidate, paper_id, review_id from reviews").fetchall()
-        own = {(c, p): r for c, p, r in reviews}
+        chosen = connection.execute("select paper_id, review_id from sample where role = 'candidate'").fetchall()
+        own = {(c, p): r for c, p, r in reviews} | {(HUMAN, p): r for p, r in chosen}
         abstracts = dict(connection.execute("select paper_id, abstract from papers").fetchall())
     kept = {
         name: "\n".join(line for line in text.splitlines() if line.startswith(f"The reviewer {stance}"))

@@ -17,13 +17,13 @@ from scipy import stats
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.release.database import opened
-from gre_bench.release.loading import load_release, release_named
+from gre_bench.release.loading import INCLUDED, load_release, release_named
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
 from gre_bench.reports.verifying import verify_release
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import length_slope
-from gre_bench.store import INCLUDED_EDITION
+from gre_bench.store import INCLUDED_EDITION, INCLUDED_EDITIONS
 
 CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
 
@@ -33,9 +33,14 @@ def folder():
     return release_named(INCLUDED_EDITION)
 
 
-def test_it_is_whole_and_what_this_program_makes_of_its_scores(folder):
-    found = verify_release(folder, again=True)["made_again"]
-    assert found["pages"] == 13  # its last digits are those of the processor that made it
+def test_every_included_release_has_the_edition_of_its_name():
+    assert sorted(path.name for path in INCLUDED.glob("*-r*")) == sorted(f"{key}-r1" for key in INCLUDED_EDITIONS)
+
+
+@pytest.mark.parametrize(("edition", "pages"), [*zip(INCLUDED_EDITIONS, (13, 7), strict=True)])
+def test_it_is_whole_and_what_this_program_makes_of_its_scores(edition, pages):
+    found = verify_release(release_named(edition), again=True)["made_again"]
+    assert found["pages"] == pages  # its last digits are those of the processor that made it
     assert {"separation", "differences", "rank_statistics", "lengths", "profiles"} <= set(found["statistics"])
 
 
@@ -44,13 +49,15 @@ def test_no_page_tells_its_reader_to_install_anything(folder):
     assert len(pages) == 13 and not [page for page in pages if re.search(r"\binstall", page, re.I)]
 
 
-def test_it_has_no_text_and_no_log_probability(folder):
+@pytest.mark.parametrize(("edition", "scores"), [*zip(INCLUDED_EDITIONS, (15_000, 700), strict=True)])
+def test_it_has_no_text_and_no_log_probability(edition, scores):
+    folder = release_named(edition)
     assert not (folder / "papers").exists()
     columns = ["papers.title", "papers.abstract", "papers.text", "reviews.text", "judgments.text"]
     with opened(folder) as run:
         for table, column in (name.split(".") for name in columns):
             assert run.sql(f"select count({column}) from {table}").fetchall() == [(0,)], (table, column)
-        kept = "select (select count(*) from spans), max(len(predictions)), count(value) > 15_000 from scores"
+        kept = f"select (select count(*) from spans), max(len(predictions)), count(value) > {scores} from scores"
         assert run.sql(kept).fetchall() == [(0, 0, True)]
 
 
@@ -87,6 +94,22 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     asked = "select count(*) as n from leaderboard where rank = 1"
     assert json.loads(told("sql", INCLUDED_EDITION, asked, "-f", "json"))[0]["n"] > 0
     assert f"{INCLUDED_EDITION}: loaded" in told("status")
+
+
+def test_the_board_of_a_venues_own_ai_reviewers_has_no_order_no_human_row_and_says_why(tmp_path, call):
+    edition = "Agents4Science-2025"
+    code, printed, said = call("leaderboard", edition, "--state", tmp_path)
+    assert code == 2 and f"gre-bench import release {edition} loads it" in said
+    assert call("import", "release", edition, "--state", tmp_path)[0] == 0
+    code, printed, said = call("leaderboard", edition, "--state", tmp_path)
+    told = " ".join(printed.split())
+    assert code == 0 and "No order: not validated" in told and "1 AIRev" not in told
+    assert "No human candidate, and no AUC: each paper has one human review here, which is the reference." in told
+    rows = json.loads(call("leaderboard", edition, "--json", "--state", tmp_path)[1])["rows"]
+    assert {row["metric"] for row in rows} == {"gem"} and "human" not in {row["candidate"] for row in rows}
+    assert {row["papers"] for row in rows if row["candidate"] in ("AIRev1", "AIRev2", "AIRev3")} == {79}
+    page = (release_named(edition) / "index.html").read_text(encoding="utf-8")
+    assert "No order: not validated" in page and "No human candidate, and no AUC" in page
 
 
 def test_its_family_of_tests_is_that_of_its_pairs_in_plain_numpy(folder, tmp_path, call):

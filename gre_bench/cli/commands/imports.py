@@ -22,9 +22,10 @@ from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
 from gre_bench.ingest.records.columns import ColumnNames, conditions, stated
-from gre_bench.store import Row, Store, no_edition
+from gre_bench.store import INCLUDED_EDITIONS, Row, Store, no_edition
 from gre_bench.store.queries import IMPORTS, ImportRow
 
+INCLUDED = " or ".join(INCLUDED_EDITIONS)
 SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
@@ -193,7 +194,7 @@ def import_points(
 def import_release(
     *,
     state: Path,
-    release: str = argument("RELEASE", "Folder of a release, or ICLR-2022-llms, a real board that is included."),
+    release: str = argument("RELEASE", f"Folder of a release, or an included real board: {INCLUDED}."),
 ) -> Answer:
     """Load a published release as an edition to read.
 
