@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gre_bench.board.words import COLUMNS, LMOrder, answer, headline, number
+from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.plots.drawing import Interval, intervals, span_of
@@ -49,9 +49,7 @@ def as_markdown(
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
             own: list[Any] = [row | {"group_name": None} for row in members]
             title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
-            parts += [
-                f"## {markdown_cell(title)}{markdown_cell(f', group {group}, ranked among itself') if group else ''}"
-            ]
+            parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]
             parts += [markdown_cell(answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [
