@@ -268,7 +268,8 @@ def publish(
     - *out*: the folder of the releases; None: ``releases`` of *state*.
     - *scores_only*: whether texts and log-probabilities of tokens stay out.
 
-    A text is included only if its licence lets anyone pass it on. Raises the errors of `leaderboard`.
+    A text is included only if its licence lets anyone pass it on, or if it is the title of an own paper. Raises the
+    errors of `leaderboard`.
     """
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import publish_edition

@@ -277,14 +277,22 @@ left join papers p using (paper_id)
 order by c.paper_id;
 
 -- name: rights
--- one row per kind of text, candidate and licence: how many texts there are, and how many are published here
+-- one row per kind of text, candidate and licence: how many texts there are, and how many are published here; of papers
+-- also how many titles, which stand alone where the other words of the publisher's own papers are withheld
 -- Judgments have the licence of their review, synopses that of their paper.
-select 'papers' as texts, null as candidate, licence, count(*) as known, count(title) as shown
+select
+    'papers' as texts, null as candidate, licence, count(*) as known,
+    count(title) filter (
+        (abstract is not null or abstract_sha256 is null)
+        and (text is not null or text_sha256 is null)
+        and paper_id not in (select t.paper_id from texts t where t.text is null and t.text_sha256 is not null)
+    ) as shown,
+    count(title) as titles
 from papers
 where paper_id in (select paper_id from sample)
 group by all
 union all
-select 'reviews', r.candidate, r.licence, count(*), count(coalesce(r.text, j.text))
+select 'reviews', r.candidate, r.licence, count(*), count(coalesce(r.text, j.text)), null
 from reviews r
 left join candidates c on c.candidate_id = r.candidate
 left join (select review_id, any_value(text) as text from judgments group by review_id) j using (review_id)

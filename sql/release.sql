@@ -75,6 +75,14 @@ select r.review_id
 from review_licences r
 where exists (select 1 from free_licences f where f.licence is not distinct from r.licence);
 
+-- name: own_titles
+-- one row per paper whose title is told under any licence: one of the publisher's own files brought it, and no note did
+-- A title is a bibliographic fact, and a reader needs it to find the paper. $told: false if no text at all goes out.
+select a.item as paper_id
+from edition.additions a
+join edition.imports i using (run_id, file)
+where $told and a.kind = 'paper' and i.kind = 'papers' and a.item not in (select paper_id from edition.paper_sources);
+
 -- name: public_replies
 -- one row per prediction whose reply may be passed on: that of GEM is the reference
 select distinct unnest(s.predictions) as prediction
@@ -85,10 +93,10 @@ where (
 ) or exists (select 1 from free_licences where licence is null);
 
 -- name: papers
--- one row per known paper: its texts if the licence allows it, else only their SHA-256
+-- one row per known paper: its texts if the licence allows it, else only their SHA-256, and the title of an own one
 select
     p.paper_id,
-    case when u.paper_id is not null then p.title end as title,
+    case when u.paper_id is not null or p.paper_id in (from own_titles) then p.title end as title,
     case when u.paper_id is not null then p.abstract end as abstract,
     case when u.paper_id is not null then p.text end as text,
     sha256(p.title) as title_sha256,

@@ -104,6 +104,17 @@ def note(row: LeaderboardRow) -> str:
 
 
 HUMAN_IS = "human: one human review of each paper, scored as a candidate's"
+RANKED_APART = "ranked only with each other, as this board's settings say"
+"""What a group of candidates is; the settings name groups (``board.groups``)."""
+ONE_LM = "Only one evaluation LM has scored this."
+
+
+def who(row: LeaderboardRow) -> str:
+    """Returns what a reader must know of the candidate of *row*, such as what human is; empty if there is nothing."""
+    if row["kind"] == "human" and not row["note"]:
+        return HUMAN_IS
+    about = ", ".join(filter(None, ["a control, made by rule" if row["kind"] == "control" else None, note(row)]))
+    return about and f"{row['candidate']}: {about}"
 
 
 COLUMNS = (
@@ -156,7 +167,7 @@ def answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder] = ()) ->
     ranked = [row for row in own if row["rank"] is not None]
     sentences = []
     if not is_validated(rows):
-        sentences.append(f"No order: {_unvalidated(rows)}.")
+        sentences.append(f"No order: {unvalidated(rows[0]['validation'] if rows else '')}.")
     elif len(ranked) < 2:
         sentences.append("Fewer than two candidates are ranked, so there is no order.")
     elif why := untested(ranked):
@@ -316,7 +327,7 @@ def _lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMO
     """
     by = f" by {_listed([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
     sentence = f"{_short(leader)} leads{by}{_ahead(leader, ranked, lm_orders[0])}."
-    sentence += "" if by else " Only one evaluation LM has scored this."
+    sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_known(metric):
@@ -421,10 +432,16 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(short[:-1])} and {short[-1]}"
 
 
-def _unvalidated(rows: Sequence[LeaderboardRow]) -> str:
-    """Returns ``not validated`` with what is known, such as ``(fail on ICLR-2020)``."""
-    known = rows[0]["validation"].partition(": ")[2] if rows else ""
+def unvalidated(validation: str) -> str:
+    """Returns ``not validated`` with what is known, such as ``(fail on ICLR-2020)``; *validation*: that of a board."""
+    known = validation.partition(": ")[2]
     return f"not validated ({known})" if known else "not validated"
+
+
+def scored_by(evaluation_lm: str, validation: str) -> str:
+    """Returns which LM made the scores of a board, with its *validation*; a metric may need no LM."""
+    by = f"{evaluation_lm}, a small count model" if is_small(evaluation_lm) else evaluation_lm
+    return f"{'rule' if evaluation_lm == 'none' else by}: {validation}"
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:

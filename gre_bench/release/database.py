@@ -92,7 +92,7 @@ def write_database(
         present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
         if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
-        _mark_public(connection, (lambda licence: False) if scores_only else is_free, everything, own_licence)
+        _mark_public(connection, is_free, everything, own_licence, scores_only)
         for name in TABLES:
             if name in REDACTED:
                 connection.execute(f"create table {name} as {statement('release', name)}")
@@ -275,15 +275,18 @@ def _mark_public(
     is_free: Callable[[str | None], bool],
     everything: bool,
     own_licence: str | None,
+    scores_only: bool,
 ) -> None:
     """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on."""
     connection.execute(statement("release", "paper_licences"))
     connection.execute(statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
-    free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]
+    free = [] if scores_only else [None, *licences] if everything else [*filter(is_free, licences)]
     connection.execute(statement("release", "add_free_licences"), {"licences": free})
     for name in ("public_papers", "public_reviews", "public_replies"):
         connection.execute(f"create temp table {name} as {statement('release', name)}")
+    own_titles = f"create temp table own_titles as {statement('release', 'own_titles')}"
+    connection.execute(own_titles, {"told": not scores_only})
 
 
 def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:

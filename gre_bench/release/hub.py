@@ -18,7 +18,7 @@ import pyarrow
 import yaml
 from pyarrow import parquet
 
-from gre_bench.board.words import p_value
+from gre_bench.board.words import RANKED_APART, p_value
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.release.database import FOLDER
@@ -109,7 +109,7 @@ def _section(board: Board) -> str:
     shown = [entry for entry in board.entries if entry.mean is not None]
     parts.append(_table(board, [entry for entry in shown if not entry.group]))
     for group, line in board.groups.items():
-        parts += [f"Group {markdown_cell(group)}: {markdown_cell(line)}"]
+        parts += [f"Group {markdown_cell(group)}, {RANKED_APART}: {markdown_cell(line)}"]
         parts += [_table(board, [entry for entry in shown if entry.group == group])]
     return "\n\n".join(filter(None, parts))
 

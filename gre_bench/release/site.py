@@ -326,6 +326,8 @@ def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
             row["shown"], f"words of {row['shown']:,} are here"
         )
+        if titles := (row["titles"] or row["shown"]) - row["shown"]:
+            words_here += f"; {counted(titles, 'title')} of own papers are, as bibliographic facts"
         key = row["texts"], row["licence"] or "unknown licence", words_here
         by_licence.setdefault(key, []).append((row["known"], row["candidate"]))
     for (texts, licence, words_here), counts in by_licence.items():

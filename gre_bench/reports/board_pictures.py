@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gre_bench.board.words import COLUMNS, LMOrder, answer, headline, number
+from gre_bench.board.words import COLUMNS, RANKED_APART, LMOrder, answer, headline, number, who
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted, markdown_cell, markdown_table
 from gre_bench.plots.drawing import Interval, intervals, span_of
@@ -35,7 +35,7 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 def as_markdown(
     rows: Sequence[LeaderboardRow], orders: Mapping[str, Sequence[LMOrder]], wanted: str | None = None
 ) -> str:
-    """Returns the boards of *rows* as Markdown: for each its sentence and six columns, and the first one's picture.
+    """Returns the boards of *rows* as Markdown: for each its sentence, six columns and validation; one picture.
 
     - *orders*: signature → what each evaluation LM says of order.
     - *wanted*: the metric that the settings name as headline; its board comes first.
@@ -48,16 +48,16 @@ def as_markdown(
     for name in (first, *(other for other in boards if other != first)):
         for group, members in groupby(boards[name], key=lambda row: row["group_name"]):
             own: list[Any] = [row | {"group_name": None} for row in members]
+            own.sort(key=lambda row: row["kind"] == "control")
+            human = [who(row) for row in own if row["kind"] == "human" and row["score"] is not None]
             title = f"{recipe_of(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}"
-            parts += [
-                f"## {markdown_cell(title)}{markdown_cell(f', group {group}, ranked among itself') if group else ''}"
-            ]
+            parts += [f"## {markdown_cell(title)}{markdown_cell(f', group {group}, {RANKED_APART}') if group else ''}"]
             parts += [markdown_cell(answer(own, orders.get(name, ())))]
             if name == first and not group and (picture := board_picture(own, title)):
                 parts += [
                     f"![{markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]
-            parts += [_table(own)]
+            parts += [_table(own), markdown_cell("; ".join([own[0]["validation"], *human]))]
     return "\n\n".join(parts)
 
 

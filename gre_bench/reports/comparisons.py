@@ -12,9 +12,12 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from gre_bench.board.family import orders_by_signature
+from gre_bench.board.words import answer, is_validated, who
 from gre_bench.catalogs.models import known_as
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
@@ -31,7 +34,7 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import Moment, change
 from gre_bench.stats.ranks import consistency
 from gre_bench.store import Row, Store, fetch, no_edition
-from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, EFFECTS, LEADERBOARD, LeaderboardRow
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 
@@ -202,15 +205,16 @@ class ReleaseSide(NamedTuple):
     """One of the two compared releases, with its manifest.
 
     *signatures*: by metric. *board*, *anchored*: signature's id → candidate → row of the board, or with its difference
-    from the human baseline.
+    from the human baseline. *answers*: signature's id → who leads (`answer`).
     """
 
     name: str
     folder: Path
     about: Mapping[str, Any]
     signatures: Mapping[str, Row]
-    board: Mapping[str, Mapping[str, Row]]
+    board: Mapping[str, Mapping[str, LeaderboardRow]]
     anchored: Mapping[str, Mapping[str, Row]]
+    answers: Mapping[str, str]
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
@@ -229,6 +233,7 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
                     if name in second.signatures],
         "only_first": [name for name in first.signatures if name not in second.signatures],
         "only_second": [name for name in second.signatures if name not in first.signatures],
+        "notes": list({who(row): None for board in second.board.values() if (row := board.get(HUMAN))})[:1],
         "provenance": provenance_differences(first.about, second.about),
         "tables": table_differences(first.about, second.about),
     }  # fmt: skip
@@ -244,11 +249,14 @@ def _release_side(name: str, state: Path) -> ReleaseSide:
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)
         anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
-    return ReleaseSide(about["release"], folder, about, signatures, _by_signature(board), _by_signature(anchored))
+        orders = orders_by_signature(partial(fetch, connection), board)
+    boards = _by_signature(board)
+    answers = {name: answer(list(own.values()), orders[name]) for name, own in boards.items()}
+    return ReleaseSide(about["release"], folder, about, signatures, boards, _by_signature(anchored), answers)
 
 
-def _by_signature(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    kept: dict[str, dict[str, Row]] = {}
+def _by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    kept: dict[str, dict[str, Any]] = {}
     for row in rows:
         kept.setdefault(row["signature_id"], {})[row["candidate"]] = row
     return kept
@@ -275,8 +283,12 @@ def _release_metric(
         agreement = asdict(consistency(*ranks))
     except ValueError as problem:
         agreement = {"problem": str(problem)}
+    rows = list(boards[1].values())
     return {
         "metric": metric, "compares": level, "signature_ids": list(ids),
+        "evaluation_lm": signed[1]["evaluation_lm"], "validated": is_validated(rows),
+        "validation": rows[0]["validation"] if rows else "",
+        "answers": [side.answers.get(name, "") for side, name in zip((first, second), ids, strict=True)],
         "differ_in": _differing(*signed), "agreement": agreement,
         "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards],
         "candidates": candidates,

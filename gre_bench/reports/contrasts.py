@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from gre_bench.board.family import family_of
-from gre_bench.board.words import is_validated, without_pairs
+from gre_bench.board.family import family_of, lm_orders_of
+from gre_bench.board.words import LMOrder, is_validated, who, without_pairs
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
@@ -344,7 +344,10 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate is *surely_ahead*, if any; None
       unless both are ranked in one group.
     - *chance*, *above_chance*: the same test on the two `parts_of` the scores; None without these.
-    - *validated*: whether the metric is validated with its evaluation LM and writer.
+    - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer, and in words.
+    - *other_lms*: the same test by each other validated *evaluation_lm* that has ranked both.
+
+    *notes* says what a reader must know of the two.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -362,13 +365,19 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     for signature_id in (*boards, *(signatures.keys() - boards.keys())):
         signature, board = signatures[signature_id], boards.get(signature_id, [])
         row = _compared(store, signature, names)
-        row["board"] = None if row["problem"] else _on_the_board(store, board, names)
+        tested = board and not row["problem"]
+        row["board"] = _on_the_board(family_of(store.read, signature_id, board), names) if tested else None
         pairs = Pairs(*columns_of(store, signature)).of_candidates(names)
         parts = {name: paired(part, names, 0.90) for name, part in parts_of(store, signature, pairs, planned).items()}
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
-        row["validated"] = is_validated(board)
+        row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""
+        row["evaluation_lm"] = signature["evaluation_lm"]
+        orders = lm_orders_of(store.read, signature_id, board)[1:] if tested else []
+        row["other_lms"] = [own for each in orders if (own := _by_other_lm(each, names))]
         rows.append(row)
-    return {"edition": store.key, "compared": list(names), "candidates": rows}
+    about = {row["candidate"]: who(row) for board in boards.values() for row in reversed(board)}
+    notes = [about[name] for name in names if about.get(name)]
+    return {"edition": store.key, "compared": list(names), "candidates": rows, "notes": notes}
 
 
 def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
@@ -395,13 +404,20 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     }  # fmt: skip
 
 
-def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of *names* corrected over all *tests* of the board; None unless they are ranked together."""
-    if not board:
-        return None
-    tests = family_of(store.read, board[0]["signature_id"], board)
+def _on_the_board(tests: Family, names: Sequence[str]) -> dict[str, Any] | None:
+    """Returns the p-value of *names* corrected over all *tests* of a board; None unless they are ranked together."""
     test = tests.between(*names)
     return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _surely(test)} if test else None
+
+
+def _by_other_lm(lm_order: LMOrder, names: Sequence[str]) -> dict[str, Any] | None:
+    """Returns what another evaluation LM says of *names*; scores of two LMs do not compare, so without a difference."""
+    if (test := lm_order.tests.between(*names)) is None:
+        return None
+    leader = names[0] if test.difference > 0 else names[1]
+    return {
+        "evaluation_lm": lm_order.lm, "leader": leader, "p": test.p, "board": _on_the_board(lm_order.tests, names)
+    }  # fmt: skip
 
 
 def _surely(test: PairTest) -> str | None:

@@ -32,6 +32,16 @@ def test_a_broken_command_is_the_same_command(arguments, columns):
     assert shlex.split("\n".join(parts).replace("\\\n", "")) == ["gre-bench", *arguments]
 
 
+@pytest.mark.parametrize("columns", [30, 44, 60])
+def test_the_comment_of_a_broken_command_stands_on_a_line_of_its_own(columns):
+    command, comment = "gre-bench why SAMPLE-2026 reviewer-thorough", "its best and worst papers"
+    parts = screen.wrapped(f"next: {command}   # {comment}", columns)
+    (at,) = (index for index, part in enumerate(parts) if part.lstrip().startswith("# "))
+    told = "\n".join(parts[:at]).removeprefix("next: ").replace("\\\n", "")
+    assert shlex.split(told) == shlex.split(command) and not parts[at - 1].endswith("\\")
+    assert " ".join(" ".join(parts[at:]).split()) == f"# {comment}"
+
+
 def test_a_pipe_gets_whole_lines_unless_columns_are_named(capsys, monkeypatch):
     screen.say("word " * 40)
     assert len(capsys.readouterr().out.splitlines()) == 1

@@ -107,7 +107,7 @@ def test_a_metric_that_can_score_no_reference_stops_the_run(tmp_path):
             "gem has no pair of candidate human (where papers have one human review each, it",
         ),
         (("compare", "model-a", "human", "--edition", EDITION), 2, "gem has no pair of candidate human (where papers"),
-        (("compare", "model-a", "model-b", "--edition", EDITION), 0, "model-a − model-b"),
+        (("compare", "model-a", "model-b", "--edition", EDITION), 0, "model-a against model-b"),
         (("history",), 2, "no candidate on the same pairs as human; --anchor names another"),
         (("history", "--anchor", "model-b"), 0, "difference to model-b"),
         (("study", "references", EDITION), 2, "has no score of the human baseline, which leads are over (where papers"),

@@ -48,6 +48,7 @@ def test_the_flow_runs_under_the_engine_and_leaves_the_board_as_an_artifact(engi
         assert said[6] == "| rank | candidate | score | vs human | p | above chance |"
         assert {line.count(" | ") for line in said if line.startswith("| ")} == {5}
         assert any(re.fullmatch(r"\| – \| human \| [+-]\d+\.\d\d ±\d+\.\d\d \|.*", line) for line in said)
+        assert any(line.startswith("unvalidated") and "human: one human review" in line for line in said)
         flow_run = client.read_flow_runs()[0]
         assert flow_run.name == "SAMPLE-2026"
         names = {task.name for task in client.read_task_runs()}

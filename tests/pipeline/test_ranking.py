@@ -139,9 +139,14 @@ def test_each_group_has_ranks_of_its_own_and_is_shown_apart(tmp_path):
     assert rows["lab/a"]["tests"] == rows["model-a"]["tests"] == 1 + 3, "one family of all groups"
     assert {rows[name]["next_candidate"] for name in lab} <= {"lab/a", "lab/b", None}
     code, text = shown("leaderboard", EDITION, "--state", tmp_path)
-    assert code == 0 and "group lab: " in text and "lab/b" not in text and "paraphrased" in text
+    assert (
+        code == 0
+        and "group lab, ranked only with each other, as this board's settings say (--all): " in text
+        and "lab/b" not in text
+        and "paraphrased" in text
+    )
     code, text = shown("leaderboard", EDITION, "--all", "--state", tmp_path)
-    assert code == 0 and "group lab, ranked among itself" in text and "lab/b" in text
+    assert code == 0 and "group lab, ranked only with each other, as" in text and "lab/b" in text
 
 
 def test_humans_and_controls_belong_to_no_group():

@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from gre_bench.cli.views.comparison import has_changed
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.comparison import has_changed, show_releases
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES, LEADERBOARD
+from gre_bench.store.queries import CANDIDATES, CURRENT_SIGNATURES
 from tests.release import made_up
 from tests.release.made_up import EDITION, make, release_store_of, store_of
 
@@ -38,7 +39,8 @@ def test_an_edition_published_again_has_not_changed(own, call):
     assert (found["provenance"], found["tables"]) == ([], [])
     assert {row["compares"] for row in found["metrics"]} == {"scores"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
-    assert code == 0 and "4 unchanged\ncause: the same settings, program, sample and imports" in out
+    assert code == 0 and "cause: the same settings, program, sample and imports\n" in out
+    assert "4 unchanged\n" in out and ", as before\n" in out
     code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     assert code == 0 and out.count("nothing has changed: 4 candidates, score for score") == 3
     assert "settings, program, packages, sample, snapshot and imports are the same" in out
@@ -66,7 +68,10 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     tables = {row["table"] for row in found["tables"]}
     assert {"plan", "scores"} <= tables <= {"plan", "scores", "rank_statistics", "differences", "profiles", "chance"}
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
-    assert code == 0 and f"GEM: {model} 2 → –; " in out and "4 unchanged" in out
+    assert (
+        code == 0
+        and f"GEM: No order: not validated (fail on ICLR-2023), as before\n  {model} has other scores; " in out
+    )
     code, out, _ = call("compare", FIRST, SECOND, "--details", "--state", own)
     shown = out.split(model)[1].split()
     assert code == 0 and shown[shown.index("gone") + 1] == "2" and shown[shown.index("score") + 1] == "4"
@@ -119,17 +124,34 @@ def test_of_two_signatures_ranks_alone_compare(own, call):
     assert code == 0 and "writer: made-up-writer | somebody" in out and "ranks compare, scores do not" in out
 
 
-def test_a_candidate_that_is_new_or_gone_is_named_with_its_rank_and_the_import_as_the_cause(own, call):
+def test_a_candidate_that_is_new_or_gone_is_named(own, call):
     model = store_of(own).read(CANDIDATES)[-1]["candidate_id"]
-    ids = [row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
-    board = store_of(own).read(LEADERBOARD, signature_ids=ids)
-    rank = next(row["rank"] for row in board if row["candidate"] == model)
     where = f"where candidate_id = '{model}'"
     change(own, *(f"delete from {table} {where}" for table in ("plan", "scores", "rank_statistics", "profiles")))
     code, out, _ = call("compare", FIRST, SECOND, "--state", own)
-    assert code == 0 and f"{model} (rank {rank}) gone; " in out
+    assert code == 0 and f"gone: {model}; " in out
     code, out, _ = call("compare", SECOND, FIRST, "--state", own)
-    assert code == 0 and f"{model} (rank {rank}) new; " in out
+    assert code == 0 and f"new: {model}; " in out
+
+
+@pytest.mark.parametrize(
+    ("validated", "told"),
+    [
+        (True, ["new: third (rank 2); b 1 → 3; 1 unchanged", "by lm: validated on ICLR-2020"]),
+        (False, ["new: third; 2 unchanged human: a note"]),
+    ],
+)
+def test_ranks_are_told_only_where_the_metric_is_validated(validated, told):
+    lines = [{"candidate": name, "rank": rank, "scored": scored, "score": [1.0 if scored[0] else None, 1.0]}
+             for name, rank, scored in (("a", [1, 1], [2, 2]), ("third", [None, 2], [None, 2]), ("b", [1, 3], [2, 2]))]  # fmt: skip
+    row = {"metric": "gem", "compares": "scores", "differ_in": {}, "candidates": lines, "answers": ["b leads.", "a leads."],
+           "validated": validated, "validation": "validated on ICLR-2020", "evaluation_lm": "lm"}  # fmt: skip
+    with screen.out.capture() as captured:
+        show_releases({"compared": ["r1", "r2"], "metrics": [row], "provenance": [], "only_first": [],
+                       "only_second": [], "notes": ["human: a note"]})  # fmt: skip
+    shown = " ".join(captured.get().split())
+    for part in ["GEM: a leads before: b leads", "human: a note", *told]:
+        assert part in shown
 
 
 def test_folders_are_releases_too_and_json_says_all(own, call, tmp_path):

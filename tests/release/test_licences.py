@@ -71,21 +71,21 @@ def notes_file(folder: Path, without: str | None) -> Path:
 
 
 KINDS = {
-    "papers": CANARY, "human reviews": CANARY, "a candidate's reviews": CANARY, "a folder of texts": CANARY,
+    "papers": f"{CANARY} a", "human reviews": CANARY, "a candidate's reviews": CANARY, "a folder of texts": CANARY,
     "logs of inspect_ai": f"{CANARY} by an LM", "proposals": "farmland", "restaurants": "cashew dressing",
     "notes": "Strengths",
 }  # fmt: skip
 """Kinds of texts, with words of each."""
 
 
-def given_out(state: Path, edition: str) -> str:
+def given_out(state: Path, edition: str, scores_only: bool = False) -> str:
     """All values of all tables that a release of the edition would have."""
     made = state / "made.duckdb"
     made.unlink(missing_ok=True)
     store = Store(state, edition)
     with store.lock("test"):
         store.copy_for_readers()
-    write_database(store.read_file, made, Additions(), may_publish)
+    write_database(store.read_file, made, Additions(), may_publish, scores_only=scores_only)
     with duckdb.connect(str(made), read_only=True) as run:
         tables = [row[0] for row in run.sql("select table_name from duckdb_tables()").fetchall()]
         return "\n".join(str(run.sql(f"from {name}").fetchall()) for name in tables)
@@ -106,6 +106,28 @@ def test_imported_texts_of_every_kind_are_withheld_until_a_free_licence_is_state
         if licence or kind != "notes":
             told = "unknown, so releases withhold" if licence in (None, "unknown") else f"{licence}; releases "
             assert f"licence: {told}" in said
+
+
+@pytest.mark.parametrize("kind", ["papers", "notes"])
+def test_titles_of_own_papers_go_out_under_any_licence_and_titles_of_notes_do_not(tmp_path, kind):
+    """Whoever publishes own papers tells their titles, which are facts; not one more word, and none with scores only."""
+    edition, title = ("X-2024", f"{CANARY} t") if kind == "papers" else ("SAMPLE-2026", "Trust Before Speed")
+    command = ("import", *arguments_of(kind, tmp_path), "--edition", edition, "--state", tmp_path, "--new")
+    for licence in (None, "CC BY-NC 4.0"):
+        assert call(*command, *(("--licence", licence) if licence else ()))[0] == 0
+        assert (title in given_out(tmp_path, edition)) is (kind == "papers")
+        assert title not in given_out(tmp_path, edition, scores_only=True)
+    if kind == "papers":
+        assert given_out(tmp_path, edition).count(CANARY) == 1
+
+
+def test_a_title_stays_withheld_if_a_note_brought_the_paper_too(tmp_path):
+    state = ("--edition", "SAMPLE-2026", "--state", tmp_path)
+    assert call("import", "papers", rows_file(tmp_path, title=f"{CANARY} t"), *state, "--new")[0] == 0
+    store = Store(tmp_path, "SAMPLE-2026")
+    with store.lock("test"), store.transaction() as run:
+        run.execute("insert into paper_sources values ('p1', null, null, 'unknown', null)")
+    assert CANARY not in given_out(tmp_path, "SAMPLE-2026"), "a paper of OpenReview is under the licence of its note"
 
 
 @pytest.mark.parametrize("licence", ["", " CC0", "CC BY 4.0, CC0", "a\nb", "x" * 101, "\x1b[1m"])
@@ -191,7 +213,7 @@ def test_a_release_says_how_many_texts_of_each_candidate_go_out_and_under_what_a
     assert [piece for piece in words if any(piece.encode() in file for file in files)] == []
     assert all(any(piece.encode() in file for piece in _pieces(text) for file in files) for (text,) in free)
     # Reviews that models wrote here go out under the licence of the settings.
-    asked = {"texts": "reviews", "candidate": "asked", "licence": FREE, "known": 16, "shown": 16}
+    asked = {"texts": "reviews", "candidate": "asked", "licence": FREE, "known": 16, "shown": 16, "titles": None}
     assert asked in with_licence["texts"] and texts_of(licensed, "judgments where review_id like '%:asked'")[0] > 0
     code, said = shown("verify", licensed)
     assert code == 0, said

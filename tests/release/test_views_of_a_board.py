@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
+from gre_bench.board.words import RANKED_APART
 from gre_bench.release.database import opened
 from gre_bench.release.pages.board import page_of
 from gre_bench.release.pages.board_data import by_paper, comparisons, leads
@@ -251,7 +252,7 @@ def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filt
     )
     assert tab.ask(names.format("table-1-1")) == members
     assert tab.ask(names.format("table-1")) == [entry.candidate for entry in entries if not entry.group]
-    assert text(tab, "#table-1-1 caption") == "Group quis, ranked among itself: One leads."
+    assert text(tab, "#table-1-1 caption") == f"Group quis, {RANKED_APART}: One leads."
     click(tab, "#table-1 th:nth-child(3) button")
     click(tab, "#table-1 th:nth-child(3) button")
     assert tab.ask(names.format("table-1-1")) == members[::-1]

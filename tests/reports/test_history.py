@@ -142,8 +142,8 @@ def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
     assert (row["won"], row["lost"]) == ((found > 0).sum(), (found < 0).sum())
     assert [paper["difference"] for paper in row["most"]] == pytest.approx(sorted(found[found > 0])[::-1][:3])
     assert [paper["difference"] for paper in row["least"]] == pytest.approx(sorted(found[found < 0])[:3])
-    told = call("compare", "model-b", "model-a", "--edition", EDITION)[1]
-    assert f"corrected for its {row['board']['tests']} tests (Holm)" in told and "alone, for one question" in told
+    told = call("compare", "model-b", "model-a", "--edition", EDITION, "--details")[1]
+    assert f"corrected for the board's {row['board']['tests']} tests" in told and "alone, for one question" in told
 
 
 def test_the_corrected_p_of_a_comparison_is_the_one_of_the_board(call):
@@ -159,15 +159,53 @@ def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
     tests = {"difference": -2.0, "low": -3.0, "high": -1.0, "p": 0.03, "papers": 9, "sign_p": 0.004, "median": -2.0,
              "trimmed": -2.0}  # fmt: skip
     row = tests | {
-        "metric": "gem", "problem": None, "validated": True, "won": 0, "lost": 9, "most": [], "chance": None,
-        "above_chance": None,
+        "metric": "gem", "problem": None, "validated": True, "validation": "validated on ICLR-2020",
+        "evaluation_lm": "lm", "other_lms": [], "won": 0, "lost": 9, "most": [], "chance": None, "above_chance": None,
         "least": [{"paper_id": "s1", "difference": -4.0}], "board": {"p_holm": 0.09, "tests": 6},
     }  # fmt: skip
     with screen.out.capture() as captured:
-        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": [row]})
-    told = captured.get()
+        about = {"compared": ["a", "human"], "edition": EDITION, "candidates": [row], "notes": []}
+        show_candidates(about, details=True)
+    told = " ".join(captured.get().split())
     assert "a leads on no paper" in told and "human leads most on: s1 by 4.00" in told
-    assert "not told apart on the board; human scores higher if this is the only question asked" in told
+    assert "not told apart on the board (p 0.090, corrected for the board's 6 tests); human scores" in told
+    assert "human scores higher if this is the only question asked (p 0.030), by 2.00 nats (90% 1.00 to 3.00)" in told
+
+
+def told_of(*rows, notes=()) -> str:
+    """Returns the words of the screen for rows of *metric*, corrected p, whether validated, and other LMs."""
+    row = {"problem": None, "evaluation_lm": "lm", "difference": 2.0, "low": 1.0, "high": 3.0, "p": 0.001, "papers": 40,
+           "won": 30, "lost": 10}  # fmt: skip
+    told = [
+        row | {"metric": metric, "validated": is_validated, "other_lms": others,
+               "validation": "validated on ICLR-2020" if is_validated else "unvalidated: fail on ICLR-2020",
+               "board": {"p_holm": p, "tests": 6, "surely_ahead": "a"}}
+        for metric, p, is_validated, others in rows
+    ]  # fmt: skip
+    with screen.out.capture() as captured:
+        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": told, "notes": notes})
+    return " ".join(captured.get().split())
+
+
+def test_a_comparison_says_who_scores_higher_how_sure_what_is_unvalidated_and_what_human_is():
+    told = told_of(("gem_s_abstract", 0.002, True, []), ("gem", 0.001, False, []), notes=["human: a note"])
+    assert "GEM-S (abstract): a scores higher (p 0.002, corrected for the board's 6 tests), by 2.00 nats" in told
+    assert "(90% 1.00 to 3.00), on 30 of 40 papers GEM: no order, not validated (fail on ICLR-2020)" in told
+    assert "by lm: validated on ICLR-2020 Only one evaluation LM has scored this." in told and "human: a note" in told
+    assert "chance" not in told
+
+
+def test_a_second_evaluation_lm_says_what_it_says_of_the_two():
+    other = {"evaluation_lm": "second", "leader": "human", "p": 0.4, "board": {"p_holm": 0.9, "tests": 6}}
+    told = told_of(("gem_s_abstract", 0.002, True, [other]))
+    assert "on 30 of 40 papers; by second, not told apart on the board (p 0.900, corrected" in told
+    assert "Only one evaluation LM" not in told
+
+
+def test_a_metric_that_is_not_validated_orders_nobody_even_if_it_is_asked_for():
+    told = told_of(("gem", 0.001, False, []))
+    assert "GEM: no order, not validated (fail on ICLR-2020); a has the higher mean by 2.00 nats" in told
+    assert "scores higher" not in told
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import edition_parts
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, find_editions
@@ -86,18 +87,29 @@ def compare(
         if len(names) == 2 and are_lms(Store(state, edition), names):
             return Answer(compare_lms(state, edition, names, metric), shown.show_lms)
         report = compare_candidates(state, edition, names, metric)
-        why = f"next: gre-bench why {report['edition']} {shlex.quote(screen.plain(report['compared'][0]))}"
+        both = [shlex.quote(screen.plain(name)) for name in report["compared"]]
+        who, where = both[both[0] == HUMAN], screen.in_state(state)
 
         def show_both(_: Any) -> None:
-            shown.show_candidates(report, details or bool(metric))
-            screen.say(f"{why}{screen.in_state(state)}   # its best and worst papers")
+            shown.show_candidates(report, details)
+            screen.say(f"next: gre-bench why {report['edition']} {who}{where}   # its best and worst papers")
+            if not details:
+                more = f"gre-bench compare {' '.join(both)} -e {report['edition']} --details{where}"
+                screen.say(f"      {more}   # by paper, less chance, every metric")
 
         return Answer(report, show_both)
     if len(names) == 2 and not published and _are_releases(names, state):
         from gre_bench.reports.comparisons import compare_releases
 
         report = compare_releases((names[0], names[1]), state)
-        return Answer(report, lambda _: shown.show_releases(report, details))
+
+        def show_both_releases(_: Any) -> None:
+            shown.show_releases(report, details)
+            if not details:
+                both, where = " ".join(map(shlex.quote, names)), screen.in_state(state)
+                screen.say(f"next: gre-bench compare {both} --details{where}   # every score and setting that differs")
+
+        return Answer(report, show_both_releases)
     if not published:
         _look_like_boards(names)
     return Answer(_compared(names, published, state), shown.show_sides)

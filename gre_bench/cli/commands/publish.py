@@ -50,9 +50,9 @@ def publish(
     """Publish an edition as a numbered release, or note an erratum.
 
     A release is immutable: tables, manifest and pages. The link EDITION-latest points to the newest. A text
-    is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. While a run is
-    writing the edition, nothing is published (exit code 3). An erratum is kept beside the releases, and later pages
-    show it.
+    is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. Titles of your own papers
+    are included. While a run is writing the edition, nothing is published (exit code 3). An erratum is kept beside the
+    releases, and later pages show it.
     """
     if erratum is not None or release is not None or retire:
         if all_texts or scores_only or again:
@@ -128,6 +128,8 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
             "texts are withheld where no licence allows to pass them on; import --licence and the setting "
             "writing.licence state one, and --all-texts makes a release that is not to be passed on"
         )
+    if any((row["titles"] or 0) > row["shown"] for row in report["texts"]):
+        say("titles of your own papers are in this release; --scores-only leaves them out with every other text")
 
 
 def _note(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path) -> Answer:

@@ -15,6 +15,7 @@ from gre_bench.board.words import (
     CONTROLS,
     FEWEST_PAPERS,
     HUMAN_IS,
+    RANKED_APART,
     LMOrder,
     answer,
     at_human_length,
@@ -24,12 +25,12 @@ from gre_bench.board.words import (
     few_papers,
     headline,
     headline_lacks,
-    is_small,
     is_validated,
     no_human,
     note,
     other_signature,
     p_value,
+    scored_by,
     ties,
     with_half,
 )
@@ -190,7 +191,7 @@ def _table(
     recipe = recipe_of(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
-    apart = f" · group {group}, ranked among itself" if group else ""
+    apart = f" · group {group}, {RANKED_APART}" if group else ""
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
     say(answer([{**row, "group_name": None} for row in rows], lm_orders))
     say("")
@@ -235,7 +236,8 @@ def _others(boards: dict[str, list[LeaderboardRow]], first: str, orders: Mapping
     """Prints one line for the boards of other metrics that say the same, and for each group of the *first* board."""
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
-            say(f"group {group}: {answer([{**row, 'group_name': None} for row in members], orders.get(first, ()))}")
+            own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
+            say(f"group {group}, {RANKED_APART} (--all): {answer(own, orders.get(first, ()))}")
     titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
@@ -293,9 +295,8 @@ def _cautions(
     if gap and gap["low"] is not None:
         say(f"{contamination_gap(gap)} --board all ranks them too.")
     screen.say_all([references_line(rows)])
-    lm = signature["evaluation_lm"]
-    by = f"{lm}, a small count model" if is_small(lm) else "rule" if lm == "none" else lm
-    say(f"by {by}: {rows[0]['validation']}", style="green" if is_validated(rows) else "yellow")
+    by = scored_by(signature["evaluation_lm"], rows[0]["validation"])
+    say(f"by {by}", style="green" if is_validated(rows) else "yellow")
 
 
 def _basis(signature: SignatureRow, auc: SeparationRow | None, exposures: Sequence[ExposureRow]) -> None:

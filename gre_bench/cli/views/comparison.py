@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from gre_bench.board.words import few_papers, p_value
+from gre_bench.board.words import ONE_LM, few_papers, p_value, scored_by, unvalidated
 from gre_bench.cli.views.fitted import table
 from gre_bench.cli.views.screen import number, say, say_all
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
@@ -54,57 +54,78 @@ def show_sides(report: Row) -> None:
 
 
 def show_candidates(report: Row, details: bool = False) -> None:
-    """Prints the comparison of two candidates of one edition, one metric after the other.
+    """Prints who of two candidates scores higher, one sentence a metric, how sure that is and what the two are.
 
-    Unless *details* are wanted, that is one line for each metric that is not validated, if others are.
+    *details*: also the interval of each part, the papers behind it, and the metrics that are not validated.
     """
     first, other = report["compared"]
-    say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
     rows = report["candidates"]
-    if not details and any(row["validated"] for row in rows):
-        rows, left = [row for row in rows if row["validated"]], [row for row in rows if not row["validated"]]
-    else:
-        left = []
+    say(f"{report['edition']} · {first} against {other}, on the papers that both review", style="bold")
+    ordered = [row for row in rows if row["validated"] or row["problem"]]
+    for row in rows if details or not ordered else ordered:
+        say(f"{_title(row['metric'])}: {_sentence(row, first, other)}")
+        if details and not row["problem"]:
+            _more(row, first, other)
+    left: dict[str, list[str]] = {}
     for row in rows:
-        if row["problem"]:
-            say(f"\n{row['metric']}: {row['problem']}")
-            continue
-        doubt = "" if row["validated"] else " (not validated: orders nobody)"
-        say(f"\n{_title(row['metric'])}{doubt}: {_verdict(row, first if row['difference'] > 0 else other)}")
-        say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
-        alone, board = f"p {p_value(row['p'])} alone, for one question asked beforehand", row["board"]
-        if board:
-            corrected = f"corrected for its {counted(board['tests'], 'test')} (Holm)"
-            say(f"  p {p_value(board['p_holm'])} as on the board, {corrected}; {alone}")
-        else:
-            say(f"  {alone}; the board does not rank the two together, so it has no corrected p")
-        for name in ("chance", "above_chance"):
-            if part := row[name]:
-                say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
-        say(
-            f"  papers: {first} higher on {row['won']}, lower on {row['lost']} (sign test p {p_value(row['sign_p'])}); "
-            f"median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}"
-        )
-        for name, papers in ((first, row["most"]), (other, row["least"])):
-            leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
-            say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
-    say("")
-    if left:
-        names = ", ".join(_title(row["metric"]) for row in left)
-        say(f"not validated, so {'it orders' if len(left) == 1 else 'they order'} nobody: {names} (--details)")
-    say_all([few_papers(row["papers"] for row in report["candidates"] if not row["problem"])])
+        if ordered and not details and row not in ordered:
+            left.setdefault(unvalidated(row["validation"]), []).append(_title(row["metric"]))
+    for why, titles in left.items():
+        say(f"{', '.join(titles)}: no order, {why}")
+    if details:
+        say("above chance: the score less chance, which is what a candidate's reviews of other papers get", style="dim")
+    shown = [row for row in ordered or rows if not row["problem"]]
+    say_all(dict.fromkeys(f"by {scored_by(row['evaluation_lm'], row['validation'])}" for row in shown))
+    if any(row["validated"] for row in shown) and not any(row["other_lms"] for row in shown):
+        say(f"{ONE_LM} Another may order the two otherwise.")
+    say_all(report["notes"])
+    say_all([few_papers(row["papers"] for row in rows if not row["problem"])])
+
+
+def _sentence(row: Row, first: str, other: str) -> str:
+    """Returns who scores higher under the metric of *row*, how sure that is, by how much and on how many papers."""
+    if row["problem"]:
+        return row["problem"]
+    unit = "" if not is_known(row["metric"]) else f" {recipe_of(row['metric']).unit}"
+    leader, sign, won = (first, 1, row["won"]) if row["difference"] > 0 else (other, -1, row["lost"])
+    ends = sorted((sign * row["low"], sign * row["high"]))
+    by = f"by {abs(row['difference']):.2f}{unit} (90% {ends[0]:.2f} to {ends[1]:.2f})"
+    on = f"on {won} of {counted(row['papers'], 'paper')}"
+    if not row["validated"]:
+        return f"no order, {unvalidated(row['validation'])}; {leader} has the higher mean {by}, {on}"
+    outcome = _verdict(row, leader)
+    mean = "," if f"{leader} scores higher" in outcome else f"; {leader} has the higher mean"
+    sentence = f"{outcome}{mean} {by}, {on}"
+    others = [f"by {each['evaluation_lm']}, {_verdict(each, each['leader'])}" for each in row["other_lms"]]
+    return "; ".join([sentence, *others])
+
+
+def _more(row: Row, first: str, other: str) -> None:
+    """Prints the parts of a difference, its median, and the papers on which each of the two leads most."""
+    say(f"  difference: {_interval(row)}; median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}")
+    board = row["board"]
+    corrected = board and f"; {p_value(board['p_holm'])} corrected for the board's {counted(board['tests'], 'test')}"
+    alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
+    say(f"  {alone}{corrected or ''}; sign test p {p_value(row['sign_p'])}")
+    for name in ("chance", "above_chance"):
+        if part := row[name]:
+            say(f"  {name.replace('_', ' ')}: {_interval(part)}; p {p_value(part['p'])} alone")
+    for name, papers in ((first, row["most"]), (other, row["least"])):
+        leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
+        say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
 
 
 def _verdict(row: Row, leader: str) -> str:
     """Returns whether *leader* scores higher: by the board's corrected p-value, else if nothing else is asked."""
     board = row["board"]
+    p = board and f"p {p_value(board['p_holm'])}, corrected for the board's {counted(board['tests'], 'test')}"
     if board and board["p_holm"] < ALPHA:
-        surely = "" if board["surely_ahead"] else ", but is not surely ahead (trimmed mean and sign test)"
-        return f"{leader} scores higher{surely}"
+        surely = "" if board["surely_ahead"] else ", but is not surely ahead by trimmed mean and sign test"
+        return f"{leader} scores higher ({p}){surely}"
+    apart = f"not told apart on the board ({p})" if board else "not ranked together, so without a corrected p"
     if row["p"] < ALPHA:
-        ranked = "not told apart on the board" if board else "not ranked together"
-        return f"{ranked}; {leader} scores higher if this is the only question asked"
-    return "not told apart"
+        return f"{apart}; {leader} scores higher if this is the only question asked (p {p_value(row['p'])})"
+    return apart if board else f"{apart}; not told apart (p {p_value(row['p'])} alone)"
 
 
 def _interval(test: Row) -> str:
@@ -138,20 +159,10 @@ def _figure(figure: Row | None) -> tuple[str, str]:
 
 
 def show_releases(report: Row, details: bool = False) -> None:
-    """Prints what changed between two releases, one line a metric, and the cause; *details*: every row and value."""
+    """Prints who leads now and what changed between two releases, and the cause; *details*: every row and value."""
     first, second = report["compared"]
     if not details:
-        say(f"{first} → {second}", style="bold")
-        by_line: dict[str, list[str]] = {}
-        for row in report["metrics"]:
-            by_line.setdefault(_what_changed(row), []).append(_title(row["metric"]))
-        for line, metrics in by_line.items():
-            say(f"{', '.join(metrics)}: {line}")
-        for name, key in ((first, "only_first"), (second, "only_second")):
-            if report[key]:
-                say(f"only in {name}: {', '.join(map(_title, report[key]))}")
-        say(f"cause: {'; '.join(_causes(report['provenance'])) or 'the same settings, program, sample and imports'}")
-        return say("every score, table and setting that differs: --details", style="dim")
+        return _brief_releases(report)
     for row in report["releases"]:
         say(f"{row['release']}: {row['edition']}, made {row['created_at']}, as it was written")
     for row in report["metrics"]:
@@ -186,6 +197,27 @@ def show_releases(report: Row, details: bool = False) -> None:
         say("settings, program, packages, sample, snapshot and imports are the same")
 
 
+def _brief_releases(report: Row) -> None:
+    """Prints, metrics of the same words together, who led and leads, who is new or has another rank; then the cause."""
+    first, second = report["compared"]
+    say(f"{first} → {second}", style="bold")
+    say(f"cause: {'; '.join(_causes(report['provenance'])) or 'the same settings, program, sample and imports'}")
+    by_lines: dict[tuple[str, ...], list[str]] = {}
+    for row in report["metrics"]:
+        before, now = (text.partition(". ")[0].rstrip(".") for text in row["answers"])
+        leads = (f"{now}, as before",) if before == now else (now, f"before: {before}")
+        by_lines.setdefault((*leads, _what_changed(row)), []).append(_title(row["metric"]))
+    for (leads, *more), metrics in by_lines.items():
+        say(f"{', '.join(metrics)}: {leads}")
+        say_all(more, "  ")
+    for name, key in ((first, "only_first"), (second, "only_second")):
+        if report[key]:
+            say(f"only in {name}: {', '.join(map(_title, report[key]))}")
+    lms = (f"by {scored_by(row['evaluation_lm'], row['validation'])}" for row in report["metrics"] if row["validated"])
+    say_all(dict.fromkeys(lms))
+    say_all(report["notes"])
+
+
 def _title(metric: str) -> str:
     return recipe_of(metric).title if is_known(metric) else metric
 
@@ -198,7 +230,7 @@ def _what_changed(row: Row) -> str:
         name, (before, after) = line["candidate"], line["rank"]
         was_there, is_there = (side is not None for side in line["scored"])
         if was_there != is_there:
-            rank = f" (rank {after or before})" if after or before else ""
+            rank = f" (rank {after or before})" if row["validated"] and (after or before) else ""
             arrived["new" if is_there else "gone"].append(name + rank)
         elif row["compares"] == "differences":
             change = line["change"]
@@ -206,17 +238,19 @@ def _what_changed(row: Row) -> str:
                 parts.append(f"{name} {change['value']:+.2f} to human (p {p_value(change['p_holm'])})")
             else:
                 unchanged += 1
-        elif before != after:
+        elif before != after and row["validated"]:
             parts.append(f"{name} {before or '–'} → {after or '–'}")
-        elif row["compares"] == "scores" and has_changed(line):
+        elif row["compares"] == "scores" and has_changed(line | {"rank": [None, None]}):
             parts.append(f"{name} has other scores")
         else:
             unchanged += 1
     moved = [
-        f"{counted(len(names), 'candidate')} {how}" if len(names) > SHOWN_NAMES else f"{', '.join(names)} {how}"
+        f"{how}: {counted(len(names), 'candidate') if len(names) > SHOWN_NAMES else ', '.join(names)}"
         for how, names in arrived.items()
         if names
     ]
+    if len(parts) > SHOWN_NAMES:
+        parts = [*parts[: SHOWN_NAMES - 1], f"{len(parts) - SHOWN_NAMES + 1} more changes"]
     why = {"differences": "other papers, so only differences to human compare: ",
            "ranks": f"scored otherwise ({', '.join(row['differ_in'])}), so only ranks compare: "}  # fmt: skip
     rest = "not told to have changed" if row["compares"] == "differences" else "unchanged"

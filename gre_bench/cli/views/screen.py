@@ -58,6 +58,7 @@ def width() -> int:
 
 
 COMMAND = "gre-bench "
+_NEXT, _COMMENT = re.compile(r" *(?:next: )?"), re.compile(r""" {3}# ([^'"]*)$""")
 _WORDS = re.compile(r" *[^ ]+")
 _ARGUMENTS = re.compile(r""" *(?:'[^']*'|"[^"]*"|[^ '"]|['"])+""")
 
@@ -66,12 +67,16 @@ def wrapped(line: str, columns: int | None) -> list[str]:
     """Returns *line* as lines of at most *columns* characters; unchanged if *columns* is None.
 
     Lines are broken between words, and a word that is too long stays whole. All lines after the first are indented by
-    two more characters. A command is broken between its arguments, with the backslash that a shell needs.
+    two more characters. A command is broken between its arguments, with the backslash that a shell needs; a comment
+    after it that has no room follows on a line of its own.
     """
     if columns is None or cell_len(line) <= columns:
         return [line]
-    indent = line[: len(line) - len(line.lstrip())] + "  "
-    is_command = line.lstrip().startswith(COMMAND)
+    start = _NEXT.match(line).end()  # pyright: ignore[reportOptionalMemberAccess]
+    indent = " " * start + "  "
+    is_command = line.startswith(COMMAND, start)
+    if is_command and (comment := _COMMENT.search(line)):
+        return [*wrapped(line[: comment.start()], columns), *wrapped(f"{indent}# {comment[1]}", columns)]
     first, *words = (_ARGUMENTS if is_command else _WORDS).findall(line)
     end = " \\" if is_command else ""
     lines = [first]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.words import FEW, few_of, is_small, other_signature, p_value, too_short
+from gre_bench.board.words import FEW, RANKED_APART, few_of, is_small, other_signature, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.plots.drawing import CSS, across, breadth, span_of, ticks
 from gre_bench.release.figures import board_picture, families
@@ -116,7 +116,7 @@ def _environment() -> Environment:
         board_picture,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
-    environment.globals |= {"terms": TERMS, "all_states": STATES}  # pyrefly: ignore[bad-assignment]
+    environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
     return environment
 
 
