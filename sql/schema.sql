@@ -469,6 +469,33 @@ create table if not exists rank_statistics (
     check ((rank_low is null) = (problem is not null))
 );
 
+-- name: pair_tests
+-- one row per board, signature and two ranked candidates of a group: all that the board says of their order, as of the last
+-- refresh that ended
+-- Holm's correction covers these tests and those of rank_statistics against chance together.
+create table if not exists pair_tests (
+    board        varchar not null check (board in ('clean', 'all')),
+    signature_id varchar not null,
+    first        varchar not null,
+    second       varchar not null,
+    difference   double not null,        -- mean over papers, the first less the second
+    low          double not null,        -- 90%
+    high         double not null,
+    sd           double not null,        -- over papers, of the difference on one
+    p            double not null,        -- Student's, two-sided, paired by paper, not corrected
+    p_holm       double not null,        -- corrected
+    papers       integer not null,       -- that both have
+    ahead        integer not null,       -- papers on which the first is ahead
+    behind       integer not null,
+    median       double not null,
+    trimmed      double not null,        -- mean without the 10% of papers at either end
+    trimmed_low  double not null,        -- one-sided 95%
+    trimmed_high double not null,
+    sign_p       double not null,        -- of the sign test
+    run_id       varchar not null,
+    primary key (board, signature_id, first, second)
+);
+
 -- name: differences
 -- one row per signature and candidate: Student's test of its difference to the human baseline, as of the last refresh
 -- that ended

@@ -27,13 +27,13 @@ from gre_bench.board.words import (
     exposed,
     headline_lacks,
     is_small,
+    learnt_line,
     no_human,
     ties,
     untested,
 )  # fmt: skip
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
@@ -66,7 +66,8 @@ TABLES = {
     "problems": "every failure, with its message",
     "candidates": "who is on the boards",
     "signatures": "the signature of each score",
-    "rank_statistics": "ranks, ties and tests",
+    "rank_statistics": "ranks and ties",
+    "pair_tests": "the tests of every two ranked candidates",
     "profiles": "lengths, tokens and costs",
     "effects": "effects of changes of reviews on the metrics",
     "judgment_kinds": "judgments counted by their opening words",

@@ -43,11 +43,12 @@ from gre_bench.core.known_names import did_you_mean, resolved, whole
 from gre_bench.core.metrics import ALPHA, specific_of
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import reading, words_of
-from gre_bench.ranking.rank_statistics import SEED, Family, Pairs, texts_of
+from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
+from gre_bench.stats.families import Family, PairTest
 from gre_bench.stats.length import contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import PairTest, detectable
+from gre_bench.stats.pair_tests import detectable
 from gre_bench.stats.ranks import agreement, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store

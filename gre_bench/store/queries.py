@@ -151,6 +151,12 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "expected_papers": int | None, "sampled": int,
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
+PairTestRow = TypedDict("PairTestRow", {
+    "first": str, "second": str, "difference": float, "low": float, "high": float, "sd": float, "p": float,
+    "p_holm": float, "papers": int, "ahead": int, "behind": int, "median": float, "trimmed": float,
+    "trimmed_low": float, "trimmed_high": float, "sign_p": float,
+})
+PAIR_TESTS = Query("pair_tests", PairTestRow, {"board": "clean"})
 CleanGapRow = TypedDict("CleanGapRow", {
     "metric": str, "signature_id": str, "candidates": list[str], "gap": float, "low": float | None,
     "high": float | None, "papers": int,

@@ -229,5 +229,6 @@ delete from judgments where review_id in (select 'point:' || point_id from undon
 delete from points where point_id in (select point_id from undone_points);
 delete from additions where run_id = getvariable('undone').run_id and file = getvariable('undone').file;
 delete from rank_statistics;
+delete from pair_tests;
 delete from differences;
 delete from chance;

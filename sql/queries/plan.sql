@@ -79,6 +79,7 @@ delete from moved where candidate_id = getvariable('candidate');
 delete from chance where candidate_id = getvariable('candidate');
 delete from differences where candidate_id = getvariable('candidate');
 delete from rank_statistics where candidate_id = getvariable('candidate');
+delete from pair_tests where getvariable('candidate') in (first, second);
 delete from profiles where candidate_id = getvariable('candidate');
 delete from lengths where candidate_id = getvariable('candidate');
 delete from exposures where role = 'candidate' and name = getvariable('candidate');

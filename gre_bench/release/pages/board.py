@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from gre_bench.board.words import rank_range
 from gre_bench.core.terminal import csv_table
-from gre_bench.stats.pair_tests import PairTest
+from gre_bench.stats.families import PairTest
 from gre_bench.store import Row
 
 
