@@ -324,6 +324,23 @@ create table if not exists stand_ins (
     check ((value is null) <> (problem is null))
 );
 
+-- name: committees
+-- one row per signature, committee of two or more reviewers and reference: the score of their reviews joined into one, by
+-- study committee
+create table if not exists committees (
+    signature_id varchar not null,
+    paper_id     varchar not null,
+    reference_id varchar not null,
+    members      varchar not null,       -- names of the candidates, sorted, with ' and ' between them
+    value        double check (isfinite(value)),
+    repeats      integer not null,       -- lines of the reviews that are there once more and were joined once
+    problem      varchar,
+    predictions  varchar[] not null,     -- ids in spans of its terms
+    run_id       varchar not null,
+    primary key (signature_id, paper_id, reference_id, members),
+    check ((value is null) <> (problem is null))
+);
+
 -- name: problems
 -- one row per transient problem: the pair stays missing, and the next run tries it again
 create table if not exists problems (

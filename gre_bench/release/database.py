@@ -29,7 +29,7 @@ from gre_bench.store.queries import as_arrow, columns
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "rank_statistics", "pair_tests", "differences", "profiles", "lengths", "moved", "chance", "exposures",
-    "text_words", "paper_strata", "licences", "board", "strata", "stand_ins",
+    "text_words", "paper_strata", "licences", "board", "strata", "stand_ins", "committees",
 )  # fmt: skip
 REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -39,7 +39,7 @@ ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "
 """Tables that a release has in addition."""
 FILLED = ("board", "strata")
 """Tables that are made of the others wherever a release is read. Earlier releases lack them."""
-LATER = ("stand_ins", "pair_tests")
+LATER = ("stand_ins", "pair_tests", "committees")
 """Tables that earlier releases lack; they are empty there, but for the tests, which are computed (`add_pair_tests`)."""
 RECORDS = ("additions", "imports", "points", "runs")
 """Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
@@ -105,7 +105,8 @@ def write_database(
                 )
         if scores_only:
             connection.execute(
-                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []"
+                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []; "
+                "update committees set predictions = []"
             )
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})

@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.board.committee import committee_of
 from gre_bench.board.family import lm_orders_of
 from gre_bench.board.tipping import board_line
 from gre_bench.board.words import (
@@ -157,7 +158,8 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
         tipping = board_line(partial(fetch, connection), signature_id, own)
         orders = lm_orders_of(partial(fetch, connection), signature_id, own)
         board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
-        ordered.append(replace(board, tipping=tipping or ""))
+        committee = committee_of(partial(fetch, connection), signature_id, own)
+        ordered.append(replace(board, tipping=tipping or "", committee=committee))
     if lacking := headline_lacks(board_rows, wanted):  # pyright: ignore[reportArgumentType]
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
     return tuple(ordered)

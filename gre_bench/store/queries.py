@@ -121,6 +121,10 @@ StandInRow = TypedDict("StandInRow", {
     "value": float | None, "cut": float | None,
 })
 STAND_INS = Query("stand_ins", StandInRow)
+CommitteeRow = TypedDict("CommitteeRow", {
+    "paper_id": str, "reference_id": str, "members": str, "value": float | None, "repeats": int, "problem": str | None,
+})
+COMMITTEES = Query("committees", CommitteeRow)
 
 # board.sql
 (

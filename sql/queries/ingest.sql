@@ -191,6 +191,7 @@ delete from stand_ins
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores)
    or (paper_id, reference_by) in (select (paper_id, candidate_id) from undone_scores);
+delete from committees where paper_id in (select paper_id from undone_papers union select paper_id from undone_scores);
 delete from problems
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
