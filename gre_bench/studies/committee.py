@@ -63,8 +63,9 @@ def _score(store: Store, signature: SignatureRow) -> int:
     name = signature["signature_id"]
     recipe = recipe_of(signature["metric"])
     models = ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
-    if recipe.formula != "pmi" or recipe.source != "judgments" or len(models) < 2:
-        why = "reads no judgments by log-probabilities" if len(models) > 1 else "ranks fewer than two LM candidates"
+    of_judgments = recipe.formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "beyond"
+    if not of_judgments or len(models) < 2:
+        why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
         raise SettingsError(f"edition {store.key}: {signature['metric']} {why}, so there is no committee to score")
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     with working(source.job, "committee") as (edition, workers, progress):
