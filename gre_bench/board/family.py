@@ -27,9 +27,10 @@ Read = Callable[..., list[Any]]
 def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> Family:
     """Returns the stored family of tests of the *board* with the *rows* of one signature, with and without a rank."""
     tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
-    against = {row["candidate"]: (row["above_chance_p_holm"], row["above_chance_p"])
-               for row in rows if row["above_chance_p_holm"] is not None}  # fmt: skip
-    above, alone = ({name: ps[k] for name, ps in against.items()} for k in (0, 1))
+    above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
+    alone = {
+        row["candidate"]: p for row in rows if row["candidate"] in above and (p := row["above_chance_p"]) is not None
+    }
     return Family(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
 
 

@@ -51,8 +51,9 @@ def members(*names: str) -> Members:
 
 def halves(papers: Sequence[str]) -> list[list[str]]:
     """Returns *papers* in two random halves, which depend on their number and order alone."""
-    places = np.random.default_rng(SEED).permutation(len(papers))
-    return [[papers[place] for place in sorted(half)] for half in np.array_split(places, 2)]
+    places: list[int] = np.random.default_rng(SEED).permutation(len(papers)).tolist()
+    middle = (len(papers) + 1) // 2
+    return [[papers[place] for place in sorted(part)] for part in (places[:middle], places[middle:])]
 
 
 def orders(
