@@ -206,8 +206,15 @@ def _of_signature(
         if slope is not None:
             at_length = contrast_at_length(slope, *_shared(own, names, words))
             row["at_length"] = asdict(at_length) | {"p": at_length.p, "p_holm": None, "why_not": at_length.why_not}
+    ranked = [each for each in board if each["rank"] is not None]
+    if ranked and all(each["tests"] is None and not each["untested"] for each in ranked):
+        for row in rows:
+            row["problem"] = row["problem"] or NOT_YET
     _correct([row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board))
     return rows
+
+
+NOT_YET = "the board's tests, which its p-value is corrected over, come when the refresh that adds scores has ended"
 
 
 def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:
