@@ -324,6 +324,23 @@ create table if not exists stand_ins (
     check ((value is null) <> (problem is null))
 );
 
+-- name: committees
+-- one row per signature, committee of two or more reviewers and reference: the score of their reviews joined into one, by
+-- study committee
+create table if not exists committees (
+    signature_id varchar not null,
+    paper_id     varchar not null,
+    reference_id varchar not null,
+    members      varchar not null,       -- names of the candidates, sorted, with ' and ' between them
+    value        double check (isfinite(value)),
+    repeats      integer not null,       -- lines of the reviews that are there once more and were joined once
+    problem      varchar,
+    predictions  varchar[] not null,     -- ids in spans of its terms
+    run_id       varchar not null,
+    primary key (signature_id, paper_id, reference_id, members),
+    check ((value is null) <> (problem is null))
+);
+
 -- name: problems
 -- one row per transient problem: the pair stays missing, and the next run tries it again
 create table if not exists problems (
@@ -467,6 +484,33 @@ create table if not exists rank_statistics (
     above_p_holm      double,            -- of its score above chance
     primary key (board, signature_id, candidate_id),
     check ((rank_low is null) = (problem is not null))
+);
+
+-- name: pair_tests
+-- one row per board, signature and two ranked candidates of a group: all that the board says of their order, as of the last
+-- refresh that ended
+-- Holm's correction covers these tests and those of rank_statistics against chance together.
+create table if not exists pair_tests (
+    board        varchar not null check (board in ('clean', 'all')),
+    signature_id varchar not null,
+    first        varchar not null,
+    second       varchar not null,
+    difference   double not null,        -- mean over papers, the first less the second
+    low          double not null,        -- 90%
+    high         double not null,
+    sd           double not null,        -- over papers, of the difference on one
+    p            double not null,        -- Student's, two-sided, paired by paper, not corrected
+    p_holm       double not null,        -- corrected
+    papers       integer not null,       -- that both have
+    ahead        integer not null,       -- papers on which the first is ahead
+    behind       integer not null,
+    median       double not null,
+    trimmed      double not null,        -- mean without the 10% of papers at either end
+    trimmed_low  double not null,        -- one-sided 95%
+    trimmed_high double not null,
+    sign_p       double not null,        -- of the sign test
+    run_id       varchar not null,
+    primary key (board, signature_id, first, second)
 );
 
 -- name: differences

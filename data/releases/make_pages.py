@@ -21,7 +21,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.database import FILLED, FOLDER, VIEWS_FILE, opened, table_rows, views_of
+from gre_bench.release.database import FILLED, FOLDER, HISTORY, VIEWS_FILE, opened, table_rows, views_of
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.contrasts import contrast_rows, load
@@ -30,7 +30,7 @@ from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
 SEALED = ("files", "signed_by")
-STATISTICS = ("rank_statistics", "differences", "profiles")
+STATISTICS = ("rank_statistics", "pair_tests", "differences", "profiles")
 """Tables of tests between candidates, and of their scores at the human length."""
 STATED = ("usd", "conflict", "covered")
 """Columns of ``profiles`` that depend on more than a release holds; they stay as they are."""
@@ -43,10 +43,6 @@ def renew(release: Path, about: dict[str, Any]) -> None:
         store = ReleaseTables(about["edition"], connection)
         store_rank_statistics(store, Job(Settings(), Path()), kept, "")
         about.pop("claims", None)
-        if tested := about.get("contrasts"):
-            file = load(resource("deployments", "contrasts", tested["file"]))
-            tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
-            tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
         written = store.written
         for name in STATISTICS:
             path = release / FOLDER / f"{name}.parquet"
@@ -55,12 +51,20 @@ def renew(release: Path, about: dict[str, Any]) -> None:
                 stated = {(row["signature_id"], row["candidate_id"]): row for row in table_rows(connection, name)}
                 rows = [row | {key: stated[row["signature_id"], row["candidate_id"]][key] for key in STATED}
                         for row in rows]  # fmt: skip
-            _write(path, pyarrow.Table.from_pylist(rows, parquet.read_schema(path)))
+            stored = connection.table(name).to_arrow_table().schema
+            schema = pyarrow.schema([field for field in stored if field.name not in HISTORY])
+            _write(path, pyarrow.Table.from_pylist(rows, schema))
+            about["tables"][name] = len(rows)
         path = release / FOLDER / "metrics.parquet"
         metrics = list(of_program(about["signatures"], (), None).metrics)
         _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
         about["tables"]["metrics"] = len(metrics)
-    with opened(release) as connection:  # the board is made of the tables above
+    with opened(release) as connection:  # contrasts and board are made of the tables above
+        if tested := about.get("contrasts"):
+            file = load(resource("deployments", "contrasts", tested["file"]))
+            tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
+            store = ReleaseTables(about["edition"], connection)
+            tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
         boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
     for name, table in boards.items():
         _write(release / FOLDER / f"{name}.parquet", table)

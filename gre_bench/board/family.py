@@ -11,21 +11,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.board.words import LMOrder, is_validated
-from gre_bench.ranking.rank_statistics import Family, Pairs, family
-from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, LeaderboardRow, Query
+from gre_bench.stats.families import Family, PairTest
+from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, PAIR_TESTS, LeaderboardRow, Query
+
+if TYPE_CHECKING:
+    from gre_bench.ranking.rank_statistics import Pairs
 
 Read = Callable[..., list[Any]]
 """Runs a query with its parameters and returns its rows, such as `Store.read`."""
 
 
-def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> Family:
-    """Returns the family of tests of the board with the *rows* of one signature, with and without a rank."""
+def family_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> Family:
+    """Returns the stored family of tests of the *board* with the *rows* of one signature, with and without a rank."""
+    tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
+    above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
+    alone = {
+        row["candidate"]: p for row in rows if row["candidate"] in above and (p := row["above_chance_p"]) is not None
+    }
+    return Family(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
+
+
+def computed_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> Family:
+    """Returns the family of tests that the scores under a signature make; *rows*: those of the board."""
+    from gre_bench.ranking.rank_statistics import family
+
     above = {row["candidate"]: row["above_chance_p"] for row in rows if row["above_chance_p"] is not None}
-    groups = [[row["candidate"] for row in group] for group in groups_of(rows)]
-    return family(pairs_of(read, signature_id), groups, above)
+    return family(pairs_of(read, signature_id), [[row["candidate"] for row in own] for own in groups_of(rows)], above)
 
 
 def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> list[LMOrder]:
@@ -41,7 +55,7 @@ def lm_orders_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], 
         name = lm["signature_id"]
         own = rows if name == signature_id else read(LEADERBOARD, signature_ids=[name], board=board)
         if is_validated(own):
-            lm_orders.append(LMOrder(lm["evaluation_lm"], own, family_of(read, name, own)))
+            lm_orders.append(LMOrder(lm["evaluation_lm"], own, family_of(read, name, own, board)))
     return lm_orders
 
 
@@ -64,6 +78,8 @@ def pair_rows(lm_orders: Sequence[LMOrder]) -> Iterator[dict[str, Any]]:
 
 def pairs_of(read: Read, signature_id: str) -> Pairs:
     """Returns the scored pairs of the human baseline and the models under a signature."""
+    from gre_bench.ranking.rank_statistics import Pairs
+
     query: Query[Any] = BOARD_PAIRS
     rows = [tuple(row.values()) for row in read(query, signature_id=signature_id)]
     return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gre_bench.board.family import Read, family_of, groups_of, pairs_of
 from gre_bench.board.words import is_validated
-from gre_bench.ranking.references import TippingPoint, tipping_line, tipping_points
 from gre_bench.store.queries import STAND_INS, LeaderboardRow
+
+if TYPE_CHECKING:
+    from gre_bench.ranking.references import TippingPoint
 
 
 def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
@@ -18,6 +21,8 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:
         return []
+    from gre_bench.ranking.references import tipping_points
+
     pairs = pairs_of(read, signature_id)
     tests = family_of(read, signature_id, rows)
     return [point for group in groups_of(rows)
@@ -26,4 +31,9 @@ def tipping_points_of(read: Read, signature_id: str, rows: Sequence[LeaderboardR
 
 def board_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
     """Returns the line of a board on AI-written references; None if it orders nobody, or was not computed."""
-    return tipping_line(tipping_points_of(read, signature_id, rows)) if is_validated(rows) else None
+    points = tipping_points_of(read, signature_id, rows) if is_validated(rows) else []
+    if not points:
+        return None
+    from gre_bench.ranking.references import tipping_line
+
+    return tipping_line(points)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.known_names import listed
 from gre_bench.core.metrics import ALPHA, is_known, recipe_of
@@ -20,7 +20,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.store.queries import CleanGapRow, ExposureRow, LeaderboardRow, SignatureRow
 
 if TYPE_CHECKING:
-    from gre_bench.ranking.rank_statistics import Family
+    from gre_bench.stats.families import Family
 
 MOST_NAMED = 4
 """A sentence names no more candidates than this, and counts the others."""
@@ -284,6 +284,15 @@ def exposed(signature: SignatureRow, exposures: Iterable[ExposureRow]) -> Iterat
             known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
             base = "" if row["learnt"] is None else "base of the "
             yield f"The {base}{ROLES[row['role']]} {row['name']} may have read these reviews before ({known})."
+
+
+def learnt_line(signature: Mapping[str, Any], exposures: Iterable[ExposureRow]) -> str:
+    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown."""
+    return ", ".join(
+        f"{row['name']} {row['learnt']:,} of {counted(row['papers'], 'paper')}"
+        for row in exposures
+        if row["learnt"] is not None and signature.get(row["role"]) == row["name"]
+    )
 
 
 def _order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[LMOrder]) -> list[str]:

@@ -302,8 +302,8 @@ class ScoringSettings(_Group, frozen=True):
     def _beyond_is_named(self) -> ScoringSettings:
         if not self.beyond and any(name.startswith("gem_s_beyond") for name in self.metrics):
             raise ValueError("gem_s_beyond needs the name of a reviewer: --set scoring.beyond=NAME")
-        if "human" in self.beyond:
-            raise ValueError("beyond names human, whose reviews are what is told; name a model's candidate")
+        if "human" in self.beyond and len(self.beyond) > 1:
+            raise ValueError("beyond names human with others; name human alone, for another human review of the paper")
         return self
 
     @model_validator(mode="after")

@@ -130,9 +130,12 @@ def plan(
 def with_beyond(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
     """Returns *entries* with the synopsis ``beyond``: the judgments by *writer* of the reviews of candidates *names*.
 
-    They are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks one of them has
+    If *names* is the human baseline alone, `plan` finds another reference of the paper for each pair.
+    Others are joined in the order of *names*, without stray lines if *form* says so. A paper that lacks one of them has
     the reason instead, and is left out for all candidates alike. Raises `SettingsError` for a name that no paper has.
     """
+    if tuple(names) == (HUMAN,):
+        return list(entries)
     known = dict.fromkeys(name for entry in entries for name in entry.responses)
     for name in names:
         if name not in known:
@@ -209,6 +212,8 @@ def _pair(
 ) -> Planned:
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
     synopsis = _synopsis(entry, recipe.synopsis)
+    if synopsis is None and recipe.synopsis == "beyond":
+        synopsis = _other_human(entry, reference, writer, form)
     if isinstance(synopsis, Lack):
         return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and (  # of what has judgments alone
@@ -241,7 +246,21 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
         return None
     if kind == "paper":
         return entry.paper.whole if entry.paper.text else Lack("no_text")
-    return entry.synopses.get(kind, Lack(f"no_{kind}"))
+    return entry.synopses.get(kind, None if kind == "beyond" else Lack(f"no_{kind}"))
+
+
+def _other_human(entry: Entry, reference: Response, writer: str, form: Form) -> str | Lack:
+    """Returns the judgments of the human review after *reference* among the references of *entry*, in a circle.
+
+    It is neither the reference nor the human baseline's own.
+    """
+    others = entry.references
+    place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
+    other = others[(place + 1) % len(others)] if others else reference
+    if other.review_id == reference.review_id:
+        return Lack("no_beyond", detail="no further human review")
+    text = _scored(other, "judgments", writer, form)
+    return replace(text, reason="no_beyond") if isinstance(text, Lack) else prepared(text, form, False).strip("\n")
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:

@@ -232,7 +232,7 @@ def forgetting(store: Store, name: str) -> list[Step]:
     signed = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
     ids = {"signature_ids": [row["signature_id"] for row in signed]}
     forgotten: list[Step] = [("name_candidate", {"candidate": name}), ("forget_candidate", {})]
-    return [*forgotten, ("clear_rank_statistics", ids), ("clear_chance", ids)]
+    return [*forgotten, *((f"clear_{table}", ids) for table in ("rank_statistics", "pair_tests", "chance"))]
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def plan_pairs(
         planned += [
             (signatures[metric].signature_id, pair)
             for metric, recipe in recipes.items()
-            if tells_length(recipe)
+            if tells_length(recipe) and not (recipe.synopsis == "beyond" and scoring.beyond == (HUMAN,))
             for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded=True)
             if pair.reason != NOT_REFERENCED
         ]

@@ -29,7 +29,8 @@ from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
-from gre_bench.ranking.rank_statistics import Pairs, Words, at_human_length, rank_statistics
+from gre_bench.ranking.rank_statistics import Pairs, Words, at_human_length, family, rank_statistics
+from gre_bench.stats.families import Family
 from gre_bench.stats.intervals import AboveChance, above_chance, exchange_test, paired_test
 from gre_bench.store import Row, Store, queries
 
@@ -54,6 +55,8 @@ def words_of(columns: Iterable[Sequence[Any]]) -> Words:
     return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
 
 
+BOARDS = ("clean", "all")
+"""The boards of a signature: without and with a rank for models that may have read the reviews."""
 PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
@@ -95,7 +98,8 @@ def lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str], *then: tuple[str, Any]) -> None:
     """Deletes the rank statistics and tests of the signatures, before scores change; runs the steps *then* as well."""
     ids = {"signature_ids": list(signature_ids)}
-    store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids), *then)
+    tables = ("rank_statistics", "pair_tests", "differences", "chance")
+    store.write(*((f"clear_{table}", ids) for table in tables), *then)
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.SignatureRow], run_id: str) -> None:
@@ -120,10 +124,15 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
         pairs = Pairs(*store.columns(queries.BOARD_PAIRS, signature_id=name))
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
-        ranked, ranked_all = boards[name, "clean"], boards[name, "all"]
-        clean = rank_statistics(pairs, list(ranked.values()), above)
-        whole = clean if ranked == ranked_all else rank_statistics(pairs, list(ranked_all.values()), above)
         own = {"signature_id": name, "run_id": run_id}
+        tests: Family | None = None
+        for board in BOARDS:
+            groups = list(boards[name, board].values())
+            if tests is None or groups != list(boards[name, BOARDS[0]].values()):
+                tests = family(pairs, groups, above)
+            of_board = own | {"board": board}
+            rows["pair_tests"] += [asdict(test) | of_board for test in tests.tests]
+            rows["rank_statistics"] += [asdict(row) | of_board for row in rank_statistics(pairs, groups, tests)]
         writer = signature["writer"]
         if writer not in judged:
             judged[writer] = {row["candidate_id"]: row for row in store.rows(queries.BOARD_JUDGMENTS, writer=writer)}
@@ -135,14 +144,12 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
             for candidate, result in chance.items()
         ]  # fmt: skip
         rows["differences"] += [row | own for row in to_human(store, name)]
-        rows["rank_statistics"] += [asdict(result) | own | {"board": "clean"} for result in clean]
-        rows["rank_statistics"] += [asdict(result) | own | {"board": "all"} for result in whole]
         for profile in about:
             if (bounds := profile.pop("extremes")) is not None:
                 lengths = {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
                 rows["lengths"].append(lengths | own)
         rows["profiles"] += [row | own for row in about]
-    tables = ("chance", "differences", "rank_statistics", "lengths", "profiles")
+    tables = ("chance", "differences", "pair_tests", "rank_statistics", "lengths", "profiles")
     with store.transaction():
         clear_rank_statistics(store, ids, *((f"put_{name}", rows[name]) for name in tables))
         store.fill_board()

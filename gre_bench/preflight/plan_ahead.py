@@ -118,7 +118,7 @@ def plan_ahead(
         "usd": None if None in amounts else round(sum(amounts), 2),
         "over_budget": over(bought, settings.budget, spend_log(store), store.key),
         "scoring": _scoring(settings, papers, pairs, rates, assumed)
-        | {"references": papers * _stand_ins(settings, store)},
+        | {"references": papers * _stand_ins(settings, store), "committee": papers * _committees(settings, store)},
         "learnt": learnt_here(settings, state).notes,
         "verdicts": [row | {"gate": gate(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,
@@ -232,10 +232,20 @@ def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, ass
     return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
 
 
+def _models(settings: Settings, store: Store) -> int:
+    known = store.read(CANDIDATES) if store.read_file.is_file() else []
+    return sum(row["kind"] == "model" for row in known) or len(settings.writing.candidates)
+
+
+def _committees(settings: Settings, store: Store) -> int:
+    """Returns the most scores a paper and metric of ``study committee``: it tries every next member, and adds human."""
+    models = _models(settings, store)
+    return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0
+
+
 def _stand_ins(settings: Settings, store: Store) -> int:
     """Returns the scores a paper and metric of ``study references``: LM candidates on each other, people on people."""
-    known = store.read(CANDIDATES) if store.read_file.is_file() else []
-    models = sum(row["kind"] == "model" for row in known) or len(settings.writing.candidates)
+    models = _models(settings, store)
     people = settings.edition.likely_references + 1
     return models * (models - 1) + people * (people - 1)
 

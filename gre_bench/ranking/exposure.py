@@ -20,14 +20,13 @@ the phrasing of its own family likelier.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Literal
 
 from gre_bench.catalogs.models import Model, known_as
 from gre_bench.core.learnt_from import Register
-from gre_bench.core.terminal import counted
 from gre_bench.prompts.conditions import guided
 
 Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
@@ -98,15 +97,6 @@ def exposure(
         return Exposure(role, name, "unknown", family, cutoff, released)
     status = "contaminated" if learnt else status if base else "clean"
     return Exposure(role, name, status, family, cutoff, released, learnt, papers, register.digest)
-
-
-def learnt_line(signature: Mapping[str, Any], exposures: Sequence[Mapping[str, Any]]) -> str:
-    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown."""
-    return ", ".join(
-        f"{row['name']} {row['learnt']:,} of {counted(row['papers'], 'paper')}"
-        for row in exposures
-        if row["learnt"] is not None and signature.get(row["role"]) == row["name"]
-    )
 
 
 def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:

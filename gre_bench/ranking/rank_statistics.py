@@ -19,9 +19,10 @@ from typing import Any
 
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
+from gre_bench.stats.families import Family, PairTest
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
-from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests
+from gre_bench.stats.pair_tests import in_one_family, pair_tests
 from gre_bench.stats.ranks import rank_intervals
 
 SEED = 0
@@ -97,33 +98,6 @@ class RankStatistics:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """The tests of one board that Holm's correction covers together, each hypothesis once.
-
-    - *tests*: of every two ranked candidates of a group. *above*: candidate → corrected p-value against chance.
-    - *problems*: candidate → the reason why its group has no tests.
-    """
-
-    tests: tuple[PairTest, ...]
-    above: Mapping[str, float]
-    problems: Mapping[str, str]
-    against_chance: Mapping[str, float]
-
-    @property
-    def size(self) -> int:
-        return len(self.tests) + len(self.above)
-
-    def between(self, first: str, second: str) -> PairTest | None:
-        """Returns the test of *first* against *second*; None if the family has none."""
-        test = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
-        return test.flipped() if test and test.first != first else test
-
-    def with_others(self, others: Sequence[float]) -> list[float]:
-        """Returns the p-values *others*, of hypotheses that the family lacks, corrected over the family and them."""
-        return in_one_family(self.tests, [*self.against_chance.values(), *others])[1][len(self.above) :]
-
-
 def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, float] | None = None) -> Family:
     """Returns the family of tests of a board with the ranked candidates *groups*.
 
@@ -143,15 +117,11 @@ def family(pairs: Pairs, groups: Iterable[Iterable[str]], above: Mapping[str, fl
     return Family(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
 
 
-def rank_statistics(
-    pairs: Pairs, groups: Sequence[Mapping[str, int]], above: Mapping[str, float] | None = None
-) -> list[RankStatistics]:
+def rank_statistics(pairs: Pairs, groups: Sequence[Mapping[str, int]], tests: Family) -> list[RankStatistics]:
     """Returns the rank statistics of each candidate of the *groups* of one board (candidate → rank, best first).
 
-    - *pairs*: the scores, which may include candidates without a rank. These are not tested.
-    - *above*: candidate → p-value of its test against chance. Holm's correction covers these p-values, too.
+    *pairs*: the scores, which may include candidates without a rank. *tests*: the board's `family`.
     """
-    tests = family(pairs, groups, above)
     return [row for ranked in groups for row in _of_group(pairs, ranked, tests)]
 
 

@@ -26,10 +26,10 @@ import numpy as np
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.rank_statistics import Family, Pairs
+from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.stats.families import Family, PairTest
 from gre_bench.stats.intervals import exchange_error, exchange_test, paired_test, student_test
 from gre_bench.stats.length import by_paper
-from gre_bench.stats.pair_tests import PairTest
 from gre_bench.stats.ranks import ranks
 from gre_bench.stats.references import (
     ONE_SIDED,

@@ -9,25 +9,27 @@ A DuckDB file would not: DuckDB writes random ids into it. The views of the stor
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from gre_bench.board.family import computed_family
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepared
-from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, fill, lacks, of_statement, quoted, statement
+from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, fetch, fill, lacks, of_statement, quoted, statement
 from gre_bench.store.queries import as_arrow, columns
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
-    "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
-    "paper_strata", "licences", "board", "strata", "stand_ins",
+    "student_t", "rank_statistics", "pair_tests", "differences", "profiles", "lengths", "moved", "chance", "exposures",
+    "text_words", "paper_strata", "licences", "board", "strata", "stand_ins", "committees",
 )  # fmt: skip
 REDACTED = (
     "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -37,8 +39,8 @@ ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "
 """Tables that a release has in addition."""
 FILLED = ("board", "strata")
 """Tables that are made of the others wherever a release is read. Earlier releases lack them."""
-LATER = ("stand_ins",)
-"""Tables that earlier releases lack; they are empty there."""
+LATER = ("stand_ins", "pair_tests", "committees")
+"""Tables that earlier releases lack; they are empty there, but for the tests, which are computed (`add_pair_tests`)."""
 RECORDS = ("additions", "imports", "points", "runs")
 """Tables that no release has: those of commands that were run, which the manifest has, and labelled points."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
@@ -103,7 +105,8 @@ def write_database(
                 )
         if scores_only:
             connection.execute(
-                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []"
+                "truncate spans; update scores set predictions = []; update stand_ins set predictions = []; "
+                "update committees set predictions = []"
             )
         kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
@@ -220,6 +223,22 @@ def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
     for view in VIEWS:
         connection.execute(statement("views", view))
     fill(connection)
+    if "pair_tests" not in files:
+        add_pair_tests(connection)
+
+
+def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
+    """Computes the table ``pair_tests`` from the scores and the filled board: earlier releases lack it."""
+    boards: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in table_rows(connection, "board"):
+        boards[row["signature_id"], row["board"]].append(row)
+    tests = [asdict(test) | {"signature_id": name, "board": board, "run_id": ""}
+             for (name, board), own in boards.items()
+             for test in computed_family(partial(fetch, connection), name, own).tests]  # fmt: skip
+    if tests:
+        connection.register("incoming", as_arrow(columns(tests)))
+        connection.execute(statement("queries", "add_pair_tests"))
+        connection.unregister("incoming")
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from gre_bench.core.terminal import counted
 from gre_bench.plots.drawing import Interval, Layout, intervals
 from gre_bench.release.pages.board import Board, Entry, number, spoken
 
@@ -77,6 +78,26 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
     return intervals(rows, board.span, "; ".join(axis), title=title, centre=centre, band=band, layout=layout)
 
 
+def committee_picture(board: Board, layout: Layout = "file") -> Markup:
+    """Returns as SVG what the LM candidates tell together, a row for each that joins, and what human adds."""
+    found = board.committee
+    if found is None:
+        return Markup()
+    rows: list[Interval | str] = []
+    for step in (*found["steps"], found["human"]):
+        human = step is found["human"]
+        name = "human adds to all" if human else counted(step["reviewers"], "LM reviewer")
+        value = number(step["value"], board.digits)
+        ends = number(step["low"], board.digits), number(step["high"], board.digits)
+        said = f"{name}: {value}, 90% {' to '.join(ends)}"
+        rows.append(
+            Interval(name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", said)
+        )
+    lows, highs = ([step[end] for step in (*found["steps"], found["human"])] for end in ("low", "high"))
+    span, title = (min(0.0, *lows), max(highs)), f"{board.title}: a committee" if layout == "file" else ""
+    return intervals(rows, span, f"{board.unit} a pair; lines: 90% intervals", title=title, layout=layout)
+
+
 def _note(entry: Entry, board: Board) -> str:
     """Returns what the picture says beside the name of *entry*."""
     kind = {"human": "baseline", "control": "control"}.get(entry.kind, "")
@@ -87,10 +108,11 @@ def write_figures(boards: Sequence[Board], folder: Path) -> list[Path]:
     """Writes the picture of each board to *folder* as SVG; returns the paths of the files."""
     written = []
     for board in boards:
-        if picture := board_picture(board):
-            folder.mkdir(parents=True, exist_ok=True)
-            written.append(folder / f"{_plain(board.metric)}_scores.svg")
-            written[-1].write_text(picture, encoding="utf-8")
+        for kind, picture in (("scores", board_picture(board)), ("committee", committee_picture(board))):
+            if picture:
+                folder.mkdir(parents=True, exist_ok=True)
+                written.append(folder / f"{_plain(board.metric)}_{kind}.svg")
+                written[-1].write_text(picture, encoding="utf-8")
     return written
 
 

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.resources import resource
 from gre_bench.release import manifest
-from gre_bench.release.database import FILLED, checked_tables
+from gre_bench.release.database import FILLED, add_pair_tests, checked_tables
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import (
     EARLIEST,
@@ -116,6 +116,8 @@ def _write(folder: Path, tables: Mapping[str, Path], about: Mapping[str, Any], t
         for view in VIEWS:
             connection.execute(statement("views", view))
         fill(connection)
+        if "pair_tests" not in tables:
+            add_pair_tests(connection)
         version = next((row["schema_version"] for row in fetch(connection, VERSION)), None)
         connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
         if not EARLIEST <= (version or 0) <= SCHEMA_VERSION:

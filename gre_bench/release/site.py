@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.board.committee import committee_of
 from gre_bench.board.family import lm_orders_of
 from gre_bench.board.tipping import board_line
 from gre_bench.board.words import (
@@ -27,13 +28,13 @@ from gre_bench.board.words import (
     exposed,
     headline_lacks,
     is_small,
+    learnt_line,
     no_human,
     ties,
     untested,
 )  # fmt: skip
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.pages.board import Board, Entry, flags, page_of
 from gre_bench.release.pages.board_data import board_data, pair_values
@@ -66,7 +67,8 @@ TABLES = {
     "problems": "every failure, with its message",
     "candidates": "who is on the boards",
     "signatures": "the signature of each score",
-    "rank_statistics": "ranks, ties and tests",
+    "rank_statistics": "ranks and ties",
+    "pair_tests": "the tests of every two ranked candidates",
     "profiles": "lengths, tokens and costs",
     "effects": "effects of changes of reviews on the metrics",
     "judgment_kinds": "judgments counted by their opening words",
@@ -156,7 +158,8 @@ def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> 
         tipping = board_line(partial(fetch, connection), signature_id, own)
         orders = lm_orders_of(partial(fetch, connection), signature_id, own)
         board = _board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
-        ordered.append(replace(board, tipping=tipping or ""))
+        committee = committee_of(partial(fetch, connection), signature_id, own)
+        ordered.append(replace(board, tipping=tipping or "", committee=committee))
     if lacking := headline_lacks(board_rows, wanted):  # pyrefly: ignore
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
     return tuple(ordered)

@@ -43,11 +43,12 @@ from gre_bench.core.known_names import did_you_mean, resolved, whole
 from gre_bench.core.metrics import ALPHA, specific_of
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.ranking import reading, words_of
-from gre_bench.ranking.rank_statistics import SEED, Family, Pairs, texts_of
+from gre_bench.ranking.rank_statistics import SEED, Pairs, texts_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.effects import holm
+from gre_bench.stats.families import Family, PairTest
 from gre_bench.stats.length import contrast_at_length, length_slope
-from gre_bench.stats.pair_tests import PairTest, detectable
+from gre_bench.stats.pair_tests import detectable
 from gre_bench.stats.ranks import agreement, orders, ranks
 from gre_bench.stats.ranks import leads as ahead_of
 from gre_bench.store import Store
@@ -205,8 +206,15 @@ def _of_signature(
         if slope is not None:
             at_length = contrast_at_length(slope, *_shared(own, names, words))
             row["at_length"] = asdict(at_length) | {"p": at_length.p, "p_holm": None, "why_not": at_length.why_not}
+    ranked = [each for each in board if each["rank"] is not None]
+    if ranked and all(each["tests"] is None and not each["untested"] for each in ranked):
+        for row in rows:
+            row["problem"] = row["problem"] or NOT_YET
     _correct([row for row in rows if row["problem"] is None], family_of(store.read, signature["signature_id"], board))
     return rows
+
+
+NOT_YET = "the board's tests, which its p-value is corrected over, come when the refresh that adds scores has ended"
 
 
 def _correct(rows: Sequence[dict[str, Any]], tests: Family) -> None:

@@ -88,6 +88,7 @@ STATISTICS = {
     "chance": ("signature_id", "candidate_id"),
     "differences": ("signature_id", "candidate_id"),
     "rank_statistics": ("board", "signature_id", "candidate_id"),
+    "pair_tests": ("board", "signature_id", "first", "second"),
     "lengths": ("signature_id", "candidate_id"),
     "profiles": ("signature_id", "candidate_id"),
     "board": ("board", "signature_id", "candidate"),

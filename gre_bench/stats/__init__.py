@@ -9,6 +9,7 @@ auc          how well a score separates two samples
 effects      standardised mean difference of paired scores, Holm's correction, verdicts on changes
 association  Pearson, Spearman and Kendall coefficients of many resamples at once
 correlation  correlations with grades, their comparison, and the symmetry of an evaluation LM
+families     the tests of a board that are corrected together, as records
 length       scores as if every review were as long as a human one
 pair_tests   tests of every two candidates, and the difference that a number of papers shows
 references   how much of an order depends on who wrote the references

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.pair_tests import PairTest, pair_tests
+from gre_bench.stats.families import PairTest
+from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.stats.samples import Array, Keys, Values, cell_sums, equal_tailed, finite, group_indices, ratio, weights
 
 

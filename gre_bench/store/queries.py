@@ -122,6 +122,10 @@ StandInRow = TypedDict("StandInRow", {
     "value": float | None, "cut": float | None,
 })
 STAND_INS = Query("stand_ins", StandInRow)
+CommitteeRow = TypedDict("CommitteeRow", {
+    "paper_id": str, "reference_id": str, "members": str, "value": float | None, "repeats": int, "problem": str | None,
+})
+COMMITTEES = Query("committees", CommitteeRow)
 
 # board.sql
 (
@@ -152,6 +156,12 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "expected_papers": int | None, "sampled": int,
 })
 LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
+PairTestRow = TypedDict("PairTestRow", {
+    "first": str, "second": str, "difference": float, "low": float, "high": float, "sd": float, "p": float,
+    "p_holm": float, "papers": int, "ahead": int, "behind": int, "median": float, "trimmed": float,
+    "trimmed_low": float, "trimmed_high": float, "sign_p": float,
+})
+PAIR_TESTS = Query("pair_tests", PairTestRow, {"board": "clean"})
 CleanGapRow = TypedDict("CleanGapRow", {
     "metric": str, "signature_id": str, "candidates": list[str], "gap": float, "low": float | None,
     "high": float | None, "papers": int,

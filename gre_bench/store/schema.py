@@ -11,9 +11,9 @@ from gre_bench.core.errors import StoreError
 from gre_bench.store.queries import DEFINITIONS, OWN_VIEWS, VERSION, fetch
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 EARLIEST = 9
-"""The earliest schema version that is brought up to date: it lacks the tables ``board`` and ``strata``."""
+"""The earliest schema version that is brought up to date: it lacks the tables ``board``, ``strata``, ``pair_tests``."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
 """How DuckDB writes the files of editions and releases: the oldest format that readers are likely to use.
 
@@ -37,6 +37,7 @@ def define(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"drop view {row['view_name']}")
     for text in texts:
         connection.execute(text)
+    connection.execute(statement("queries", "forget_untested"))
     connection.execute(statement("queries", "set_version"), {"version": SCHEMA_VERSION})
     connection.execute(f"comment on table meta is '{digest}'")
 

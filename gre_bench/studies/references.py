@@ -66,13 +66,8 @@ def study_references(
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
-    signatures = shown_signatures(store, metrics)
-    if not metrics:
-        rows = store.rows(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
-        first = headline(rows, headline_metric(store))
-        signatures = [row for row in signatures if row["signature_id"] == first]
     reports, outcome = [], "done"
-    for signature in signatures:
+    for signature in studied_signatures(store, metrics):
         missing = 0
         if HUMAN not in pairs_of(store.read, signature["signature_id"]).candidates:
             lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
@@ -82,6 +77,16 @@ def study_references(
             outcome = "incomplete" if missing else outcome
         reports.append(report_of(store, signature, likely, threshold) | {"missing": missing})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
+
+
+def studied_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
+    """Returns the signatures of *metrics* that the board shows; None: that of the headline metric."""
+    signatures = shown_signatures(store, metrics)
+    if metrics:
+        return signatures
+    rows = store.rows(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
+    first = headline(rows, headline_metric(store))
+    return [row for row in signatures if row["signature_id"] == first]
 
 
 def report_of(
@@ -176,7 +181,7 @@ def _score(store: Store, signature: SignatureRow) -> int:
         return 0
     with working(source.job, "references") as (edition, workers, progress):
         due = _due(edition, signature, source)
-        identity = _same_lm(store.key, signature, workers.sign_metrics, source)
+        identity = same_lm(store.key, signature, workers.sign_metrics, source)
         lengths: dict[str, list[int]] = defaultdict(list)
         for row in edition.rows(REFERENCE_LENGTHS, signature_id=signature["signature_id"], lm_id=identity):
             lengths[row["paper_id"]].append(row["tokens"])
@@ -229,7 +234,7 @@ def _due(store: Store, signature: SignatureRow, source: Origin) -> dict[str, lis
     return due
 
 
-def _same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin) -> str:
+def same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: Origin) -> str:
     """Returns the evaluation LM's id; raises `SettingsError` unless it and the engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None

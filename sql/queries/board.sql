@@ -13,6 +13,15 @@ from board
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
+-- name: pair_tests
+-- one row per two ranked candidates of a group on a board: the test between them
+select
+    first, second, difference, low, high, sd, p, p_holm, papers, ahead, behind, median, trimmed, trimmed_low, trimmed_high,
+    sign_p
+from pair_tests
+where board = $board and signature_id = $signature_id
+order by first, second;
+
 -- name: stale_ranks
 -- one row per rank of the requested signatures that only their boards or only their rank statistics have
 with on_boards as (

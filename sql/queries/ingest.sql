@@ -191,6 +191,7 @@ delete from stand_ins
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores)
    or (paper_id, reference_by) in (select (paper_id, candidate_id) from undone_scores);
+delete from committees where paper_id in (select paper_id from undone_papers union select paper_id from undone_scores);
 delete from problems
 where paper_id in (select paper_id from undone_papers)
    or (paper_id, candidate_id) in (select (paper_id, candidate_id) from undone_scores);
@@ -229,5 +230,6 @@ delete from judgments where review_id in (select 'point:' || point_id from undon
 delete from points where point_id in (select point_id from undone_points);
 delete from additions where run_id = getvariable('undone').run_id and file = getvariable('undone').file;
 delete from rank_statistics;
+delete from pair_tests;
 delete from differences;
 delete from chance;

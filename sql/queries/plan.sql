@@ -63,22 +63,29 @@ where prediction in (
         select unnest(predictions) from scores where candidate_id = getvariable('candidate')
         union
         select unnest(predictions) from stand_ins where getvariable('candidate') in (candidate_id, reference_by)
+        union
+        select unnest(predictions) from committees where list_contains(string_split(members, ' and '), getvariable('candidate'))
     )
     except
     (
         select unnest(predictions) from scores where candidate_id <> getvariable('candidate')
         union
         select unnest(predictions) from stand_ins where getvariable('candidate') not in (candidate_id, reference_by)
+        union
+        select unnest(predictions) from committees
+        where not list_contains(string_split(members, ' and '), getvariable('candidate'))
     )
 );
 delete from scores where candidate_id = getvariable('candidate');
 delete from stand_ins where getvariable('candidate') in (candidate_id, reference_by);
+delete from committees where list_contains(string_split(members, ' and '), getvariable('candidate'));
 delete from problems where candidate_id = getvariable('candidate');
 delete from plan where candidate_id = getvariable('candidate');
 delete from moved where candidate_id = getvariable('candidate');
 delete from chance where candidate_id = getvariable('candidate');
 delete from differences where candidate_id = getvariable('candidate');
 delete from rank_statistics where candidate_id = getvariable('candidate');
+delete from pair_tests where getvariable('candidate') in (first, second);
 delete from profiles where candidate_id = getvariable('candidate');
 delete from lengths where candidate_id = getvariable('candidate');
 delete from exposures where role = 'candidate' and name = getvariable('candidate');

@@ -18,6 +18,10 @@ select view_name from duckdb_views() where not internal and database_name = curr
 -- states the schema version of a store that was brought up to date
 update meta set schema_version = $version where schema_version <> $version;
 
+-- name: forget_untested
+-- deletes rank statistics whose tests are not stored, as in stores of before: the next refresh computes both
+delete from rank_statistics where tests > 0 and signature_id not in (select signature_id from pair_tests);
+
 -- name: start_meta
 -- the one row that says what a new store is
 insert into meta (schema_version, edition, created_at) values ($schema_version, $edition, $created_at);

@@ -133,6 +133,13 @@ from stand_ins
 where signature_id = $signature_id
 order by paper_id, candidate_id, review_id, reference_id;
 
+-- name: committees
+-- one row per score of one signature by a committee of reviewers
+select paper_id, reference_id, members, value, repeats, problem
+from committees
+where signature_id = $signature_id
+order by paper_id, reference_id, members;
+
 -- name: reference_lengths
 -- one row per paper and reference of one signature's models: the reference's tokens, by the evaluation LM
 select distinct s.paper_id, s.reference_id, len(p.ids) as tokens

@@ -25,7 +25,8 @@ from gre_bench.board.words import (
     ranks,
     ties,
 )
-from gre_bench.ranking.rank_statistics import Family, Pairs
+from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.stats.families import Family
 from gre_bench.stats.pair_tests import in_one_family
 from gre_bench.store.queries import LeaderboardRow
 

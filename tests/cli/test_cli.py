@@ -11,8 +11,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from gre_bench.store import Store
 from tests.conftest import ROOT
-from tests.flows.refreshing import DEMO, EDITION, refreshed, reviews_by, use
+from tests.flows.refreshing import DEMO, EDITION, add_reviews, refreshed, reviews_by, run, use
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
@@ -144,7 +145,17 @@ def test_a_nan_from_the_evaluation_lm_and_a_damaged_store_are_faults_that_say_wh
 
 
 def test_leaderboard_status_and_help_load_no_heavy_library(tmp_path):
+    """The tests of a validated board with two models are stored, so reading them takes no SciPy."""
     refreshed(tmp_path / "state")
+    add_reviews(tmp_path / "state", reviews_by("model-a") + reviews_by("model-b"))
+    run(tmp_path / "state")
+    store = Store(tmp_path / "state", EDITION)
+    with store.lock("test"):
+        with store.transaction() as connection:
+            connection.execute(
+                "insert or replace into validations select signature_id, 'pass', 'ICLR-2023', '', now() from signatures"
+            )
+        store.copy_for_readers()
     probe = """
 import sys
 from gre_bench.cli.app import main

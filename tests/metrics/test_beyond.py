@@ -136,13 +136,35 @@ def test_a_paper_without_the_other_review_is_left_out_for_all_and_the_signature_
     ("overrides", "why"),
     [
         (("scoring.metrics=['gem_s_beyond']",), "needs the name of a reviewer"),
-        (("scoring.metrics=['gem_s_beyond']", "scoring.beyond=human"), "beyond names human"),
+        (("scoring.metrics=['gem_s_beyond']", "scoring.beyond=['human', 'model-a']"), "beyond names human with others"),
         (("scoring.metrics=['gem_s_beyond']", "scoring.beyond=model-c"), "no reviews by model-c; "),
     ],
 )
 def test_wrong_settings_are_one_line(state, overrides, why):
     with pytest.raises(SettingsError, match=why):
         run(state, *overrides)
+
+
+def test_beyond_human_is_the_next_reference_of_the_paper_in_a_circle(state):
+    assert run(state, "scoring.metrics=['gem_s_beyond']", "scoring.beyond=human")["outcome"] == "done"
+    judged = dict(query(state, "select review_id, text from judgments"))
+    references: dict[str, list[str]] = {}
+    for paper, review in query(state, "select paper_id, review_id from sample where role = 'reference' order by place"):
+        references.setdefault(paper, []).append(review)
+    rows = query(
+        state, "select paper_id, reference_id, r.review_id, value from pairs p join signatures s using (signature_id) "
+        "join sample r using (paper_id) where s.metric = 'gem_s_beyond' and s.synopsis_writer = 'human' "
+        "and p.state = 'scored' and candidate_id = 'human' and r.role = 'candidate'",
+    )  # fmt: skip
+    assert len(rows) == sum(map(len, references.values())) > 10
+    for paper, reference, own, scored in rows:
+        others = references[paper]
+        other = others[(others.index(reference) + 1) % len(others)]
+        assert other != reference
+        words = judged[reference].split()
+        known = [set(text.lower().split()) for text in (f"{judged[own]} {judged[other]}", judged[other])]
+        likely = [np.array([-1 - 0.001 * len(w) if w.lower() in given else -4.0 for w in words]) for given in known]
+        assert scored == pytest.approx(float((likely[0] - likely[1]).sum()))
 
 
 def test_a_committee_is_its_reviews_in_order(state):

@@ -6,9 +6,10 @@ from datetime import date
 
 import pytest
 
+from gre_bench.board.words import learnt_line
 from gre_bench.catalogs import models
 from gre_bench.core.learnt_from import Register
-from gre_bench.ranking.exposure import conflict, entry_of, exposure, learnt_line
+from gre_bench.ranking.exposure import conflict, entry_of, exposure
 
 SHIPPED = models.load()
 ICLR_2024 = date(2023, 11, 10)

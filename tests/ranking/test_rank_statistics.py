@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Pairs, at_human_length, family, rank_statistics
+from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, family, rank_statistics
 from gre_bench.stats.effects import holm
 
 
@@ -23,6 +23,10 @@ def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float
     return Pairs(*map(list, zip(*rows, strict=True)))
 
 
+def of_board(pairs: Pairs, groups: list[dict[str, int]]) -> list[RankStatistics]:
+    return rank_statistics(pairs, groups, family(pairs, groups))
+
+
 def ranked(pairs: Pairs) -> dict[str, int]:
     names = sorted(set(pairs.candidates), key=lambda name: -np.mean(pairs.of_candidates([name]).values))
     return {name: place for place, name in enumerate(names, 1)}
@@ -30,7 +34,7 @@ def ranked(pairs: Pairs) -> dict[str, int]:
 
 def test_far_apart_neighbours_are_ranked_and_near_ones_tied():
     pairs = board({"human": 5, "a": 0.05, "b": 0, "c": -5})
-    found = {row.candidate_id: row for row in rank_statistics(pairs, [ranked(pairs)])}
+    found = {row.candidate_id: row for row in of_board(pairs, [ranked(pairs)])}
     assert (found["human"].rank_low, found["human"].rank_high, found["human"].tied) == (1, 1, False)
     first, second = sorted(("a", "b"), key=lambda name: found[name].rank)
     assert found[first].tied and found[first].next_candidate == second
@@ -52,7 +56,7 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
     found = family(pairs, groups, above)
     assert [test.p_holm for test in found.tests] == pytest.approx(wanted[:4]) and found.size == 9
     assert list(found.above.values()) == pytest.approx(wanted[4:]) and "unranked" not in found.above
-    rows = {row.candidate_id: row for row in rank_statistics(pairs, groups, above)}
+    rows = {row.candidate_id: row for row in rank_statistics(pairs, groups, found)}
     assert {row.tests for row in rows.values()} == {9} and rows["x"].difference_p_holm is None
     assert rows["x"].next_p == found.between("x", "y").p_holm == found.between("y", "x").p_holm
     # A contrast of two groups is corrected over the family and itself.
@@ -61,19 +65,19 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
 
 def test_neighbours_whose_means_and_test_disagree_are_not_said_to_be_level():
     pairs = board({"a": 3, "b": 0})
-    first = rank_statistics(pairs, [{"b": 1, "a": 2}])[0]
+    first = of_board(pairs, [{"b": 1, "a": 2}])[0]
     assert first.next_difference < 0 and first.next_p < 0.05 and first.tied is False
 
 
 def test_no_test_is_a_reason_and_no_claim():
     one = Pairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
-    (row,) = rank_statistics(one, [{"human": 1}])
+    (row,) = of_board(one, [{"human": 1}])
     assert (row.rank, row.rank_low, row.tied, row.problem) == (1, None, None, "nobody to be compared with")
     apart = Pairs(["human", "a"], ["p", "q"], ["r", "s"], [1.0, 2.0])
-    assert {row.problem for row in rank_statistics(apart, [{"a": 1, "human": 2}])} == {
+    assert {row.problem for row in of_board(apart, [{"a": 1, "human": 2}])} == {
         "human and a do not have two papers in common"
     }
-    assert rank_statistics(one, []) == []
+    assert of_board(one, []) == []
 
 
 def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():

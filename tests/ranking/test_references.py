@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Family, Pairs, family
+from gre_bench.ranking.rank_statistics import Pairs, family
 from gre_bench.ranking.references import (
     paper_differences,
     references_like,
@@ -18,6 +18,7 @@ from gre_bench.ranking.references import (
     tipping_points,
     trimmed_order,
 )
+from gre_bench.stats.families import Family
 
 PLACES = {f"p{paper}-{place}": place for paper in range(40) for place in (1, 2)}
 

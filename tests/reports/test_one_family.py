@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from gre_bench.board.family import groups_of, lm_orders_of, pair_rows
 from gre_bench.board.words import answer, ties
 from gre_bench.cli.views.comparison import _verdict
-from gre_bench.ranking.rank_statistics import Pairs, rank_statistics
+from gre_bench.ranking.rank_statistics import Pairs, family, rank_statistics
 from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import PlannedContrast, compare_candidates, contrast_rows
+from gre_bench.stats.families import Family
 from gre_bench.store.queries import LeaderboardRow, SignatureRow
 
 ALPHA = 0.05
@@ -38,6 +40,7 @@ class Boards:
         worth = {name: random.normal(0, 1.5) for name in self.names}
         self.pairs: dict[str, list[dict[str, Any]]] = {}
         self.boards: dict[str, list[LeaderboardRow]] = {}
+        self.families: dict[str, Family] = {}
         for lm in LMS:
             self.pairs[lm] = [
                 {"candidate_id": name, "paper_id": f"p{paper}", "reference_id": f"r{paper}-{k}",
@@ -54,7 +57,8 @@ class Boards:
         for group in (None, "g"):
             names = [name for name in self.names if self.group[name] == group and name not in unranked]
             groups.append({name: k for k, name in enumerate(sorted(names, key=lambda name: -mean[name]), 1)})
-        of = {row.candidate_id: row for row in rank_statistics(pairs, groups, above)}
+        tests = self.families[lm] = family(pairs, groups, above)
+        of = {row.candidate_id: row for row in rank_statistics(pairs, groups, tests)}
         rows = []
         for name in self.names:
             row: dict[str, Any] = dict.fromkeys(LeaderboardRow.__annotations__)
@@ -65,7 +69,7 @@ class Boards:
             if own:
                 row |= {"rank": own.rank, "rank_low": own.rank_low, "rank_high": own.rank_high, "tied": own.tied,
                         "next_candidate": own.next_candidate, "next_p": own.next_p, "tests": own.tests or None,
-                        "untested": own.problem, "p": own.difference_p_holm, "vs_human": mean[name] - mean["human"],
+                        "untested": own.problem, "above_chance_p_holm": own.above_p_holm, "p": own.difference_p_holm, "vs_human": mean[name] - mean["human"],
                         }  # fmt: skip
             rows.append(row)
         return sorted(rows, key=lambda row: (row["group_name"] or "", row["rank"] or 99))
@@ -73,6 +77,8 @@ class Boards:
     def read(self, query: Any, **given: Any) -> list[Any]:
         if query.name == "leaderboard":
             return [row for lm in given["signature_ids"] for row in self.boards[lm]]
+        if query.name == "pair_tests":
+            return [asdict(test) for test in self.families[given["signature_id"]].tests]
         if query.name == "board_pairs":
             return self.pairs[given["signature_id"]]
         if query.name == "candidate_pairs":

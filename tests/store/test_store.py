@@ -144,6 +144,21 @@ def test_a_store_of_another_schema_version_is_refused_and_left_alone(tmp_path, v
     assert store.file.read_bytes() == before
 
 
+def test_ranks_of_a_store_of_before_whose_tests_are_not_stored_go_so_that_the_next_refresh_makes_both(tmp_path):
+    store = Store(tmp_path, EDITION)
+    ranks = "insert into rank_statistics by name select 'clean' as board, 's1' as signature_id, 'c' as candidate_id, "
+    with store.lock("test"):
+        store.write(("add_new_signatures", [SIGNATURE]))
+        with store.transaction() as run:
+            run.execute(ranks + "1 as rank, 1 as rank_low, 1 as rank_high, 3 as tests, 'run' as run_id")
+            run.execute(ranks.replace("'c'", "'alone'") + "1 as rank, 'nobody' as problem, 0 as tests, 'run' as run_id")
+            run.execute("drop table pair_tests; update meta set schema_version = 10; comment on table meta is 'before'")
+    with store.lock("test"), store.transaction() as run:
+        assert run.execute("select candidate_id from rank_statistics").fetchall() == [("alone",)]
+        assert run.execute("from pair_tests").fetchall() == []
+        assert run.execute("select schema_version from meta").fetchall() == [(SCHEMA_VERSION,)]
+
+
 def test_a_new_store_is_of_this_version_and_nothing_is_kept_beside(tmp_path):
     store = Store(tmp_path, "NEW-2026")
     with store.lock("test"), store.transaction() as run:
@@ -207,7 +222,7 @@ def test_a_status_is_read_back(store):
 def test_a_change_of_the_tables_needs_a_new_schema_version():
     defined = re.sub(r"--.*", "", "\n".join(statement("schema", name) for name in sorted(TABLES)))
     tables = hashlib.sha256(" ".join(defined.split()).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (10, "f68b3016c73e8362")
+    assert (SCHEMA_VERSION, tables[:16]) == (11, "035125bd6b0a6c97")
 
 
 def test_views_of_another_program_are_replaced_and_those_of_this_one_left_alone(tmp_path):

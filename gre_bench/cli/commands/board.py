@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from gre_bench.board.committee import committee_of
 from gre_bench.board.family import orders_by_signature, pair_rows
 from gre_bench.board.tipping import board_line
 from gre_bench.board.words import answer, few_papers, headline, headline_lacks, no_human, number, p_value, with_half
@@ -108,6 +109,7 @@ def leaderboard(
             "separation": separations, "exposures": exposures, "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": correctness_of(store),
+            "committee": committee_of(store.read, first, own),
         }  # fmt: skip
 
     def show_board(_: Any) -> None:

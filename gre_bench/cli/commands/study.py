@@ -144,6 +144,24 @@ def references(
     return Answer(report, show_references, code_of(report))
 
 
+@app.command()
+def committee(*, state: Path, quiet: bool, edition: options.OneEdition = None, metric: options.Metric = None) -> Answer:
+    """Measure what LM reviewers tell together, and what a human review adds.
+
+    Scores the joined reviews of ranked LM candidates, by the headline metric, and keeps the scores. The next reviewer
+    is the one that adds most on one half of the papers; the curve is from the other half, both ways.
+    """
+    configure_prefect(state)
+    from gre_bench.cli.views.studies import show_committee
+
+    store = Store(state, the_edition(edition, state))
+    with following(store, quiet):
+        from gre_bench.studies.committee import study_committee
+
+        report = study_committee(state.resolve(), store.key, metric)
+    return Answer(report, show_committee, code_of(report))
+
+
 app.command()(flaws)
 
 

@@ -26,6 +26,7 @@ from gre_bench.board.words import (
     headline,
     headline_lacks,
     is_validated,
+    learnt_line,
     no_human,
     note,
     other_signature,
@@ -39,7 +40,6 @@ from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.exposure import learnt_line
 from gre_bench.reports.correctness import Results, Tested
 from gre_bench.reports.signatures import headline_metric
 from gre_bench.store import Row, Store

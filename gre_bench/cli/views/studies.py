@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.box import HEAVY_HEAD
 
-from gre_bench.board.words import p_value
+from gre_bench.board.committee import committee_line
+from gre_bench.board.words import p_value, with_half
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, grid, say
 from gre_bench.core.metrics import in_order, recipe_of
@@ -227,6 +228,22 @@ def show_references(report: Row) -> None:
         if item["missing"]:
             say(f"{counted(item['missing'], 'case')} could not be scored; run it again")
         say("")
+
+
+def show_committee(report: Row) -> None:
+    """Prints what LM reviewers tell together as they join a committee, and what a human review adds."""
+    for item in report["metrics"]:
+        title = f"{report['edition']} · {recipe_of(item['metric']).title} by {item['evaluation_lm']}"
+        if item["curve"] is None:
+            say(f"{title}: no committee has been scored.")
+        else:
+            say(committee_line(item["curve"]), style="bold")
+            steps = [(row["reviewers"], with_half(row["value"], row["high"]), *row["added"])
+                     for row in item["curve"]["steps"]]  # fmt: skip
+            grid((title, "together", "joined by one half", "by the other"), steps, left=0, padding=(0, 2, 0, 0))
+            say(f"{counted(item['curve']['repeats'], 'line')} of the joined reviews are repeats, joined once")
+        if item["missing"]:
+            say(f"{counted(item['missing'], 'score')} missing; run it again")
 
 
 def _show_orders(item: Row) -> None:

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from gre_bench.board.words import rank_range
 from gre_bench.core.terminal import csv_table
-from gre_bench.stats.pair_tests import PairTest
+from gre_bench.stats.families import PairTest
 from gre_bench.store import Row
 
 
@@ -86,6 +86,7 @@ class Board:
       no test tells apart, and LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in it.
     - *tipping*: the sentence on AI-written references, if it was computed.
+    - *committee*: the curve of its LM candidates together (`committee_of`), if it was scored.
     - *tests*: those of its family, of two candidates of a group each; none if the metric orders nobody.
     - *auc*: with its interval, as text. *about*: names and values of the parts of the signature.
     - *place*: of the metric in the catalogue. *papers*: the fewest scored papers of a ranked candidate.
@@ -106,6 +107,7 @@ class Board:
     place: int = 0
     papers: int | None = None
     tipping: str = ""
+    committee: Mapping[str, Any] | None = None
     tests: tuple[PairTest, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
 

@@ -13,7 +13,8 @@ import duckdb
 from gre_bench.release.database import rows
 from gre_bench.release.figures import families
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.stats.pair_tests import PairTest, pair_tests
+from gre_bench.stats.families import PairTest
+from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
 
 DIGITS = 4

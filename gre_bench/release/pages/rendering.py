@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
+from gre_bench.board.committee import committee_line
 from gre_bench.board.words import FEW, RANKED_APART, few_of, is_small, other_signature, p_value, too_short
 from gre_bench.core.terminal import counted, without_controls
 from gre_bench.plots.drawing import CSS, across, breadth, span_of, ticks
-from gre_bench.release.figures import board_picture, families
+from gre_bench.release.figures import board_picture, committee_picture, families
 from gre_bench.release.pages.board import (
     Board,
     Entry,
@@ -114,6 +115,8 @@ def _environment() -> Environment:
         verdict, changes, as_link, states, passage, badges, groups, effects_span, years_span, latest_first, moves,
         counted, few_in_years, few_of, other_signature,
         board_picture,
+        committee_line,
+        committee_picture,
     )  # fmt: skip
     environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]

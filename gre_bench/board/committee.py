@@ -1,0 +1,83 @@
+"""The curve of a committee of reviewers, from an edition or from a release."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.board.family import Read, pairs_of
+from gre_bench.core.records import HUMAN
+from gre_bench.core.terminal import counted
+from gre_bench.store.queries import COMMITTEES, LeaderboardRow
+
+if TYPE_CHECKING:
+    from gre_bench.ranking.committees import Members
+
+JOINED = " and "
+"""Stands between the names of a committee's members, in its name."""
+
+
+def ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
+    """Returns the ranked LM candidates of the main group, sorted by name: the members of a committee."""
+    return sorted(row["candidate"] for row in board
+                  if row["rank"] and row["kind"] == "model" and row["group_name"] is None)  # fmt: skip
+
+
+def committee_of(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
+    """Returns the curve of the committee of the *board*, if ``study committee`` has scored all of it, else None.
+
+    - *papers*, *steps*, *human*: those of `Curve`. *references*: how many reviews were predicted.
+    - *left_out*: reason → papers of the human baseline that do not count. *repeats*: lines that were joined once.
+    """
+    rows = read(COMMITTEES, signature_id=signature_id)
+    if not rows:
+        return None
+    from gre_bench.ranking.committees import curve
+
+    names = ranked_models(board)
+    told, papers, problems = told_by(read, signature_id, rows, names)
+    found = curve(told, names, papers, frozenset(problems))
+    if found is None:
+        return None
+    pairs = pairs_of(read, signature_id)
+    others = {paper for name, paper in zip(pairs.candidates, pairs.papers, strict=True) if name == HUMAN} - {*papers}
+    left_out = Counter(problems.values()) + Counter({"no_review": len(others)})
+    whole = JOINED.join(sorted([*names, HUMAN]))
+    counts = [row for row in rows if row["members"] == whole and row["paper_id"] not in problems]
+    more = {"references": len(counts), "repeats": sum(row["repeats"] for row in counts), "left_out": dict(left_out)}
+    return {"signature_id": signature_id} | asdict(found) | more
+
+
+def told_by(
+    read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
+) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
+    """Returns what committees of *names* tell (`Told`), the papers, and paper → the problem that leaves it out.
+
+    *rows*: those of the table ``committees``. What a single reviewer tells is on the board.
+    """
+    references = {(row["paper_id"], row["reference_id"]) for row in rows}
+    values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name, paper, reference, value in zip(*pairs_of(read, signature_id).columns, strict=True):
+        if name in names and (paper, reference) in references:
+            values[name,][paper].append(value)
+    for row in rows:
+        if row["value"] is not None:
+            values[tuple(row["members"].split(JOINED))][row["paper_id"]].append(row["value"])
+    told = {who: {paper: sum(own) / len(own) for paper, own in by_paper.items()} for who, by_paper in values.items()}
+    problems = {row["paper_id"]: row["problem"] for row in rows if row["problem"]}
+    return told, sorted({row["paper_id"] for row in rows}), problems
+
+
+def committee_line(found: dict[str, Any]) -> str:
+    """Returns the sentence for readers of a board on a committee's curve, as `committee_of` returns it."""
+    first, last = found["steps"][0], found["steps"][-1]
+    kept = next(row for row in found["steps"] if row["value"] >= 0.9 * last["value"])
+    human = found["human"]
+    left = "".join(f"; {counted(count, 'paper')} left out: {why}" for why, count in found["left_out"].items())
+    return (
+        f"A committee of {last['reviewers']} LM reviewers tells {last['value']:+.1f} nats, the best alone "
+        f"{first['value']:+.1f}; {kept['reviewers']} tell nine tenths of it. A human review adds {human['value']:+.1f} "
+        f"({human['low']:+.1f} to {human['high']:+.1f}) to all ({counted(found['papers'], 'paper')}{left})."
+    )

@@ -1,0 +1,143 @@
+"""Scores committees of reviewers: what the LM candidates of a board tell together, and what a human review adds.
+
+A committee's judgments are joined into one review, each line once, and scored by the board's own metric, LM and prompt.
+Scores are stored by paper, so a study that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gre_bench.board.committee import JOINED, committee_of, ranked_models, told_by
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.judgments import prepared
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN, Candidate, Case
+from gre_bench.metrics.cases import Entry, Response, plan
+from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.runs.workers import working
+from gre_bench.pipeline.scoring import known_spans
+from gre_bench.ranking.committees import Members, members, orders
+from gre_bench.reports.why import origin
+from gre_bench.store import ReadCopy, Store
+from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
+from gre_bench.studies.references import same_lm, studied_signatures
+
+Work = Mapping[tuple[str, str, str], tuple[Case, int]]
+"""(paper, reference, name of a committee) → the case to score, and the lines that its members repeat."""
+
+
+def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
+    """Returns the curve of the committee of a board's ranked LM candidates, by each metric, and scores what it needs.
+
+    *metrics*: None means the headline metric. An edition loaded from a release is read and not scored. Raises
+    `SettingsError` for a metric that reads no judgments, for fewer than two LM candidates, or an LM that has changed.
+    """
+    store = ReadCopy(state, edition)
+    found, outcome = [], "done"
+    for signature in studied_signatures(store, metrics):
+        missing = 0 if store.is_loaded else _score(store, signature)
+        outcome = "incomplete" if missing else outcome
+        board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
+        curve = committee_of(store.read, signature["signature_id"], board)
+        about = {name: signature[name] for name in ("metric", "evaluation_lm")}
+        found.append(about | {"missing": missing, "curve": curve})
+    return {"edition": store.key, "outcome": outcome, "metrics": found}
+
+
+def joined(texts: Sequence[str]) -> tuple[str, int]:
+    """Returns the lines of *texts* in their order, each once, and how many repeats were left out."""
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    once = dict.fromkeys(lines)
+    return "\n".join(once), len(lines) - len(once)
+
+
+def _score(store: Store, signature: SignatureRow) -> int:
+    """Scores and stores what the curve lacks under *signature*; returns how many scores are still missing."""
+    name = signature["signature_id"]
+    recipe = recipe_of(signature["metric"])
+    models = ranked_models(store.read(LEADERBOARD, signature_ids=[name]))
+    of_judgments = recipe.formula == "pmi" and recipe.source == "judgments" and recipe.synopsis != "beyond"
+    if not of_judgments or len(models) < 2:
+        why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
+        raise SettingsError(f"edition {store.key}: {signature['metric']} {why}, so there is no committee to score")
+    source = origin(store, signature, HUMAN, store.folder.parent.parent)
+    with working(source.job, "committee") as (edition, workers, progress):
+        identity = same_lm(store.key, signature, workers.sign_metrics, source)
+        assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
+        every = sample(edition, {}, None, assw_by, source.settings.scoring.synopsis_of)
+        entries = {entry.paper.paper_id: entry for entry in every if {*models} <= {*entry.responses}}
+        before: object = None
+        progress.stage("scoring committees")
+        while (due := _due(edition, signature, models, entries)) and due.keys() != before:
+            before = due.keys()
+            progress.expect(len(due))
+            chunks = _chunks(due, source.settings.run.chunk_papers)
+
+            def values_of(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
+                works = [MetricWork(signature["metric"], name, tuple(due[key][0] for key in chunk))]
+                known = known_spans(edition, source.settings.scoring, identity, works)
+                return {"name": chunk[0][0], "backends": source.job.backends, "scoring": source.settings.scoring,
+                        "works": works, "known": known}  # fmt: skip
+
+            for _, result in workers.scored(chunks, values_of):
+                if not isinstance(result, Scored):
+                    continue
+                scores = [item for item in result.scores if item.problem is None or item.problem.final]
+                rows = [{"signature_id": name, "paper_id": item.paper_id, "reference_id": item.reference_id,
+                         "members": item.candidate_id, "value": item.value,
+                         "repeats": due[item.paper_id, item.reference_id, item.candidate_id][1],
+                         "problem": item.problem.code if item.problem else None, "predictions": item.predictions,
+                         "run_id": progress.run_id} for item in scores]  # fmt: skip
+                added = [{"lm_id": identity, "prediction": key, **asdict(span)} for key, span in result.spans.items()]
+                edition.write(("add_new_spans", added), ("add_committees", rows))
+                progress.advance(len(scores))
+        missing = len(due)
+        progress.end("incomplete" if missing else "done", f"{missing} have no score; run it again" if missing else "")
+    return missing
+
+
+def _chunks(due: Work, papers: int) -> Iterator[list[tuple[str, str, str]]]:
+    """Yields the keys of *due*, those of as many as *papers* papers at a time."""
+    own: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for key in due:
+        own[key[0]].append(key)
+    keys = iter(own.values())
+    while some := list(islice(keys, papers)):
+        yield [key for of_paper in some for key in of_paper]
+
+
+def _due(
+    store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
+) -> dict[tuple[str, str, str], tuple[Case, int]]:
+    """Returns what the next step of the curve needs and *store* lacks; the whole committee and human come first."""
+    rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
+    known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
+    told, papers, problems = told_by(store.rows, signature["signature_id"], rows, models)
+    lacking = {(members(*models, HUMAN), paper) for paper in entries} if not rows else set()
+    if rows:
+        lacking = orders(told, models, papers, frozenset(problems))[1]
+    due: dict[tuple[str, str, str], tuple[Case, int]] = {}
+    for who, paper in sorted(lacking):
+        due |= _cases(entries[paper], who, signature)
+    return {key: value for key, value in due.items() if key not in known}
+
+
+def _cases(entry: Entry, who: Members, signature: SignatureRow) -> dict[tuple[str, str, str], tuple[Case, int]]:
+    """Returns the cases of the committee *who* on the paper's references other than the baseline's own review."""
+    writer, form = signature["writer"], signature["form"]
+    reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
+    texts = [prepared(review.judgments.get(writer, ""), form, False) for review in reviews]
+    if not all(text.strip() for text in texts):
+        return {}
+    text, repeats = joined(texts)
+    label = JOINED.join(who)
+    own = replace(entry, responses={label: Response(label, "", {writer: text})}, human_is_reference=False)
+    planned = plan([own], [Candidate(label, "graded")], recipe_of(signature["metric"]), writer, form)
+    return {(entry.paper.paper_id, pair.reference_id, label): (pair.case, repeats) for pair in planned if pair.case}
