@@ -219,7 +219,7 @@ def second(known: dict[int, Year], lm: str, kept: Path, papers: int) -> Iterator
                 each, pair = known[year], pairs[place]
                 asked = [Prediction(each.judged[name], each.abstracts[pair.paper], each.judged[pair.reviews[1]])
                          for name in (pair.reviews[0], each.moved[pair.paper])]  # fmt: skip
-                own, other = (span.total for span in results_of(opened, asked))  # pyright: ignore[reportAttributeAccessIssue]
+                own, other = (span.total for span in results_of(opened, asked))
                 scores[year, pair.paper] = own - other
                 with kept.open("a") as stream:
                     stream.write(json.dumps({"year": year, "paper": pair.paper, "above": own - other}) + "\n")

@@ -72,7 +72,7 @@ def wrapped(line: str, columns: int | None) -> list[str]:
     """
     if columns is None or cell_len(line) <= columns:
         return [line]
-    start = _NEXT.match(line).end()  # pyright: ignore[reportOptionalMemberAccess]
+    start = _NEXT.match(line).end()  # pyrefly: ignore
     indent = " " * start + "  "
     is_command = line.startswith(COMMAND, start)
     if is_command and (comment := _COMMENT.search(line)):
