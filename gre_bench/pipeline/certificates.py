@@ -8,7 +8,6 @@ what rounds scores (`Signature.validated_as`); one in the state goes before one 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ from gre_bench.core.whole_files import put
 FOLDER = Path("validations", "certificates")
 PAPERS = "113"
 """The number of papers for which a certificate's sentence names the least degrees."""
+CERTIFIED = "; certificate: "
+"""Stands before the sentence of a certificate in the detail of a stored validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +46,20 @@ class Certificate:
     registers: dict[str, str] = field(default_factory=dict)
     left_out: int = 0
 
+    @property
+    def sentence(self) -> str:
+        """What the metric notices: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
 
-def sentence(harms: Mapping[str, Mapping[str, Any]], untried: Mapping[str, str] = {}) -> str:
-    """Returns what *harms* say: ``on 113 papers tells garbling from 20%; not padding; copying of the abstract pays``.
-
-    Degradations are told or not; of manipulations, only what pays is said.
-    """
-    told = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in harms.items()]
-    degraded = [(harm.said, least) for harm, least, _ in told if harm.family == "degradation"]
-    seen = ", ".join(f"{said} from {10 * least}%" for said, least in degraded if least)
-    unseen = " or ".join(said for said, least in degraded if not least)
-    parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
-    parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in told if pays]
-    parts += [f"{HARMS[name].said} untried" for name in untried]
-    return f"on {PAPERS} papers " + "; ".join(filter(None, parts))
+        Degradations are told or not; of manipulations, only what pays is said.
+        """
+        told = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
+        degraded = [(harm.said, least) for harm, least, _ in told if harm.family == "degradation"]
+        seen = ", ".join(f"{said} from {10 * least}%" for said, least in degraded if least)
+        unseen = " or ".join(said for said, least in degraded if not least)
+        parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
+        parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in told if pays]
+        parts += [f"{HARMS[name].said} untried" for name in self.untried]
+        return f"on {PAPERS} papers " + "; ".join(filter(None, parts))
 
 
 def write_certificate(state: Path, certificate: Certificate) -> Path:
@@ -90,9 +91,9 @@ def _read(file: Path) -> Certificate:
         if content.pop("sha256", None) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         certificate = Certificate(**content)
-        if not certificate.signature_id == file.stem == signature_of(certificate.signature).signature_id:
+        known = certificate.signature_id == file.stem == signature_of(certificate.signature).signature_id
+        if not (known and certificate.sentence):
             raise ValueError(f"{file} is none")
-        sentence(certificate.harms, certificate.untried)
         return certificate
     except (OSError, ValueError, TypeError, KeyError, AttributeError, SourceError):
         again = "gre-bench study validate --certificate"

@@ -63,10 +63,9 @@ def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
         missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
         least = told[str(papers)] = missed + 1 if missed < len(falls) else None
         power[str(papers)] = None if least is None else _power(differences[:, least - 1], papers, seed)
-    return DegreeCurve(
-        len(differences), *(tuple(getattr(test, name) for test in tests) for name in ("value", "low", "high")),
-        tuple(map(float, sds)), len(turns) < 2, rises.index(True) + 1 if any(rises) else None, told, power,
-    )  # fmt: skip
+    means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
+    pays = rises.index(True) + 1 if any(rises) else None
+    return DegreeCurve(len(differences), means, lows, highs, tuple(map(float, sds)), len(turns) < 2, pays, told, power)
 
 
 def _adjusted(tests: list[PairedTest]) -> list[float]:

@@ -20,7 +20,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.flows.annual_refresh import scorable
 from gre_bench.flows.validate_metrics import name_of, of_another_edition, scored_work, scores_of, together
-from gre_bench.pipeline.certificates import Certificate, sentence, write_certificate
+from gre_bench.pipeline.certificates import Certificate, write_certificate
 from gre_bench.pipeline.changes import harms_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import conclude
@@ -61,7 +61,7 @@ def certify(job: Job) -> dict[str, Any]:
                 left_out | untried, learnt.registers, len(learnt.papers),
             )  # fmt: skip
         summary = conclude(store, work, progress, certificates=[
-            asdict(item) | {"metric": metric, "line": sentence(item.harms, item.untried)}
+            asdict(item) | {"metric": metric, "line": item.sentence}
             for metric, item in certificates.items()
         ])  # fmt: skip
         if summary["outcome"] == "done" and work.papers == work.sampled:

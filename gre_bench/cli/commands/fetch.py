@@ -187,7 +187,8 @@ def _show_plan(plan: dict[str, Any]) -> None:
     screen.say_all(plan["over_budget"], "write: ")
     hours = plan["scoring"]["gpu_hours"]
     say(f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours"))
-    say(f"score: {counted(plan['scoring']['references'], 'pair')} more a metric for study references, if you run it")
+    for study, key in (("references", "references"), ("validate --certificate", "certificate")):
+        say(f"score: {counted(plan['scoring'][key], 'pair')} more a metric for study {study}, if you run it")
     screen.say_all(plan["learnt"], "note: ")
     screen.say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
     screen.say_all(plan["assumed"], "assumed: ")
