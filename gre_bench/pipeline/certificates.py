@@ -15,12 +15,14 @@ from typing import Any
 from gre_bench.changes.graded import HARMS
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Signature, digest, signature_of
 from gre_bench.core.resources import resource
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import put
 
 FOLDER = Path("validations", "certificates")
+SHIPPED = resource("data", *FOLDER.parts)
 PAPERS = "113"
 """The number of papers for which a certificate's sentence names the least degrees."""
 CERTIFIED = "; certificate: "
@@ -71,6 +73,12 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
     return file
 
 
+def shipped(edition: str) -> list[Certificate]:
+    """Returns the certificates that ship for *edition*, one a signature, in the order of the metrics."""
+    found = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    return sorted(found, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
+
+
 def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     """Returns the certificate of *signature* that rests on the most papers; None if there is none.
 
@@ -78,7 +86,7 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
     """
     known = [
         (folder == state / FOLDER, max((curve["papers"] for curve in found.harms.values()), default=0), found)
-        for folder in (resource("data", *FOLDER.parts), state / FOLDER)
+        for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
         if signature_of((found := _read(file)).signature).validated_as == signature.validated_as
     ]

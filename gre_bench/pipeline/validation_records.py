@@ -31,6 +31,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import put
 from gre_bench.metrics.scoring import signed_writer
 from gre_bench.pipeline.certificates import CERTIFIED, certificate_of
+from gre_bench.pipeline.certificates import FOLDER as CERTIFICATES
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
 from gre_bench.store import Store, now
@@ -230,7 +231,8 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
 
 def _records(folder: Path) -> list[ValidationRecord]:
     """Returns the records in *folder*, the newest last."""
-    records = [_read(file) for file in sorted(folder.glob("*/[!.]*.json"))]
+    files = sorted(folder.glob("**/[!.]*.json"))
+    records = [_read(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]
     return sorted(records, key=lambda record: datetime.fromisoformat(record.validated_at).timestamp())
 
 

@@ -6,9 +6,11 @@ further editions count as they do there.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -18,12 +20,14 @@ from gre_bench.changes.graded import DEGREES, HARMS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN
+from gre_bench.core.whole_files import put
 from gre_bench.flows.annual_refresh import scorable
 from gre_bench.flows.validate_metrics import name_of, of_another_edition, scored_work, scores_of, together
 from gre_bench.pipeline.certificates import Certificate, write_certificate
 from gre_bench.pipeline.changes import harms_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.scoring import conclude
+from gre_bench.plots.drawing import Curve, curves
 from gre_bench.stats.degrees import degree_curve
 from gre_bench.stats.samples import Array
 from gre_bench.store import Row
@@ -100,3 +104,26 @@ def differences_of(rows: Rows, candidates: Sequence[str]) -> Array:
     for key in sorted(set.intersection(*(set(some) for some in values))):
         by_paper[key[0]].append([some[key] - values[0][key] for some in values[1:]])
     return np.array([[fmean(column) for column in zip(*pairs, strict=True)] for pairs in by_paper.values()])
+
+
+def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+    """Draws *certificates*, each a `Certificate` as JSON, as SVG into *path*: a panel a harm, a curve a metric."""
+    panels = {
+        HARMS[name].said: [
+            Curve(recipe_of(item["signature"]["metric"]).title, [(0.0, 0.0), *_points(item["harms"][name])], look)
+            for item, look in zip(certificates, ("main", "second", "pale", "level"), strict=False)
+            if name in item["harms"]
+        ]
+        for name in HARMS
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put(
+        path,
+        curves(panels, "degree of the harm, %", "change of the score, in its sd over papers", title=title).encode(),
+    )
+    return path
+
+
+def _points(curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    for degree, mean, sd in zip(DEGREES, curve["means"], curve["sds"], strict=True):
+        yield 10.0 * degree, mean / sd if sd else math.nan

@@ -65,8 +65,12 @@ def validate(
         usable(job)
         if certificate:
             from gre_bench.studies.certificate import certify
+            from gre_bench.studies.certificate import draw as draw_curves
 
             summary = certify(job)
+            if figures is not None:
+                title = f"{summary['edition']}: scores by degree of harm"
+                draw_curves(summary["certificates"], figures / "certificate.svg", title)
             return Answer(summary, show_certificates, code_of(summary))
         summary = perform(
             not no_prefect,
