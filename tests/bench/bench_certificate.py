@@ -52,17 +52,22 @@ def compared(first: Array, second: Array) -> tuple[float, float, float]:
 
 
 def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
-    rows = [["metric", "harm", "papers", lm, other, "difference"]]
+    """Returns a row a harm, a column a metric: both resistances, and their difference with its interval."""
     metrics = in_order({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
-    for metric in metrics:
-        for harm in HARMS.values():
+    rows = [[f"{lm} less {other}", *(recipe_of(metric).title for metric in metrics)]]
+    for harm in HARMS.values():
+        cells = [harm.said]
+        for metric in metrics:
             first, second = (by_paper(stores, name, metric, harm.name) for name in (lm, other))
-            if len(first) and len(first) == len(second):
-                each = [f"{float(resistance(values)):+.2f}" for values in (first, second)]
-                difference, low, high = compared(first, second)
-                cells = [recipe_of(metric).title, harm.said, str(len(first)), *each,
-                         f"{difference:+.2f} ({low:+.2f}, {high:+.2f})"]  # fmt: skip
-                rows.append([cell.replace("-", "−") if "." in cell else cell for cell in cells])
+            if not len(first) or len(first) != len(second):
+                cells.append(f"{len(first)} and {len(second)} papers")
+                continue
+            difference, low, high = compared(first, second)
+            cells.append(
+                f"{float(resistance(first)):.2f} less {float(resistance(second)):.2f}: {difference:+.2f} "
+                f"({low:+.2f}, {high:+.2f})".replace("-", "−")
+            )
+        rows.append(cells)
     return rows
 
 
