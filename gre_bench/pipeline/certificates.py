@@ -55,9 +55,9 @@ class Certificate:
         Degradations are told or not; of manipulations, only what pays is said.
         """
         told = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
-        degraded = [(harm.said, least) for harm, least, _ in told if harm.family == "degradation"]
-        seen = ", ".join(f"{said} from {10 * least}%" for said, least in degraded if least)
-        unseen = " or ".join(said for said, least in degraded if not least)
+        degraded = [row for row in told if row[0].family == "degradation"]
+        seen = ", ".join(f"{harm.said} from {10 * least}%" for harm, least, _ in degraded if least)
+        unseen = " or ".join(harm.said for harm, least, pays in degraded if not (least or pays))
         parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
         parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in told if pays]
         parts += [f"{HARMS[name].said} untried" for name in self.untried]
