@@ -59,8 +59,8 @@ def validate(job: Job) -> dict[str, Any]:
     """
     job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
-    beside = [_of_another_edition(job, key) for key in job.settings.validation.together_with]
-    with _scored(job) as (store, work, progress):
+    beside = [of_another_edition(job, key) for key in job.settings.validation.together_with]
+    with scored_work(job) as (store, work, progress):
         progress.stage("judging")
         effects, missed = judge(store, job, work, progress.run_id, beside), untried(job.settings)
         papers = sum(other.papers for other in beside)
@@ -93,7 +93,7 @@ class Scores(NamedTuple):
 
 
 @contextmanager
-def _scored(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
+def scored_work(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
     """Scores every pair of the job's edition, which stays locked within the block."""
     with working(job, "validate") as (store, workers, progress):
         work = prepare(store, job, workers.sign_metrics, progress)
@@ -101,7 +101,7 @@ def _scored(job: Job) -> Iterator[tuple[Store, Work, Progress]]:
         yield store, work, progress
 
 
-def _of_another_edition(job: Job, key: str) -> Beside:
+def of_another_edition(job: Job, key: str) -> Beside:
     """Scores what is missing of the validation of the edition *key*, and returns its scores.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
@@ -119,11 +119,11 @@ def _of_another_edition(job: Job, key: str) -> Beside:
     theirs = settings_of(other)
     settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
     job = scorable(replace(job, settings=settings))
-    with _scored(job) as (store, work, progress):
+    with scored_work(job) as (store, work, progress):
         metrics = counts(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
-        scores = {metric: _scores(store, job, work, metric) for metric in work.signatures}
+        scores = {metric: scores_of(store, job, work, metric) for metric in work.signatures}
         progress.end("done", f"validated together with {together}", metrics)
         return Beside(store.key, scores, work.papers, work.learnt)
 
@@ -142,7 +142,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Besi
     broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         store_separation(store, signature, work.learnt)
-        scores = [_scores(store, job, work, metric), *(other.scores[metric] for other in beside)]
+        scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
         effects = list(effects_of(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
@@ -166,7 +166,7 @@ def name_of(store: Store, beside: Sequence[Beside]) -> str:
     return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 
 
-def _scores(store: Store, job: Job, work: Work, metric: str) -> Scores:
+def scores_of(store: Store, job: Job, work: Work, metric: str) -> Scores:
     signature_id = work.signatures[metric].signature_id
     planned = [pair for signed, pair in work.planned if signed == signature_id]
     papers = {pair.paper_id for pair in planned}
@@ -179,13 +179,9 @@ def _scores(store: Store, job: Job, work: Work, metric: str) -> Scores:
     return Scores(by_candidate, unchanged, lengths(pair.case for pair in planned if pair.case))
 
 
-def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
-
-    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
-    scores of each edition; a paper counts in the first that has it.
-    """
-    rows: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+def together(editions: Sequence[Scores]) -> Scores:
+    """Returns the scores of all *editions* as one; a paper counts in the first that has it."""
+    rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
     unchanged: list[Row] = []
     words: dict[PairKey, int] = {}
     counted: set[str] = set()
@@ -195,6 +191,16 @@ def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Itera
         unchanged += [row for row in scores.unchanged if row["paper_id"] not in counted]
         words = scores.words | words
         counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
+    return Scores(rows, unchanged, words)
+
+
+def effects_of(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
+    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
+
+    An effect compares the scores of the human review and of the changed review, where a pair has both. *editions*: the
+    scores of each edition.
+    """
+    rows, unchanged, words = together(editions)
     validation = job.settings.validation
     by_change = {change: rows[candidate] for change, candidate in job.changes.items()}
     for change, effect in change_effects(rows[HUMAN], by_change, words, validation, unchanged).items():

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from gre_bench.changes import edits
+from gre_bench.changes.graded import DEGREES, HARMS, harmed
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
@@ -100,6 +102,15 @@ CHANGES = Catalogue(
     lambda name, entry: isinstance(entry, Change) and entry.name == name,
 )
 
+GRADED = {
+    f"{harm.name}-{degree}0": Change(
+        f"{harm.name}-{degree}0", f"{harm.name.capitalize()}, {degree}0%", harm.family, _OURS, "both", "rule",
+        needs=harm.needs, rules={level: partial(harmed, harm, degree, level) for level in _LEVELS},
+    )
+    for harm in HARMS.values() for degree in DEGREES
+}  # fmt: skip
+"""The degrees of each harm, such as ``garbling-30``: changes for certificates alone, and of no validation."""
+
 _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
     "abstract": (lambda material: bool((material.abstract or "").strip()), "no_abstract", "the paper has no abstract"),
@@ -122,7 +133,9 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 
 
 def named(name: str) -> Change:
-    """Returns the change with this *name*; raises `ChangeError`, which lists all changes, for an unknown name."""
+    """Returns the change or degree of a harm with this *name*; raises `ChangeError` for another, with all changes."""
+    if name in GRADED:
+        return GRADED[name]
     if name not in CHANGES:
         raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
     return CHANGES[name]
@@ -163,8 +176,8 @@ def candidate_of(change: str, level: Level) -> str:
 
     It is ``human~injection``, or ``human~injection~judgments`` if judgments are changed.
     """
-    if CHANGES[change].control:
-        return str(CHANGES[change].control)
+    if control := named(change).control:
+        return control
     return _MARK.join([HUMAN, change] + (["judgments"] if level == "judgments" else []))
 
 

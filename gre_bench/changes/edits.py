@@ -176,7 +176,7 @@ def stuffed_judgments(material: ChangeInput) -> str:
     lines = []
     for opening, some in zip(OPENINGS, lists, strict=False):
         lines.append(f"{opening} {' and '.join(filter(None, (', '.join(some[:-1]), some[-1])))}.")
-    return _appended(material.text, lines)
+    return appended(material.text, lines)
 
 
 def concatenated(material: ChangeInput) -> str:
@@ -185,7 +185,7 @@ def concatenated(material: ChangeInput) -> str:
 
 def concatenated_judgments(material: ChangeInput) -> str:
     lines = [line.strip() for other in material.others[:OTHER_REVIEWS] for line in other.splitlines()]
-    return _appended(material.text, [line for line in lines if line])
+    return appended(material.text, [line for line in lines if line])
 
 
 def injected(material: ChangeInput) -> str:
@@ -193,10 +193,10 @@ def injected(material: ChangeInput) -> str:
 
 
 def injected_judgments(material: ChangeInput) -> str:
-    return _appended(material.text, INJECTED_JUDGMENTS)
+    return appended(material.text, INJECTED_JUDGMENTS)
 
 
-def _appended(text: str, more: Sequence[str]) -> str:
+def appended(text: str, more: Sequence[str]) -> str:
     """Returns *text* followed by the lines *more*, with blank lines between the lines if *text* has any."""
     end = text.rstrip()
     return ("\n\n" if "\n\n" in end else "\n").join([end, *more])
@@ -231,13 +231,13 @@ def _phrases(text: str) -> list[tuple[str, ...]]:
 
 
 def deleted_lines(material: ChangeInput) -> str:
-    lines = _lines(material.text)
+    lines = lines_of(material.text)
     kept = lines[::2]
     return "".join(line + gap for line, gap in kept[:-1]) + kept[-1][0] + lines[-1][1]
 
 
 def shuffled_lines(material: ChangeInput) -> str:
-    lines = _lines(material.text)
+    lines = lines_of(material.text)
     order = _disordered([line for line, _ in lines], material.chance("shuffled_lines"))
     return "".join(line + gap for line, (_, gap) in zip(order, lines, strict=True))
 
@@ -265,6 +265,6 @@ def _disordered(items: Sequence[T], chance: random.Random) -> list[T]:
     return order if order != list(items) else [*order[1:], *order[:1]]
 
 
-def _lines(text: str) -> list[tuple[str, str]]:
+def lines_of(text: str) -> list[tuple[str, str]]:
     """Returns the non-blank lines of *text*, each as (line, the line breaks and blanks that follow it)."""
     return [(match[1].strip(), match[2]) for match in _LINE.finditer(text)]

@@ -107,12 +107,12 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
 
 
 def learnt_changes(settings: EvaluationLMSettings) -> dict[str, str]:
-    """Returns the changes of reviews that prove nothing about the evaluation LM of *settings*, each with the reason."""
+    """Returns the changes and harms that prove nothing about the evaluation LM of *settings*, each with the reason."""
     folder = _folder_here(settings)
     if folder is None or not learnt_contrast(folder):
         return {}
     why = f"{folder.name} learnt to tell reviews of other papers (contrast), so it proves nothing"
-    return {"random_replacement": why}
+    return {"random_replacement": why, "invention": why}
 
 
 def base_of(settings: EvaluationLMSettings) -> str | None:

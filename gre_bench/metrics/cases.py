@@ -218,7 +218,11 @@ def _pair(
         return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and (  # of what has judgments alone
         candidate.candidate_id == controls.GENERIC
-        or (candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments"))
+        or (
+            candidate.kind == "change"
+            and not (response and response.text)
+            and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
+        )
     ):
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:

@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from gre_bench.catalogs.domains import domain_of
-from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
+from gre_bench.changes.catalog import CHANGES, GRADED, apply, candidate_of, named
 from gre_bench.changes.edits import OTHER_REVIEWS
+from gre_bench.changes.graded import HARMS
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Source, Written
@@ -51,6 +52,18 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
     return {name: candidate_of(name, level) for name in CHANGES if name in chosen}
 
 
+def harms_of(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns change → id of the candidate that it makes, for each degree of each harm; and harm → why it is left out.
+
+    A harm is left out if the evaluation LM learnt to notice it.
+    """
+    learnt = learnt_changes(settings.evaluation_lm)
+    left_out = {name: learnt[name] for name in HARMS if name in learnt}
+    return {
+        name: candidate_of(name, "judgments") for name in GRADED if name.rpartition("-")[0] not in left_out
+    }, left_out
+
+
 def untried(settings: Settings) -> list[str]:
     """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; with one, no metric passes.
 
@@ -75,7 +88,7 @@ def changed(store: Store, job: Job) -> list[Candidate]:
     for name, candidate in _made(job):
         made_by = maker(validation, name)
         if validation.level == "judgments":
-            made_by = f"{name}-{CHANGES[name].version} · seed {validation.seed}"
+            made_by = f"{name}-{named(name).version} · seed {validation.seed}"
             if (earlier := before.get(candidate, made_by)).startswith(f"{name}-"):
                 _unmixed(name, store.key, earlier, made_by)
         candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
@@ -84,7 +97,7 @@ def changed(store: Store, job: Job) -> list[Candidate]:
 
 def _made(job: Job) -> Iterator[tuple[str, str]]:
     """Yields change and candidate, for each change of *job* that is no control."""
-    return ((change, candidate) for change, candidate in job.changes.items() if not CHANGES[change].control)
+    return ((change, candidate) for change, candidate in job.changes.items() if not named(change).control)
 
 
 def _unmixed(change: str, edition: str, before: str, now: str) -> None:
@@ -125,23 +138,26 @@ def write_changes(store: Store, job: Job, entries: Sequence[Entry], progress: Pr
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
     """Returns *entries* with changed judgments by *writer* of the human reviews, as responses of further candidates.
 
-    Nothing is added if *job* has no changes, or if it changes reviews.
+    The degrees of a harm are also made of the reviews themselves, for metrics that read these. Nothing is added if
+    *job* has no changes, or if it changes reviews.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
     changed_entries = []
     for index, entry in enumerate(entries):
         responses, item = dict(entry.responses), material(job.settings, entries, index, writer)
+        whole = material(job.settings, entries, index)
         for change, candidate in _made(job):
-            texts = dict[str, str]()
+            texts, review = dict[str, str](), None
             lacking: Mapping[Source, Lack] = entry.human.lacks
             if item.text:
                 lacking = {}
                 try:
                     texts[writer] = apply(change, "judgments", item)
+                    review = apply(change, "review", whole) if change in GRADED and whole.text else None
                 except ChangeError as error:
                     lacking = {"judgments": Lack(error.code, detail=str(error))}
-            responses[candidate] = Response(f"{item.key}:{candidate}", None, texts, lacking)
+            responses[candidate] = Response(f"{item.key}:{candidate}", review, texts, lacking)
         changed_entries.append(replace(entry, responses=responses))
     return changed_entries
 

@@ -30,6 +30,8 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import put
 from gre_bench.metrics.scoring import signed_writer
+from gre_bench.pipeline.certificates import CERTIFIED, certificate_of
+from gre_bench.pipeline.certificates import FOLDER as CERTIFICATES
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, overall
 from gre_bench.store import Store, now
@@ -106,12 +108,19 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signatures: Sequence[Signature]) -> None:
-    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run."""
-    records = {signed.signature_id: validation_record(state, signed, store.key) for signed in signatures}
-    rows = [{"signature_id": name} | {column: getattr(record, column) for column in ("verdict", "edition", "detail")}
-            | {"validated_at": datetime.fromisoformat(record.validated_at)}
-            for name, record in records.items() if record]  # fmt: skip
-    store.write(("clear_validations", {"signature_ids": list(records)}), ("put_validations", rows))
+    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
+
+    Its detail ends with the sentence of the signature's certificate, if there is one.
+    """
+    rows = []
+    for signed in signatures:
+        if record := validation_record(state, signed, store.key):
+            certificate = certificate_of(state, signed)
+            detail = record.detail + (f"{CERTIFIED}{certificate.sentence}" if certificate else "")
+            rows.append({"signature_id": signed.signature_id, "verdict": record.verdict, "edition": record.edition,
+                         "detail": detail, "validated_at": datetime.fromisoformat(record.validated_at)})  # fmt: skip
+    ids = [signed.signature_id for signed in signatures]
+    store.write(("clear_validations", {"signature_ids": ids}), ("put_validations", rows))
 
 
 def validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
@@ -222,7 +231,8 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
 
 def _records(folder: Path) -> list[ValidationRecord]:
     """Returns the records in *folder*, the newest last."""
-    records = [_read(file) for file in sorted(folder.glob("**/[!.]*.json"))]
+    files = sorted(folder.glob("**/[!.]*.json"))
+    records = [_read(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]
     return sorted(records, key=lambda record: datetime.fromisoformat(record.validated_at).timestamp())
 
 

@@ -22,7 +22,7 @@ from gre_bench.ingest.openreview.fetching import budget_file, fetch_run, is_list
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, lacking, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import Venue, venue_of
-from gre_bench.pipeline.changes import chosen_changes, maker
+from gre_bench.pipeline.changes import chosen_changes, harms_of, maker
 from gre_bench.pipeline.learnt import learnt_here
 from gre_bench.pipeline.planning import tells_length
 from gre_bench.pipeline.rosters import named_lms
@@ -118,7 +118,11 @@ def plan_ahead(
         "usd": None if None in amounts else round(sum(amounts), 2),
         "over_budget": over(bought, settings.budget, spend_log(store), store.key),
         "scoring": _scoring(settings, papers, pairs, rates, assumed)
-        | {"references": papers * _stand_ins(settings, store), "committee": papers * _committees(settings, store)},
+        | {
+            "references": papers * _stand_ins(settings, store),
+            "committee": papers * _committees(settings, store),
+            "certificate": papers * len(harms_of(settings)[0]) * edition.likely_references,
+        },
         "learnt": learnt_here(settings, state).notes,
         "verdicts": [row | {"gate": gate(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,

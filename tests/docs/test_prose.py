@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 MOST_WORDS = 25
 ENDS = re.compile(r"(?<! al)[.:;?][*)]*\s+(?=[A-Z0-9`*\"(\[])")
 COINED = re.compile(
-    r"\b(desks?|scribes?|shel(?:f|ves)|patience|mischief|ledgers?|standings|instruments|certificates?|bending|spoilt|struck|"
+    r"\b(desks?|scribes?|shel(?:f|ves)|patience|mischief|ledgers?|standings|instruments|bending|spoilt|struck|"
     r"drawn|settled?|anew|owed|whereof|thereof)\b",
     re.I,
 )

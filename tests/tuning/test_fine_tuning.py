@@ -287,7 +287,7 @@ def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path
         False, False, True, True,
     ]  # fmt: skip
     settings = EvaluationLMSettings(backend="transformers", folder=tmp_path / "two")
-    assert list(learnt_changes(settings)) == ["random_replacement"]
+    assert list(learnt_changes(settings)) == ["random_replacement", "invention"]
     assert learnt_changes(settings.model_copy(update={"folder": adapter[0]})) == {}
     chosen = {"evaluation_lm": settings, "edition": EditionSettings(year=2026)}
     assert "random_replacement" not in chosen_changes(Settings(**chosen))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gre_bench.changes.edits import completed
 from gre_bench.changes.material import ChangeInput
+from gre_bench.changes.wording import phrases, rephrased
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Paper
@@ -17,7 +18,7 @@ from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.writer import NAMES, phrases, rephrased, summaries_of, vague
+from gre_bench.writing.rules.writer import NAMES, summaries_of, vague
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.chat import MODEL, scripted_chat, written
 from tests.studies.asking import models_file

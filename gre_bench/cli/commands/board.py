@@ -39,6 +39,7 @@ from gre_bench.store.queries import (
     SEPARATION,
     STRATA,
     UNCOVERED,
+    VALIDATIONS,
     LeaderboardRow,
 )
 
@@ -93,6 +94,7 @@ def leaderboard(
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
+    validations = store.read(VALIDATIONS, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     report: dict[str, Any] = {}
     first = headline(rows, wanted) if rows else ""
@@ -106,7 +108,7 @@ def leaderboard(
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
             "pair_tests": [row for each in orders.values() for row in pair_rows(each)],
-            "separation": separations, "exposures": exposures, "contamination_gap": gaps,
+            "separation": separations, "validations": validations, "exposures": exposures, "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": correctness_of(store),
             "committee": committee_of(store.read, first, own),
@@ -114,7 +116,8 @@ def leaderboard(
 
     def show_board(_: Any) -> None:
         tests = separations, exposures, gaps if board is Board.clean else ()
-        shown.show_leaderboard(store.key, rows, signatures, orders, *tests, details, wanted, every or bool(metric))
+        shown.show_leaderboard(store.key, rows, signatures, orders, *tests, details, wanted, every or bool(metric),
+                               validations=validations)  # fmt: skip
         shown.show_uncovered(uncovered)
         say_all([tipping])
         measured = correctness_of(store)

@@ -187,9 +187,10 @@ def _show_plan(plan: dict[str, Any]) -> None:
     screen.say_all(plan["over_budget"], "write: ")
     hours = plan["scoring"]["gpu_hours"]
     say(f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours"))
-    say(f"score: {counted(plan['scoring']['references'], 'pair')} more a metric for study references, if you run it")
-    most = counted(plan["scoring"]["committee"], "pair")
-    say(f"score: at most {most} more a metric for study committee, if you run it")
+    more = {"references": "", "committee": "at most ", "validate --certificate": ""}
+    for study, most in more.items():
+        pairs = counted(plan["scoring"][study.split("-")[-1]], "pair")
+        say(f"score: {most}{pairs} more a metric for study {study}, if you run it")
     screen.say_all(plan["learnt"], "note: ")
     screen.say_all((row["gate"] for row in plan["verdicts"]), "verdict: ")
     screen.say_all(plan["assumed"], "assumed: ")

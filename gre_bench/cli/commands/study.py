@@ -45,13 +45,15 @@ def validate(
     quiet: bool,
     retry_failed: options.RetryFailed = False,
     figures: options.Figures = None,
+    certificate: bool = option("--certificate", "Tell from which degree on each metric notices harm.", False),
 ) -> Answer:
     """Test metrics on degraded and manipulated reviews.
 
     A metric passes if every degradation of human reviews lowers it and no manipulation raises it. The verdict holds
-    for one metric with one evaluation LM and one writer, and every board of that combination shows it.
+    for one metric with one evaluation LM and one writer, and every board of that combination shows it. A certificate
+    harms reviews in ten degrees instead, and tells the least degree that each metric notices.
     """
-    from gre_bench.cli.views.studies import show_validation
+    from gre_bench.cli.views.studies import show_certificates, show_validation
 
     if figures is not None:
         folder_to_write(figures)
@@ -61,6 +63,15 @@ def validate(
         from gre_bench.flows.validate_metrics import validate_metrics
 
         usable(job)
+        if certificate:
+            from gre_bench.studies.certificate import certify
+            from gre_bench.studies.certificate import draw as draw_curves
+
+            summary = certify(job)
+            if figures is not None:
+                title = f"{summary['edition']}: scores by degree of harm"
+                draw_curves(summary["certificates"], figures / "certificate.svg", title)
+            return Answer(summary, show_certificates, code_of(summary))
         summary = perform(
             not no_prefect,
             lambda: validate_metrics(chosen, state.resolve(), retry_failed=retry_failed),

@@ -40,6 +40,7 @@ from gre_bench.cli.views.fitted import Column, show
 from gre_bench.cli.views.screen import number, say
 from gre_bench.core.metrics import is_known, recipe_of
 from gre_bench.core.terminal import counted
+from gre_bench.pipeline.certificates import CERTIFIED
 from gre_bench.reports.correctness import Results, Tested
 from gre_bench.reports.signatures import headline_metric
 from gre_bench.store import Row, Store
@@ -55,6 +56,7 @@ from gre_bench.store.queries import (
     SeparationRow,
     SignatureRow,
     UncoveredRow,
+    ValidationRow,
 )
 
 SHOWN_TIES = 8
@@ -74,6 +76,7 @@ def show_leaderboard(
     wanted: str | None = None,
     every: bool = False,
     brief: bool = False,
+    validations: Sequence[ValidationRow] = (),
 ) -> None:
     """Prints the board of the headline metric, and one line for each other metric and group.
 
@@ -83,6 +86,7 @@ def show_leaderboard(
     - *orders*: signature → what each validated evaluation LM says of order (`lm_orders_of`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
+    - *validations*: their details, of which a board names what a certificate says.
     - *gaps*: the difference in score between contaminated and other models.
     - *details*: whether to print what the columns mean, the ties, data and tests behind each board, and properties of
       the reviews.
@@ -110,6 +114,8 @@ def show_leaderboard(
             if group is None or every or len({row["group_name"] for row in own}) == 1:
                 _table(edition, list(members), signature, group, printed, orders.get(name, ()))
         _cautions(own, signature, exposures, gap.get(name))
+        screen.say_all(certified for row in validations if row["signature_id"] == name
+                       and (certified := row["detail"].partition(CERTIFIED)[2]))  # fmt: skip
         if details:
             _ties(own)
             _differences(own, orders.get(name, ()))

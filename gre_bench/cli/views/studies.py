@@ -113,6 +113,33 @@ def _show_verdicts(summary: Row) -> None:
     grid(heads, rows, left=heads, marked=True, title=title, **LOOK)
 
 
+def show_certificates(summary: Row) -> None:
+    """Prints a table for each metric: a row for each harm, with the least degrees that it notices, and what pays."""
+    from gre_bench.changes.graded import HARMS
+    from gre_bench.stats.degrees import PAPERS
+
+    for row in summary["certificates"]:
+        grid(
+            ("Harm", *map(str, PAPERS), "nats at 100%", "pays from", "monotone"),
+            [
+                (HARMS[name].said, *(_degree(curve["told"][str(papers)]) for papers in PAPERS),
+                 f"{curve['means'][-1]:+.1f} ±{(curve['highs'][-1] - curve['lows'][-1]) / 2:.1f}",
+                 _degree(curve["pays"]), "yes" if curve["monotone"] else "no")
+                for name, curve in row["harms"].items()
+            ],
+            title=f"{escape(recipe_of(row['metric']).title)}: least degree told on 60, 113, 300 papers (5%, power 80%)",
+        )  # fmt: skip
+        say(f"{row['metric']}: {row['line']}\n")
+    for name, why in {key: why for row in summary["certificates"] for key, why in row["untried"].items()}.items():
+        say(f"{HARMS[name].said}: left out: {why}")
+    screen.show_reasons(summary["reasons"])
+    screen.say_all((*summary["notes"], summary["message"]))
+
+
+def _degree(degree: int | None) -> str:
+    return f"{10 * degree}%" if degree else "–"
+
+
 def show_agreement(summary: Row) -> None:
     """Prints the results of ``study agree``: one table per coefficient, then how many pairs have no score and why."""
     for kind, name in _NAMES.items():

@@ -1,0 +1,108 @@
+"""Certificates: how much harm to reviews a metric notices with one evaluation LM and one writer.
+
+There is one JSON file per signature and edition, in the folder ``validations/certificates`` of the state or, as
+shipped, of the folder ``data``. A certificate made twice is the same file. It holds for signatures that differ only in
+what rounds scores (`Signature.validated_as`); one in the state goes before one that ships.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gre_bench.changes.graded import HARMS
+from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.metrics import METRICS
+from gre_bench.core.records import Signature, digest, signature_of
+from gre_bench.core.resources import resource
+from gre_bench.core.strict import load_json
+from gre_bench.core.whole_files import put
+
+FOLDER = Path("validations", "certificates")
+SHIPPED = resource("data", *FOLDER.parts)
+PAPERS = "113"
+"""The number of papers for which a certificate's sentence names the least degrees."""
+CERTIFIED = "; certificate: "
+"""Stands before the sentence of a certificate in the detail of a stored validation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a metric notices under one signature.
+
+    - *edition*: whose reviews were harmed. *seed*: of the harms and resamples.
+    - *harms*: harm → its curve (`gre_bench.stats.degrees.DegreeCurve`, with JSON's types), in the order of `HARMS`.
+    - *untried*: harm → why it is left out or has no curve.
+    - *registers*, *left_out*: as in a validation record.
+    """
+
+    signature_id: str
+    edition: str
+    signature: dict[str, str | bool]
+    seed: int
+    harms: dict[str, dict[str, Any]]
+    untried: dict[str, str] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What the metric notices: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
+
+        Degradations are told or not; of manipulations, only what pays is said.
+        """
+        told = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
+        degraded = [row for row in told if row[0].family == "degradation"]
+        seen = ", ".join(f"{harm.said} from {10 * least}%" for harm, least, _ in degraded if least)
+        unseen = " or ".join(harm.said for harm, least, pays in degraded if not (least or pays))
+        parts = [f"tells {seen}" if seen else "", f"not {unseen}" if unseen else ""]
+        parts += [f"{harm.said} pays from {10 * pays}%" for harm, _, pays in told if pays]
+        parts += [f"{HARMS[name].said} untried" for name in self.untried]
+        return f"on {PAPERS} papers " + "; ".join(filter(None, parts))
+
+
+def write_certificate(state: Path, certificate: Certificate) -> Path:
+    """Writes *certificate* into the folder *state*, in place of an earlier one; returns its file."""
+    file = state / FOLDER / certificate.edition / f"{certificate.signature_id}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = asdict(certificate)
+    put(file, (json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n").encode())
+    return file
+
+
+def shipped(edition: str) -> list[Certificate]:
+    """Returns the certificates that ship for *edition*, one a signature, in the order of the metrics."""
+    found = [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    return sorted(found, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
+
+
+def certificate_of(state: Path, signature: Signature) -> Certificate | None:
+    """Returns the certificate of *signature* that rests on the most papers; None if there is none.
+
+    Raises `StoreError` for a damaged file.
+    """
+    known = [
+        (folder == state / FOLDER, max((curve["papers"] for curve in found.harms.values()), default=0), found)
+        for folder in (SHIPPED, state / FOLDER)
+        for file in sorted(folder.glob("*/[!.]*.json"))
+        if signature_of((found := _read(file)).signature).validated_as == signature.validated_as
+    ]
+    return max(known, key=lambda row: row[:2])[2] if known else None
+
+
+def _read(file: Path) -> Certificate:
+    try:
+        content = load_json(read_bytes(file))
+        if content.pop("sha256", None) != digest(content):
+            raise ValueError(f"{file} is not as it was written")
+        certificate = Certificate(**content)
+        known = certificate.signature_id == file.stem == signature_of(certificate.signature).signature_id
+        if not (known and certificate.sentence):
+            raise ValueError(f"{file} is none")
+        return certificate
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, SourceError):
+        again = "gre-bench study validate --certificate"
+        raise StoreError(f"{file} is damaged; remove it, or make it again: {again}") from None

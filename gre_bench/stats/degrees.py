@@ -1,0 +1,81 @@
+"""From which degree of a harm a test tells that scores fall, and from which they rise.
+
+The differences of one paper's scores, harmed less unharmed, are a row with a column for each degree. A degree is *told*
+on n papers if a two-sided test at 5% shows the fall with a probability of 80%; the mean and the standard deviation over
+papers give it (`gre_bench.stats.pair_tests.detectable`), and a bootstrap of n papers checks it.
+
+A curve is *monotone* unless some step from one degree to the next rises and another falls, each at 5% after Holm's
+correction for all steps. A harm *pays* from the least degree whose mean lies above zero at 5% after Holm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import PairedTest, paired_test
+from gre_bench.stats.pair_tests import detectable
+from gre_bench.stats.samples import Array
+
+PAPERS = (60, 113, 300)
+"""Numbers of papers for which the least degree is told."""
+ALPHA, POWER = 0.05, 0.8
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class DegreeCurve:
+    """How scores change with the degree of a harm; degrees count from 1.
+
+    - *papers*: the number of papers. *means*, *lows*, *highs*, *sds*: by degree, the mean difference with its 95%
+      interval by paper, and the standard deviation over papers.
+    - *monotone*, *pays*: as the module says; *pays* is None if no degree does.
+    - *told*: number of papers → the least degree that is told, as all above it are; None: not the highest.
+    - *power*: number of papers → the share of resamples of as many papers in which that degree is told.
+    """
+
+    papers: int
+    means: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    sds: tuple[float, ...]
+    monotone: bool
+    pays: int | None
+    told: dict[str, int | None]
+    power: dict[str, float | None]
+
+
+def degree_curve(differences: Array, seed: int = 0) -> DegreeCurve:
+    """Returns the curve of *differences* (papers, degrees); raises ValueError for fewer than two papers."""
+    tests = [paired_test(column, level=1 - ALPHA) for column in differences.T]
+    sds = differences.std(axis=0, ddof=1)
+    steps = [paired_test(step) for step in np.diff(differences, axis=1, prepend=0.0).T]
+    turns = {math.copysign(1, step.value) for step, p in zip(steps, _adjusted(steps), strict=True) if p < ALPHA}
+    rises = [p < ALPHA and test.value > 0 for test, p in zip(tests, _adjusted(tests), strict=True)]
+    told: dict[str, int | None] = {}
+    power: dict[str, float | None] = {}
+    for papers in PAPERS:
+        falls = [test.value < 0 and -test.value >= detectable(sd, papers, ALPHA, POWER)
+                 for test, sd in zip(tests, sds, strict=True)]  # fmt: skip
+        missed = max((degree for degree, fall in enumerate(falls, start=1) if not fall), default=0)
+        least = told[str(papers)] = missed + 1 if missed < len(falls) else None
+        power[str(papers)] = None if least is None else _power(differences[:, least - 1], papers, seed)
+    means, lows, highs = (tuple(float(getattr(test, name)) for test in tests) for name in ("value", "low", "high"))
+    pays = rises.index(True) + 1 if any(rises) else None
+    return DegreeCurve(len(differences), means, lows, highs, tuple(map(float, sds)), len(turns) < 2, pays, told, power)
+
+
+def _adjusted(tests: list[PairedTest]) -> list[float]:
+    return holm([float(not test.value) if math.isnan(test.p) else test.p for test in tests])
+
+
+def _power(differences: Array, papers: int, seed: int) -> float:
+    """Returns the share of resamples of *papers* of the *differences* in which a test at 5% tells a fall."""
+    from scipy.special import stdtrit
+
+    drawn = differences[np.random.default_rng(seed).integers(len(differences), size=(RESAMPLES, papers))]
+    t = float(stdtrit(papers - 1, 1 - ALPHA / 2))
+    return float((drawn.mean(axis=1) + t * drawn.std(axis=1, ddof=1) / math.sqrt(papers) < 0).mean())

@@ -1,0 +1,129 @@
+"""Makes certificates: harms human reviews in ten degrees, scores them, and tells from which degree a metric notices.
+
+The stages are those of a validation, whose candidates the degrees are. So a certificate that was stopped goes on, and
+further editions count as they do there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from gre_bench.changes.graded import DEGREES, HARMS
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import HUMAN
+from gre_bench.core.whole_files import put
+from gre_bench.flows.annual_refresh import scorable
+from gre_bench.flows.validate_metrics import name_of, of_another_edition, scored_work, scores_of, together
+from gre_bench.pipeline.certificates import Certificate, write_certificate
+from gre_bench.pipeline.changes import harms_of
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.scoring import conclude
+from gre_bench.plots.drawing import Curve, curves
+from gre_bench.stats.degrees import degree_curve
+from gre_bench.stats.samples import Array
+from gre_bench.store import Row
+
+Rows = Mapping[str, Sequence[Row]]
+"""Candidate → its planned pairs."""
+
+
+def certify(job: Job) -> dict[str, Any]:
+    """Scores all degrees of all harms; returns the summary of the run, with the certificate of each metric.
+
+    Only metrics of pointwise mutual information are certified. A pilot writes no certificate, nor does a run of which
+    pairs are missing. Raises `SettingsError` if the settings have no such metric.
+    """
+    job = scorable(job)
+    metrics = tuple(name for name in job.settings.scoring.metrics if recipe_of(name).formula == "pmi")
+    if not metrics:
+        raise SettingsError("scoring.metrics: a certificate is of GEM, GEM-S or GEM-raw; name one of them")
+    changes, left_out = harms_of(job.settings)
+    settings = job.settings.model_copy(update={
+        "scoring": job.settings.scoring.model_copy(update={"metrics": metrics}),
+        "validation": job.settings.validation.model_copy(update={"level": "judgments"}),
+    })  # fmt: skip
+    job = replace(job, settings=settings, changes=changes)
+    beside = [of_another_edition(job, key) for key in settings.validation.together_with]
+    with scored_work(job) as (store, work, progress):
+        progress.stage("certifying")
+        learnt = work.learnt.and_of(other.learnt for other in beside)
+        certificates = {}
+        for metric, signature in work.signatures.items():
+            rows = together([scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]).rows
+            curves, untried = curves_of(rows, job.changes, settings.validation.seed)
+            certificates[metric] = Certificate(
+                signature.signature_id, name_of(store, beside), asdict(signature), settings.validation.seed, curves,
+                left_out | untried, learnt.registers, len(learnt.papers),
+            )  # fmt: skip
+        summary = conclude(store, work, progress, certificates=[
+            asdict(item) | {"metric": metric, "line": item.sentence}
+            for metric, item in certificates.items()
+        ])  # fmt: skip
+        if summary["outcome"] == "done" and work.papers == work.sampled:
+            for item in certificates.values():
+                write_certificate(job.state, item)
+        return summary | {"edition": name_of(store, beside)}
+
+
+def curves_of(
+    rows: Rows, changes: Mapping[str, str], seed: int
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
+    """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has none, for those of *changes*."""
+    curves, untried = dict[str, dict[str, Any]](), dict[str, str]()
+    for name in HARMS:
+        if f"{name}-{DEGREES[0]}0" not in changes:
+            continue
+        differences = differences_of(rows, [changes[f"{name}-{degree}0"] for degree in DEGREES])
+        if len(differences) < 2:
+            untried[name] = "fewer than two papers have scores of all degrees"
+        else:
+            curve = asdict(degree_curve(differences, seed))
+            curves[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in curve.items()}
+    return curves, untried
+
+
+def differences_of(rows: Rows, candidates: Sequence[str]) -> Array:
+    """Returns by paper the mean differences of *candidates* to the human baseline (papers, candidates), in nats.
+
+    Only pairs count that are scored for all of *candidates*; papers stand in the order of their ids.
+    """
+    values = [
+        {(row["paper_id"], row["reference_id"]): row["value"] for row in rows[name] if row["state"] == "scored"}
+        for name in (HUMAN, *candidates)
+    ]
+    by_paper: dict[str, list[list[float]]] = defaultdict(list)
+    for key in sorted(set.intersection(*(set(some) for some in values))):
+        by_paper[key[0]].append([some[key] - values[0][key] for some in values[1:]])
+    return np.array([[fmean(column) for column in zip(*pairs, strict=True)] for pairs in by_paper.values()])
+
+
+def draw(certificates: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+    """Draws *certificates*, each a `Certificate` as JSON, as SVG into *path*: a panel a harm, a curve a metric."""
+    panels = {
+        HARMS[name].said: [
+            Curve(recipe_of(item["signature"]["metric"]).title, [(0.0, 0.0), *_points(item["harms"][name])], look)
+            for item, look in zip(certificates, ("main", "second", "pale", "level"), strict=False)
+            if name in item["harms"]
+        ]
+        for name in HARMS
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put(
+        path,
+        curves(panels, "degree of the harm, %", "change of the score, in its sd over papers", title=title).encode(),
+    )
+    return path
+
+
+def _points(curve: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    for degree, mean, sd in zip(DEGREES, curve["means"], curve["sds"], strict=True):
+        yield 10.0 * degree, mean / sd if sd else math.nan

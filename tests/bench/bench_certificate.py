@@ -1,0 +1,82 @@
+"""Compares how well two evaluation LMs notice harm to reviews, from the scores of their certificates.
+
+    python -m tests.bench.bench_certificate LM OTHER EDITION... --state STATE
+
+Both LMs need a certificate of the same editions (gre-bench study validate --certificate). *Resistance* is the fall of
+the score in standard deviations over papers, −mean/sd of a paper's mean over the ten degrees. The least number of
+papers that tells a harm falls with its square. The difference of two LMs has a 95% interval by resampling papers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from gre_bench.changes.graded import DEGREES, HARMS
+from gre_bench.core.metrics import in_order, recipe_of
+from gre_bench.core.records import HUMAN
+from gre_bench.stats.samples import Array
+from gre_bench.store import ReadCopy
+from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
+from gre_bench.studies.certificate import differences_of
+
+RESAMPLES, SEED = 10_000, 0
+
+
+def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str) -> Array:
+    """Returns each paper's mean difference over the degrees of *harm*, in the order of the papers' ids."""
+    names = [f"human~{harm}-{degree}0~judgments" for degree in DEGREES]
+    rows = {name: [] for name in (HUMAN, *names)}
+    for store in stores:
+        for signature in store.read(PLANNED_SIGNATURES):
+            if (signature["evaluation_lm"], signature["metric"]) == (lm, metric):
+                pairs = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(rows))
+                for row in pairs:
+                    rows[row["candidate_id"]].append(row)
+    differences = differences_of(rows, names)
+    return differences.mean(axis=1) if len(differences) else np.zeros(0)
+
+
+def resistance(values: Array) -> Array:
+    """Returns −mean/sd of *values* over their last axis."""
+    return -values.mean(axis=-1) / values.std(axis=-1, ddof=1)
+
+
+def compared(first: Array, second: Array) -> tuple[float, float, float]:
+    """Returns the resistance of *first* less that of *second*, on the same papers, with its 95% interval."""
+    drawn = np.random.default_rng(SEED).integers(len(first), size=(RESAMPLES, len(first)))
+    low, high = np.quantile(resistance(first[drawn]) - resistance(second[drawn]), [0.025, 0.975])
+    return float(resistance(first) - resistance(second)), float(low), float(high)
+
+
+def table(stores: list[ReadCopy], lm: str, other: str) -> list[list[str]]:
+    """Returns a row a harm, a column a metric: both resistances, and their difference with its interval."""
+    metrics = in_order({row["metric"] for store in stores for row in store.read(PLANNED_SIGNATURES)})
+    rows = [[f"{lm} less {other}", *(recipe_of(metric).title for metric in metrics)]]
+    for harm in HARMS.values():
+        cells = [harm.said]
+        for metric in metrics:
+            first, second = (by_paper(stores, name, metric, harm.name) for name in (lm, other))
+            if not len(first) or len(first) != len(second):
+                cells.append(f"{len(first)} and {len(second)} papers")
+                continue
+            difference, low, high = compared(first, second)
+            cells.append(
+                f"{float(resistance(first)):.2f} less {float(resistance(second)):.2f}: {difference:+.2f} "
+                f"({low:+.2f}, {high:+.2f})".replace("-", "−")
+            )
+        rows.append(cells)
+    return rows
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("lm", "other"):
+        asked.add_argument(name)
+    asked.add_argument("editions", nargs="+")
+    asked.add_argument("--state", type=Path, default=Path("state"))
+    given = asked.parse_args()
+    for row in table([ReadCopy(given.state, edition) for edition in given.editions], given.lm, given.other):
+        print(f"| {' | '.join(row)} |")

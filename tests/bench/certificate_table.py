@@ -1,0 +1,53 @@
+"""Prints the certificates that ship of one evaluation LM and edition, as a table of Markdown.
+
+    python -m tests.bench.certificate_table EVALUATION_LM EDITION [--picture FILE]
+
+A cell has the least degrees told on 60, 113 and 300 papers, and from which degree a harm pays. *--picture* draws the
+curves of the same certificates.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.changes.graded import HARMS
+from gre_bench.core.metrics import recipe_of
+from gre_bench.pipeline.certificates import Certificate, shipped
+from gre_bench.stats.degrees import PAPERS
+from gre_bench.studies.certificate import draw
+
+
+def cell(curve: dict[str, Any] | None) -> str:
+    if curve is None:
+        return "untried"
+    told = [curve["told"][str(papers)] for papers in PAPERS]
+    text = ", ".join(f"{10 * degree}%" if degree else "–" for degree in told) if any(told) else "–"
+    return text + (f"; pays from {10 * curve['pays']}%" if curve["pays"] else "")
+
+
+def table(certificates: list[Certificate]) -> str:
+    """Returns the table of *certificates*: a column a metric, a row a harm."""
+    titles = [recipe_of(str(item.signature["metric"])).title for item in certificates]
+    rows = [["harm", *titles], ["---"] * (len(titles) + 1)]
+    rows += [[harm.said, *(cell(item.harms.get(name)) for item in certificates)] for name, harm in HARMS.items()]
+    papers = (str(max(curve["papers"] for curve in item.harms.values())) for item in certificates)
+    return "\n".join(f"| {' | '.join(row)} |" for row in [*rows, ["papers", *papers]])
+
+
+def of_lm(lm: str, edition: str) -> list[Certificate]:
+    return [item for item in shipped(edition) if item.signature["evaluation_lm"] == lm]
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("lm")
+    asked.add_argument("edition")
+    asked.add_argument("--picture", type=Path)
+    given = asked.parse_args()
+    found = of_lm(given.lm, given.edition)
+    print(table(found))
+    if given.picture:
+        draw([asdict(item) for item in found], given.picture, f"{given.lm}: scores by degree of harm")
