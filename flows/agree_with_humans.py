@@ -22,7 +22,6 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
-from gre_bench.flows.annual_refresh import scorable
 from gre_bench.metrics.agreement import (
     GradedItem,
     agreements,
@@ -37,6 +36,7 @@ from gre_bench.pipeline.intake import given_categories, known_papers
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, by_place, responses, synopses
 from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.prefect_engine import EDITION, ended
 from gre_bench.pipeline.runs.workers import working

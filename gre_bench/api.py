@@ -307,11 +307,11 @@ def rank(
     candidates. Raises `SettingsError` or `SourceError` for unusable input. Raises `UnfinishedError` if some pairs are
     not scored yet.
     """
-    from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.ingest.records.columns import ColumnNames, conditions
     from gre_bench.ingest.records.columns import stated as stated_columns
     from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.own_reviews import import_candidate
+    from gre_bench.pipeline.refreshing import refresh, usable
     from gre_bench.pipeline.runs.job import Job, settings_of
 
     store = _edition(on, state)

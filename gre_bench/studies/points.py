@@ -22,7 +22,6 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, Planned
-from gre_bench.flows.annual_refresh import scorable
 from gre_bench.ingest.records.sampling import not_human
 from gre_bench.ingest.records.tables import Point
 from gre_bench.metrics.agreement import NOT_REFERENCED
@@ -31,6 +30,7 @@ from gre_bench.pipeline.intake import given_categories, known_papers, known_poin
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, responses, synopses
 from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
