@@ -29,7 +29,7 @@ from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import check_runner, working
 from gre_bench.pipeline.scoring import conclude, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
-from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
+from gre_bench.pipeline.writing import reviewers, scored_responses, write_assw, write_judgments, write_reviews
 from gre_bench.store import Store, no_edition, queries
 from gre_bench.tasks.backends import SignMetrics
 
@@ -51,7 +51,16 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
         if store.rows(queries.MISSING, signature_ids=work.signature_ids):
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
-        summary = publish(store, job, work, progress, show)
+        progress.stage("publishing")
+        for signature in work.signatures.values():
+            store_separation(store, signature, work.learnt)
+        store_validation_records(store, job.state, list(work.signatures.values()))
+        store_rank_statistics(store, job, _signed(work), progress.run_id)
+        if show:
+            show(store, job, work.signature_ids)
+        uncovered = store.rows(queries.UNCOVERED, signature_ids=work.signature_ids)
+        summary = conclude(store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
+                           scored_now=progress.status["done"], uncovered=uncovered)  # fmt: skip
     remember(store, given_job, summary)
     return summary
 
@@ -183,7 +192,8 @@ def write_texts(store: Store, job: Job, progress: Progress) -> Texts:
     write_reviews(store, job, papers, names, progress)
     if job.changes:
         names = names | write_changes(store, job, sample(store, names, without=job.left_out), progress)
-    judgments_by = write_judgments(store, job, sample(store, names, without=job.left_out), progress)
+    scored = scored_responses(job, sample(store, names, without=job.left_out))
+    judgments_by = write_judgments(store, job, scored, progress)
     return Texts(names, judgments_by, write_assw(store, job, papers, progress))
 
 
@@ -196,24 +206,6 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
             f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
             f"papers ({first['reason']}: {first['detail']}). Nothing was scored; the same command goes on from there"
         )
-
-
-def publish(store: Store, job: Job, work: Work, progress: Progress, show: Show | None = None) -> dict[str, Any]:
-    """Computes what the board shows besides the scores, and ends the run; returns the summary of the run.
-
-    For each metric, it stores the validation record, the rank statistics, and the AUC of `store_separation`.
-    """
-    progress.stage("publishing")
-    for signature in work.signatures.values():
-        store_separation(store, signature, work.learnt)
-    store_validation_records(store, job.state, list(work.signatures.values()))
-    store_rank_statistics(store, job, _signed(work), progress.run_id)
-    if show:
-        show(store, job, work.signature_ids)
-    return conclude(
-        store, work, progress, every_candidate=True, papers=work.papers, sampled=work.sampled,
-        scored_now=progress.status["done"], uncovered=store.rows(queries.UNCOVERED, signature_ids=work.signature_ids),
-    )  # fmt: skip
 
 
 def _signed(work: Work) -> list[queries.SignatureRow]:

@@ -34,7 +34,7 @@ from gre_bench.pipeline.refreshing import scorable
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import working
 from gre_bench.pipeline.scoring import conclude, score
-from gre_bench.pipeline.writing import judge_responses
+from gre_bench.pipeline.writing import write_judgments
 from gre_bench.stats.auc import ordered_separation
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS
@@ -98,7 +98,7 @@ def _plan(
     judged = _judgments(store)
     due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
     references = _references(store, job, chosen, None)
-    judged_by = judge_responses(
+    judged_by = write_judgments(
         store, job, [*(response for group in references.values() for response in group), *due], progress
     )
     progress.stage("planning")
