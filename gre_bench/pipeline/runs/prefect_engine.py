@@ -51,6 +51,9 @@ START_S, END_S = 120.0, 5.0
 """Seconds that a server of this run has to start, and to end."""
 TRIES_S = (0.0, 1.0, 3.0)
 """Seconds to wait before each check of the server."""
+EVENT_TRIES = 2
+"""Further tries to send an event, without a wait. Prefect keeps the event for the next one; its ten tries with waits
+would keep a process for minutes whose server is gone."""
 RETURN_S = 60.0
 """How many seconds a server has to come back if it does not answer when a flow ends."""
 GLANCE_S = 2.0
@@ -207,6 +210,8 @@ def answering() -> Iterator[None]:
 
     It is the server that ``PREFECT_API_URL`` names, or one of this run's own.
     """
+    from prefect.events.clients import PrefectEventsClient
+    from prefect.events.worker import EventsWorker, emit_events_to_cloud
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
     for name in LOUD:
@@ -217,6 +222,8 @@ def answering() -> Iterator[None]:
             f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
             "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
         )
+    if not emit_events_to_cloud():
+        EventsWorker.set_client_override(PrefectEventsClient, reconnection_attempts=EVENT_TRIES)
     with nullcontext() if api else own_server():
         client = get_current_settings().client
         retries = client.max_retries
@@ -234,6 +241,7 @@ def answering() -> Iterator[None]:
                 "--no-prefect"
             ) from None
         finally:
+            EventsWorker.set_client_override(None)
             if not why_unreachable(str(PREFECT_API_URL.value()), TRIES_S[:1]):
                 client.max_retries = retries
 
