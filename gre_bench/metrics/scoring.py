@@ -219,7 +219,8 @@ def score(
         for case in work.cases if recipe.formula else ():
             by_paper[case.paper_id].append((recipe, work.signature_id, case))
     lm = evaluation_lm() if any(recipe.formula for recipe in recipes) else None
-    for items in by_paper.values() if lm else ():
+    for items in by_paper.values():
+        assert lm is not None
         parts = [[(address(term), term) for term in terms(recipe, case, settings)] for recipe, _, case in items]
         fresh = ask(lm, dict(chain.from_iterable(parts)), known)
         answers = {**known, **fresh}

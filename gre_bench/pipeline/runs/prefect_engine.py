@@ -117,6 +117,7 @@ def own_server() -> Iterator[None]:
         listening.listen()
         api = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
         server = subprocess.Popen([sys.executable, "-c", SERVER, str(listening.fileno())], stdin=subprocess.DEVNULL,
+                                  env=os.environ | {"PREFECT_HOME": str(log.parent)},
                                   stdout=output, stderr=output, pass_fds=[listening.fileno()], start_new_session=True,
                                   preexec_fn=dying_with(os.getpid()))  # fmt: skip
     try:
@@ -248,7 +249,9 @@ def answering() -> Iterator[None]:
 
 def _disk_is_full(least_bytes: int) -> str | None:
     """Returns a phrase if the disk of Prefect's own database has less than *least_bytes* left, else None."""
-    home = Path(os.environ.get("PREFECT_HOME") or Path.home())
+    from prefect.settings import PREFECT_HOME
+
+    home = PREFECT_HOME.value()
     while not home.exists():
         home = home.parent
     free = shutil.disk_usage(home).free
